@@ -22,6 +22,7 @@ typedef struct mc_render {
      * `background` (opaque B, G, R, A; NULL: transparent), or may give pixels without a background. */
     const mc_format *format;
     const uint8_t *background;
+    bool whole; /* a map that a client has asked for: no tiles are cut of it */
 } mc_render;
 
 /* Either encoded bytes, as the origin sent them or `final`, or pixels. */
@@ -61,6 +62,10 @@ typedef struct mc_source_ops {
     const char *help;
     mc_source *(*from_config)(const mc_node *node, mc_build *build);
     mc_error *(*render)(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool);
+    /* Draws the maps of several sources of this kind over each other, the first one at the bottom: one map for each,
+     * all of one box and size. NULL: the source does not draw. */
+    mc_error *(*render_stack)(mc_rendered *map, mc_source *const *sources, const mc_render *wanted, int count,
+                              mc_ctx *ctx, apr_pool_t *pool);
     mc_error *(*info)(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
                       apr_pool_t *pool); /* NULL: none */
     /* The layers of the source's vector tiles (mc_vector_layer_info); NULL: the source makes none. */
@@ -83,6 +88,7 @@ struct mc_source {
     bool needs_format;                      /* gives pixels: the tileset must have a format */
     bool cascades;                          /* hands on the maps of another server */
     bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
+    bool stacks_over;                       /* leaves what lies below its maps to be seen */
     const char *no_vector_tiles;            /* why the source makes no vector tiles; NULL: it makes vector tiles */
 };
 
@@ -94,6 +100,13 @@ mc_source *mc_source_from_config(const mc_node *node, mc_build *build);
  * the end of the deadline is MC_ERR_TIMEOUT. */
 mc_error *mc_source_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
+/* Whether the map of `upper` can be drawn over that of `lower` in one go. */
+bool mc_source_stacks(const mc_source *lower, const mc_source *upper);
+
+/* The maps of sources that stack, drawn in one go: labels keep off those of all layers. */
+mc_error *mc_source_render_stack(mc_rendered *map, mc_source *const *sources, const mc_render *wanted, int count,
+                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 mc_error *mc_source_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 

@@ -208,22 +208,24 @@ lay_source_image(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request
     return MC_OK;
 }
 
-/* full_wms forward: one request to each layer's source, drawn over each other; a single answer's bytes go out as they
- * are (docs/reference/services.md 4.3). */
+/* full_wms forward: one request to each layer's source, drawn over each other; layers that are drawn here, in one go.
+ * A single answer's bytes go out as they are (docs/reference/services.md 4.3). */
 static mc_error *
 forward_map_request(mc_result *result, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *canvas = NULL;
     uint8_t ground[4];
-    for (int i = 0; i < wanted->count; i++) {
+    for (int i = 0, count; i < wanted->count; i += count) {
         mc_rendered rendered = { 0 };
-        MC_TRY(mc_map_ask_source(&rendered, &wanted->layers[i], wanted, wanted->count == 1, ctx, pool));
-        if (rendered.final || (wanted->count == 1 && rendered.data != NULL && !wanted->background_set)) {
+        count = mc_map_stack(wanted, i);
+        bool alone = count == wanted->count;
+        MC_TRY(mc_map_ask_sources(&rendered, wanted, i, count, ctx, pool));
+        if (rendered.final || (alone && rendered.data != NULL && !wanted->background_set)) {
             result->data = rendered.data;
             result->mime = mc_coding_mime(mc_image_sniff(rendered.data->data, rendered.data->size));
             return MC_OK;
         }
-        if (wanted->count == 1 && rendered.pixels != NULL && !mc_map_ground(ground, wanted)) {
+        if (alone && rendered.pixels != NULL && !mc_map_ground(ground, wanted)) {
             canvas = rendered.pixels;
             break;
         }

@@ -4,10 +4,13 @@
 
 #include "mapcache/map.h"
 
-/* Asks the layer's source for the whole map. alone: it is all there is on the map. MC_ERR_NOT_FOUND for a layer without
- * source. */
-mc_error *mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, bool alone,
-                            mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+/* How many layers from `first` on are drawn in one go, so that labels of one keep off those of the others. */
+int mc_map_stack(const mc_map_request *wanted, int first);
+
+/* Asks the sources of `count` layers from `first` on, as many as mc_map_stack says, for the whole map.
+ * MC_ERR_NOT_FOUND for a layer without source. */
+mc_error *mc_map_ask_sources(mc_rendered *rendered, const mc_map_request *wanted, int first, int count, mc_ctx *ctx,
+                             apr_pool_t *pool) MC_CHECKED;
 
 /* The opaque ground of a map: BGCOLOR, or white. False where the map is transparent, which a JPEG never is. */
 bool mc_map_ground(uint8_t bgra[4], const mc_map_request *wanted);

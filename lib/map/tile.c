@@ -7,28 +7,54 @@
 #include "map/map_private.h"
 #include "mapcache/trace.h"
 
-mc_error *
-mc_map_ask_source(mc_rendered *rendered, const mc_map_layer *layer, const mc_map_request *wanted, bool alone,
-                  mc_ctx *ctx, apr_pool_t *pool)
+int
+mc_map_stack(const mc_map_request *wanted, int first)
 {
-    mc_tileset *tileset = layer->tileset;
-    if (tileset->source == NULL)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s has no source that could draw this map",
-                               tileset->name);
+    int end = first + 1;
+    for (; end < wanted->count; end++) {
+        const mc_source *lower = wanted->layers[end - 1].tileset->source, *upper = wanted->layers[end].tileset->source;
+        if (lower == NULL || upper == NULL || !mc_source_stacks(lower, upper))
+            break;
+    }
+    return end - first;
+}
+
+static mc_render
+map_of_layer(const mc_map_layer *layer, const mc_map_request *wanted, apr_pool_t *pool)
+{
+    const mc_tileset *tileset = layer->tileset;
     mc_dimension_value *dimensions = apr_pcalloc(pool, sizeof(*dimensions) * (size_t)(tileset->dimension_count + 1));
     for (int i = 0; i < tileset->dimension_count; i++)
         dimensions[i] = (mc_dimension_value){ tileset->dimensions[i]->name, layer->values[i], false };
-    mc_render map = { .tileset = tileset->name,
-                      .grid = layer->link->grid,
-                      .box = wanted->box,
-                      .width = wanted->width,
-                      .height = wanted->height,
-                      .dimension_count = tileset->dimension_count,
-                      .dimensions = dimensions };
-    uint8_t background[4];
-    map.format = alone ? wanted->format : NULL;
-    map.background = mc_map_ground(background, wanted) ? background : NULL;
-    return mc_source_render(rendered, tileset->source, &map, ctx, pool);
+    return (mc_render){ .tileset = tileset->name,
+                        .grid = layer->link->grid,
+                        .box = wanted->box,
+                        .width = wanted->width,
+                        .height = wanted->height,
+                        .dimension_count = tileset->dimension_count,
+                        .dimensions = dimensions,
+                        .whole = true };
+}
+
+mc_error *
+mc_map_ask_sources(mc_rendered *rendered, const mc_map_request *wanted, int first, int count, mc_ctx *ctx,
+                   apr_pool_t *pool)
+{
+    uint8_t *background = apr_palloc(pool, 4);
+    bool grounded = mc_map_ground(background, wanted);
+    mc_source **sources = apr_palloc(pool, sizeof(*sources) * (size_t)count);
+    mc_render *maps = apr_palloc(pool, sizeof(*maps) * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        const mc_map_layer *layer = &wanted->layers[first + i];
+        if (layer->tileset->source == NULL)
+            return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s has no source that could draw this map",
+                                   layer->tileset->name);
+        sources[i] = layer->tileset->source;
+        maps[i] = map_of_layer(layer, wanted, pool);
+        maps[i].format = count == wanted->count ? wanted->format : NULL;
+        maps[i].background = grounded ? background : NULL;
+    }
+    return mc_source_render_stack(rendered, sources, maps, count, ctx, pool);
 }
 
 static const char *

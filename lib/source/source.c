@@ -109,27 +109,52 @@ check_source_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool
 }
 
 static mc_error *
-render_once(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+render_once(mc_rendered *map, mc_source *const *sources, const mc_render *wanted, int count, mc_ctx *ctx,
+            apr_pool_t *pool)
 {
+    mc_source *source = sources[0];
     *map = (mc_rendered){ 0 };
-    MC_TRY(source->ops->render(map, source, wanted, ctx, pool));
+    if (count > 1)
+        MC_TRY(source->ops->render_stack(map, sources, wanted, count, ctx, pool));
+    else
+        MC_TRY(source->ops->render(map, source, wanted, ctx, pool));
     MC_ASSERT((map->data != NULL) != (map->pixels != NULL));
     if (map->data != NULL && !wanted->raw)
         MC_TRY(check_source_image(map->data, source, pool));
     return MC_OK;
 }
 
+bool
+mc_source_stacks(const mc_source *lower, const mc_source *upper)
+{
+    return lower->ops->render_stack != NULL && lower->ops->render_stack == upper->ops->render_stack &&
+           upper->stacks_over;
+}
+
 mc_error *
 mc_source_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
+    return mc_source_render_stack(map, &source, wanted, 1, ctx, pool);
+}
+
+/* The time and the repetitions of a stack are those of its most patient source. */
+mc_error *
+mc_source_render_stack(mc_rendered *map, mc_source *const *sources, const mc_render *wanted, int count, mc_ctx *ctx,
+                       apr_pool_t *pool)
+{
     MC_SPAN_AS(span, ctx, "mapcache_source_render");
     MC_ASSERT(wanted->width > 0 && wanted->height > 0 && mc_extent_valid(&wanted->box));
-    mc_ctx call_ctx = limit_source_deadline(ctx, source);
+    const mc_source *patient = sources[0], *insistent = sources[0];
+    for (int i = 1; i < count; i++) {
+        patient = sources[i]->deadline > patient->deadline ? sources[i] : patient;
+        insistent = sources[i]->retries > insistent->retries ? sources[i] : insistent;
+    }
+    mc_ctx call_ctx = limit_source_deadline(ctx, patient);
     mc_error *error = MC_OK;
     int attempt = 0;
     do {
-        error = render_once(map, source, wanted, &call_ctx, pool);
-    } while (error != MC_OK && repeat_source_call(source, error, attempt++, &call_ctx));
+        error = render_once(map, sources, wanted, count, &call_ctx, pool);
+    } while (error != MC_OK && repeat_source_call(insistent, error, attempt++, &call_ctx));
     if (error != MC_OK) {
         *map = (mc_rendered){ 0 };
         mc_span_note(&span, "ERROR");

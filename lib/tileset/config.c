@@ -357,6 +357,8 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
         load_watermark(tileset, config.watermark, node, build);
     find_wgs84_box(tileset, node, build);
     check_format(tileset, node, build);
+    if (tileset->source != NULL && tileset->source->any_srs)
+        tileset->metabuffer = 0; /* what it draws needs none, and labels in a buffer would be cut with it */
     if (strchr(tileset->name, ',') != NULL)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "the comma in the name \"%s\" cannot be told from a list of layers in WMS", tileset->name);

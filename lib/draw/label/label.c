@@ -25,6 +25,8 @@ struct mc_labels {
     int64_t points;   /* of all lines in the list */
     int64_t left_out; /* beyond the bounds, or too long */
     mc_label_shields *shields;
+    mc_obstacle_visitor visitor;
+    bool whole;
     apr_pool_t *pool;
 };
 
@@ -45,8 +47,23 @@ mc_labels_create(mc_canvas *canvas, apr_pool_t *pool)
     mc_labels *labels = apr_pcalloc(pool, sizeof(*labels));
     *labels = (mc_labels){ .frame = { canvas->width, canvas->height }, .canvas = canvas, .pool = pool };
     labels->shields = mc_label_shields_create(canvas, pool);
+    labels->visitor = (mc_obstacle_visitor){ .baton = mc_label_obstacles_create(canvas->width, canvas->height, pool),
+                                             .graphic = mc_label_obstacles_add,
+                                             .row = mc_label_obstacles_add_row };
     apr_pool_cleanup_register(pool, labels, free_labels, apr_pool_cleanup_null);
     return labels;
+}
+
+void
+mc_labels_allow_partials(mc_labels *labels)
+{
+    labels->whole = true;
+}
+
+const mc_obstacle_visitor *
+mc_labels_obstacles(mc_labels *labels)
+{
+    return &labels->visitor;
 }
 
 void
@@ -197,6 +214,7 @@ find_label_place(mc_label_candidate *made, mc_label_pieces *pieces, mc_labels *l
             return false;
         piece_midpoint(made->at, pieces, best, made->extent);
         made->along = symbol->placement == MC_LABEL_LINE && symbol->aligned;
+        made->standing = !made->along && (symbol->repeated || symbol->repeat > 0);
         return true;
     }
     return first_visible(made, labels, points);
@@ -224,7 +242,7 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
         made.anchor[1] = 0.5F;
     }
     MC_TRY(mc_label_shield_get(&made.shield, labels->shields, symbol, feature, made.look.size, ctx));
-    mc_label_candidate *kept = mc_label_candidate_copy(&made, made.along ? &pieces : NULL, clean);
+    mc_label_candidate *kept = mc_label_candidate_copy(&made, made.along || made.standing ? &pieces : NULL, clean);
     mc_label_shield_unref(made.shield);
     if (kept == NULL)
         return mc_error_create(scratch, MC_ERR_LIMIT, "no memory for labels");
@@ -255,5 +273,6 @@ mc_labels_finish(mc_labels *labels, mc_ctx *ctx)
                      labels->left_out, MC_TEXT_BYTES_MAX, MC_LABELS_MAX);
     if (labels->canvas->palette == NULL)
         MC_TRY(mc_canvas_pixels(&pixels, labels->canvas));
-    return mc_labels_place(labels->list, labels->count, labels->canvas, labels->shields, ctx, labels->pool);
+    const mc_label_map map = { labels->canvas, labels->shields, labels->visitor.baton, labels->whole };
+    return mc_labels_place(labels->list, labels->count, &map, ctx, labels->pool);
 }

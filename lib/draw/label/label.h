@@ -1,10 +1,12 @@
 /*
  * Labels of a map: gathered while the features of all its layers are read, then put where there is room, and drawn on
- * top. No label is cut: each label lies wholly inside the map, at least one pixel from the map's edge.
+ * top. No label is cut: each label lies wholly inside the map, at least one pixel from the map's edge, and beside the
+ * symbols that painters tell of.
  */
 #ifndef MC_DRAW_LABEL_LABEL_H
 #define MC_DRAW_LABEL_LABEL_H
 
+#include "draw/paint/painter.h"
 #include "draw/raster/canvas.h"
 #include "draw/style/style.h"
 
@@ -12,6 +14,13 @@ typedef struct mc_labels mc_labels;
 
 /* An empty set of labels for a map, in `pool`. */
 mc_labels *mc_labels_create(mc_canvas *canvas, apr_pool_t *pool);
+
+/* The map goes to a client as it is, no tiles are cut of it: labels that allow it (option `partials`) may be cut off at
+ * its edge. */
+void mc_labels_allow_partials(mc_labels *labels);
+
+/* What painters are to tell of the symbols that labels keep off; lives as long as the labels. */
+const mc_obstacle_visitor *mc_labels_obstacles(mc_labels *labels);
 
 /* The labels that are gathered from now on belong to the next layer, drawn at a scale (denominator). */
 void mc_labels_next_layer(mc_labels *labels, double scale);

@@ -17,7 +17,7 @@ static bool
 is_same_label_group(const mc_label_candidate *a, const mc_label_candidate *b)
 {
     return a->symbol == b->symbol && a->layer == b->layer && a->symbol->group &&
-           (!a->symbol->label_all || (a->along && b->along)) && strcmp(a->text, b->text) == 0;
+           (!a->symbol->label_all || (a->end_count > 0 && b->end_count > 0)) && strcmp(a->text, b->text) == 0;
 }
 
 /* Members of a group side by side, the largest first. */
@@ -134,7 +134,7 @@ join_label_group(mc_label_candidate **list, int count, apr_pool_t *pool)
     mc_label_candidate *first = list[0], *joined = NULL;
     for (int i = 1; i < count; i++)
         first->priority = fmax(first->priority, list[i]->priority);
-    if (first->along && count > 1) {
+    if (first->end_count > 0 && count > 1) {
         mc_label_pieces pieces;
         join_lines(&pieces, list, count, pool);
         joined = mc_label_candidate_copy(first, &pieces, first->text);

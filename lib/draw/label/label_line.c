@@ -7,6 +7,8 @@
 /* How far hinting and rounding may take the edge of a glyph from where its metrics say. */
 #define ROUNDING 2.0F
 
+#define UNDERLINE_DEPTH 0.12F /* ems */
+
 enum { SAMPLES_MAX = 16384, ROUNDS = 8, ROUNDS_GENERALIZED = 32 };
 
 static void
@@ -19,9 +21,8 @@ measure_label_path(mc_label_path *path)
     path->length = path->count > 0 ? path->lengths[path->count - 1] : 0;
 }
 
-/* The point at a distance from the path's beginning; before and after it the path goes straight on. */
-static void
-point_at(float at[2], const mc_label_path *path, float distance)
+void
+mc_label_path_point(float at[2], const mc_label_path *path, float distance)
 {
     int low = 0, high = path->count - 1; /* the segment from low to high */
     while (high - low > 1) {
@@ -50,7 +51,7 @@ mc_label_path_make(mc_label_path *path, const float *points, int count, float si
                              apr_palloc(pool, sizeof(float) * (size_t)samples), samples, 0 };
     float *made = path->points;
     for (int i = 0; i < samples; i++)
-        point_at(made + i * 2, &given, step * (float)i);
+        mc_label_path_point(made + i * 2, &given, step * (float)i);
     for (int round = generalize ? ROUNDS_GENERALIZED : ROUNDS; round > 0; round--) {
         float before[2] = { made[0], made[1] };
         for (int i = 1; i + 1 < samples; i++)
@@ -118,7 +119,7 @@ add_spot_glyph(mc_label_spot *spot, const mc_label_glyph *glyph, float x, float 
 static void
 clear_label_spot(mc_label_spot *spot, bool upright)
 {
-    spot->glyph_count = spot->box_count = 0;
+    spot->glyph_count = spot->box_count = spot->underline_count = 0;
     spot->bounds = nothing;
     spot->upright = upright;
 }
@@ -129,8 +130,8 @@ static float
 angle_of(const mc_label_path *path, float begin, float end, float size, float sign)
 {
     float a[2], b[2];
-    point_at(a, path, begin - sign * size / 2);
-    point_at(b, path, end + sign * size / 2);
+    mc_label_path_point(a, path, begin - sign * size / 2);
+    mc_label_path_point(b, path, end + sign * size / 2);
     return atan2f(b[1] - a[1], b[0] - a[0]);
 }
 
@@ -141,6 +142,75 @@ turned_by(float from, float to)
     return fabsf(turn);
 }
 
+/* ---- The line under the text ---- */
+
+float
+mc_label_underline_depth(const mc_label_layout *layout)
+{
+    return fmaxf(layout->size * UNDERLINE_DEPTH, layout->underline / 2 + 1);
+}
+
+int
+mc_label_underline_pieces(const mc_label_layout *layout)
+{
+    return layout->underline > 0 ? (int)fminf(layout->width / layout->size * 2, SAMPLES_MAX) + layout->lines + 2 : 0;
+}
+
+static void
+add_underline_piece(mc_label_spot *spot, const float from[2], const float to[2], float width, float halo)
+{
+    mc_label_box box = nothing;
+    float more = width / 2 + halo + ROUNDING;
+    spot->underline[spot->underline_count++] = (mc_label_stroke){ from[0], from[1], to[0], to[1], width };
+    widen_label_box(&box, from[0], from[1]);
+    widen_label_box(&box, to[0], to[1]);
+    box = expand_label_box(&box, more);
+    widen_label_box(&spot->bounds, box.minx, box.miny);
+    widen_label_box(&spot->bounds, box.maxx, box.maxy);
+}
+
+/* Along a path from `begin` to `end`, below the letters. */
+static void
+underline_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_label_path *path, float begin, float end,
+                float across, const mc_label_course *course)
+{
+    int pieces = course->curved ? mc_label_underline_pieces(layout) - layout->lines - 1 : 1;
+    float sign = end < begin ? -1 : 1, last[2] = { 0, 0 };
+    across += mc_label_underline_depth(layout);
+    for (int i = 0; i <= pieces; i++) {
+        float distance = begin + (end - begin) * (float)i / (float)pieces, at[2];
+        float angle = course->curved ? angle_of(path, distance, distance, layout->size, sign) : spot->angle;
+        mc_label_path_point(at, path, distance);
+        if (!course->curved) { /* straight, as the text is */
+            float chord[2], from_middle = distance - (begin + end) / 2;
+            mc_label_path_point(at, path, begin);
+            mc_label_path_point(chord, path, end);
+            at[0] = (at[0] + chord[0]) / 2 + sign * from_middle * cosf(angle);
+            at[1] = (at[1] + chord[1]) / 2 + sign * from_middle * sinf(angle);
+        }
+        at[0] -= sinf(angle) * across;
+        at[1] += cosf(angle) * across;
+        if (i > 0)
+            add_underline_piece(spot, last, at, layout->underline, course->halo);
+        last[0] = at[0];
+        last[1] = at[1];
+    }
+}
+
+static void
+underline_lines(mc_label_spot *spot, const mc_label_layout *layout, float x, float y, const float around[2], float halo)
+{
+    float cosine = cosf(spot->angle), sine = sinf(spot->angle);
+    for (int i = 0; i < layout->lines; i++) {
+        float left = x + layout->line_begins[i] - around[0], right = left + layout->line_widths[i];
+        float down = y + layout->ascent + layout->height / (float)layout->lines * (float)i +
+                     mc_label_underline_depth(layout) - around[1];
+        const float from[2] = { around[0] + left * cosine - down * sine, around[1] + left * sine + down * cosine };
+        const float to[2] = { around[0] + right * cosine - down * sine, around[1] + right * sine + down * cosine };
+        add_underline_piece(spot, from, to, layout->underline, halo);
+    }
+}
+
 bool
 mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_label_path *path, float middle,
                const mc_label_course *course)
@@ -149,8 +219,8 @@ mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_labe
     if (layout->lines != 1 || path->count < 2 || begin < 0 || end > path->length)
         return false;
     float a[2], b[2], sign = 1;
-    point_at(a, path, begin);
-    point_at(b, path, end);
+    mc_label_path_point(a, path, begin);
+    mc_label_path_point(b, path, end);
     if (b[0] < a[0] && !course->any_direction) { /* from its other end, so that it can be read */
         sign = -1;
         begin = middle + layout->width / 2;
@@ -179,8 +249,8 @@ mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_labe
             return false;
         last = angle;
         float cosine = cosf(angle), sine = sinf(angle);
-        point_at(a, path, first);
-        point_at(b, path, second);
+        mc_label_path_point(a, path, first);
+        mc_label_path_point(b, path, second);
         /* The middle of the cluster, at the baseline, in the middle between both points. */
         float x = (a[0] + b[0]) / 2 - sine * across, y = (a[1] + b[1]) / 2 + cosine * across;
         float down = layout->height / 2 - layout->ascent; /* only of use where all of it is straight */
@@ -194,6 +264,8 @@ mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_labe
                            course->halo);
         }
     }
+    if (layout->underline > 0)
+        underline_along(spot, layout, path, begin, begin + sign * layout->width, across, course);
     return spot->glyph_count > 0;
 }
 
@@ -216,6 +288,8 @@ mc_label_at(mc_label_spot *spot, const mc_label_layout *layout, float x, float y
         add_spot_glyph(spot, glyph, around[0] + gx * cosine - gy * sine, around[1] + gx * sine + gy * cosine, cosine,
                        sine, halo);
     }
+    if (layout->underline > 0)
+        underline_lines(spot, layout, x, y, around, halo);
     if (upright && spot->box_count > 0) { /* one box for all: quicker, and nothing fits between its letters */
         spot->boxes[0] = expand_label_box(&spot->bounds, -ROUNDING);
         spot->box_count = 1;
@@ -228,6 +302,10 @@ mc_label_spot_move(mc_label_spot *spot, float dx, float dy)
     for (int i = 0; i < spot->glyph_count; i++) {
         spot->glyphs[i].x += dx;
         spot->glyphs[i].y += dy;
+    }
+    for (int i = 0; i < spot->underline_count; i++) {
+        mc_label_stroke *piece = &spot->underline[i];
+        *piece = (mc_label_stroke){ piece->x0 + dx, piece->y0 + dy, piece->x1 + dx, piece->y1 + dy, piece->width };
     }
     for (int i = 0; i < spot->box_count; i++) {
         mc_label_box *box = &spot->boxes[i];

@@ -22,6 +22,7 @@ enum {
     SMALL_SIDE = 128,
     PLACES = 4, /* of an upright glyph in a pixel */
     WIDE = 16,  /* pixels that are looked at together */
+    UNDERLINE_PIECE = 512,
 };
 
 /* Coverage of one glyph, from the pixel of its origin. */
@@ -132,17 +133,14 @@ area_for(mc_area **area, mc_label_painter *painter, int width, int height)
     return MC_OK;
 }
 
-/* The mask of a glyph at a place in the map, in memory of the caller's (free). NULL: no ink, or no memory. */
+/* The mask of an outline at a place in the map, in memory of the caller's (free). NULL: no memory. */
 static mc_error *
-make_mask(mask **made, mc_label_painter *painter, const mc_placed_glyph *at, float size, bool upright,
-          apr_pool_t *scratch)
+make_outline_mask(mask **made, mc_label_painter *painter, const mc_glyph_outline *outline, const mc_placed_glyph *at)
 {
-    mc_glyph_outline outline;
     mc_area *area;
     int left, top, width, height;
     *made = NULL;
-    MC_TRY(mc_text_outline(&outline, at->face, at->index, size, upright, scratch));
-    if (!place_outline(&painter->shape, &left, &top, &width, &height, &outline, at))
+    if (!place_outline(&painter->shape, &left, &top, &width, &height, outline, at))
         width = height = left = top = 0;
     MC_TRY(area_for(&area, painter, width, height));
     mask *result = calloc(1, sizeof(*result) + (size_t)width * (size_t)height);
@@ -162,6 +160,16 @@ make_mask(mask **made, mc_label_painter *painter, const mc_placed_glyph *at, flo
     }
     mc_area_done(area);
     return MC_OK;
+}
+
+static mc_error *
+make_mask(mask **made, mc_label_painter *painter, const mc_placed_glyph *at, float size, bool upright,
+          apr_pool_t *scratch)
+{
+    mc_glyph_outline outline;
+    *made = NULL;
+    MC_TRY(mc_text_outline(&outline, at->face, at->index, size, upright, scratch));
+    return make_outline_mask(made, painter, &outline, at);
 }
 
 /* Room for a plane of that size, all 0, with WIDE pixels of margin on all sides that halos read. */
@@ -260,6 +268,33 @@ stamp_turned(mc_label_painter *painter, const sheet *on, const mc_placed_glyph *
     return MC_OK;
 }
 
+/* A piece of the line under a text; an upright one has its edges on whole pixels. */
+static mc_error *
+stamp_underline(mc_label_painter *painter, const sheet *on, const mc_label_stroke *piece, bool upright)
+{
+    static const mc_placed_glyph as_it_is = { 0, 0, 0, 0, 1, 0 };
+    float length = hypotf(piece->x1 - piece->x0, piece->y1 - piece->y0), half = piece->width / 2;
+    int count = (int)ceilf(length / UNDERLINE_PIECE);
+    if (!(length > 0))
+        return MC_OK;
+    float across[2] = { -(piece->y1 - piece->y0) / length * half, (piece->x1 - piece->x0) / length * half };
+    float down = upright ? rintf(piece->y0 - half) + half - piece->y0 : 0;
+    for (int i = 0; i < count; i++) {
+        float from = (float)i / (float)count, to = (float)(i + 1) / (float)count;
+        float x0 = piece->x0 + (piece->x1 - piece->x0) * from, y0 = piece->y0 + (piece->y1 - piece->y0) * from + down;
+        float x1 = piece->x0 + (piece->x1 - piece->x0) * to, y1 = piece->y0 + (piece->y1 - piece->y0) * to + down;
+        float corners[8] = { x0 - across[0], y0 - across[1], x1 - across[0], y1 - across[1],
+                             x1 + across[0], y1 + across[1], x0 + across[0], y0 + across[1] };
+        int end = 4;
+        mask *made;
+        MC_TRY(make_outline_mask(&made, painter, &(mc_glyph_outline){ corners, &end, 4, 1 }, &as_it_is));
+        if (made != NULL)
+            stamp_glyph_mask(painter, on, made, 0, 0);
+        free(made);
+    }
+    return MC_OK;
+}
+
 /* A pixel that is covered to c has its ink up to c - 1/2 from its centre in the direction of a pixel at distance d:
  * that one lies in the halo as far as radius + c - d says. */
 static bool
@@ -309,6 +344,15 @@ spread_halo_row(uint8_t *into, const uint8_t *from, int count, int change)
 #endif
 }
 
+/* What of a row is on the map. */
+static void
+lay_label_row(mc_label_painter *painter, int x, int y, const uint8_t *row, int count, mc_color color)
+{
+    int from = x < 0 ? -x : 0, to = count < painter->target->width - x ? count : painter->target->width - x;
+    if (y >= 0 && y < painter->target->height && from < to)
+        mc_canvas_row(painter->target, x + from, y, row + from, to - from, color);
+}
+
 static void
 lay_halo(mc_label_painter *painter, const sheet *on, mc_color color)
 {
@@ -331,7 +375,7 @@ lay_halo(mc_label_painter *painter, const sheet *on, mc_color color)
             if (row >= 0 && row < on->height && painter->last[row] >= 0)
                 spread_halo_row(painter->halo_row, label_ink_row(painter, on, row) + first - t->dx, count, t->change);
         }
-        mc_canvas_row(painter->target, on->left + first, on->top + y, painter->halo_row, count, color);
+        lay_label_row(painter, on->left + first, on->top + y, painter->halo_row, count, color);
     }
 }
 
@@ -343,7 +387,7 @@ lay_fill(mc_label_painter *painter, const sheet *on, mc_color color)
             continue;
         uint8_t *row = label_ink_row(painter, on, y) + painter->first[y];
         int count = painter->last[y] - painter->first[y] + 1;
-        mc_canvas_row(painter->target, on->left + painter->first[y], on->top + y, row, count, color);
+        lay_label_row(painter, on->left + painter->first[y], on->top + y, row, count, color);
         memset(row, 0, (size_t)count);
     }
 }
@@ -357,13 +401,13 @@ mc_label_painter_draw(mc_label_painter *painter, const mc_label_spot *spot, cons
     on.height = (int)ceilf(spot->bounds.maxy) - on.top;
     if (on.width < 1 || on.height < 1)
         return MC_OK;
-    MC_ASSERT(on.left >= 0 && on.top >= 0 && on.left + on.width <= painter->target->width &&
-              on.top + on.height <= painter->target->height);
     on.stride = (size_t)on.width + 4 * WIDE;
     if (!plane_for(painter, on.stride, on.height))
         return mc_error_create(scratch, MC_ERR_LIMIT, "no memory for a label of %dx%d pixels", on.width, on.height);
     for (int i = 0; i < spot->glyph_count; i++)
         MC_TRY((spot->upright ? stamp_upright : stamp_turned)(painter, &on, &spot->glyphs[i], look->size, scratch));
+    for (int i = 0; i < spot->underline_count; i++)
+        MC_TRY(stamp_underline(painter, &on, &spot->underline[i], spot->upright));
     if (look->halo > 0 && make_taps(painter, look->halo))
         lay_halo(painter, &on, look->halo_color);
     lay_fill(painter, &on, look->fill);

@@ -15,6 +15,7 @@ typedef struct mc_label_candidate {
     float anchor[2], moved[2], offset, angle;
     mc_shape_kind kind;   /* of the geometry */
     bool along;           /* along its lines */
+    bool standing;        /* upright, again and again on its lines */
     double at[2], extent; /* the label's place; length or area of the visible part */
     float *points;        /* of the lines, x, y in turn */
     int *ends;            /* for each line the index after its last point */
@@ -37,8 +38,16 @@ int mc_label_rank(const mc_label_candidate *a, const mc_label_candidate *b);
  * that are left. */
 int mc_label_join_groups(mc_label_candidate **list, int count, apr_pool_t *pool);
 
+/* The map that labels are placed on. */
+typedef struct mc_label_map {
+    mc_canvas *target;
+    mc_label_shields *shields;
+    mc_label_obstacles *obstacles;
+    bool whole; /* no tiles are cut of it: labels that allow it may reach over its edge */
+} mc_label_map;
+
 /* Places and draws labels in the order of the list. */
-mc_error *mc_labels_place(mc_label_candidate *const *list, int count, mc_canvas *target, mc_label_shields *shields,
-                          mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_labels_place(mc_label_candidate *const *list, int count, const mc_label_map *map, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -23,7 +23,12 @@ typedef struct mc_label_layout {
     float width, height; /* of the box */
     float ascent;        /* the first baseline, from the top of the box */
     float middle;        /* of small letters above the baseline */
+    float *line_begins, *line_widths;
+    float underline; /* width of the line under the text; 0: none */
 } mc_label_layout;
+
+/* How far under the baseline the middle of the line is. */
+float mc_label_underline_depth(const mc_label_layout *layout);
 
 /* A text as it is drawn: valid UTF-8, lines by '\n', no other control characters, no blanks at the ends of lines. NULL
  * where nothing is left or it is longer than MC_TEXT_BYTES_MAX. */
@@ -70,9 +75,17 @@ typedef struct mc_placed_glyph {
     float cosine, sine; /* of its turn, clockwise */
 } mc_placed_glyph;
 
+/* A piece of the line under a text: from the middle of one end to that of the other. */
+typedef struct mc_label_stroke {
+    float x0, y0, x1, y1, width;
+} mc_label_stroke;
+
 typedef struct mc_label_box {
     float minx, miny, maxx, maxy;
 } mc_label_box;
+
+/* Pieces of the line under a label, at most. */
+int mc_label_underline_pieces(const mc_label_layout *layout);
 
 /* A label that may be drawn: the label's glyphs, and a box for each glyph or one for all glyphs. */
 typedef struct mc_label_spot {
@@ -81,8 +94,10 @@ typedef struct mc_label_spot {
     int glyph_count, box_count;
     mc_label_box bounds; /* of all ink and the halo */
     bool upright;
-    float middle[2], angle; /* of the text's box; radians clockwise */
-    mc_placing shield;      /* of the graphic behind it */
+    float middle[2], angle;     /* of the text's box; radians clockwise */
+    mc_placing shield;          /* of the graphic behind it */
+    mc_label_stroke *underline; /* pieces of the line under the text, from end to end */
+    int underline_count;
 } mc_label_spot;
 
 typedef struct mc_label_path {
@@ -97,6 +112,9 @@ typedef struct mc_label_path {
 void mc_label_path_make(mc_label_path *path, const float *points, int count, float size, bool generalize,
                         apr_pool_t *pool);
 
+/* A point of a path; before and after the path it goes straight on. */
+void mc_label_path_point(float at[2], const mc_label_path *path, float distance);
+
 /* How a label follows a line. */
 typedef struct mc_label_course {
     float offset;    /* to the left of the line */
@@ -106,7 +124,7 @@ typedef struct mc_label_course {
 } mc_label_course;
 
 /* Puts a label on a path with its middle at `middle`; false where the path is too short or bends too much. The spot has
- * room for all glyphs. */
+ * room for all glyphs, and for the pieces of a line under them. */
 bool mc_label_along(mc_label_spot *spot, const mc_label_layout *layout, const mc_label_path *path, float middle,
                     const mc_label_course *course);
 
@@ -124,6 +142,27 @@ mc_label_grid *mc_label_grid_create(int width, int height, apr_pool_t *pool);
 bool mc_label_grid_is_free(const mc_label_grid *grid, const mc_label_box *boxes, int count, float margin);
 void mc_label_grid_take(mc_label_grid *grid, const mc_label_box *boxes, int count);
 
+/* ---- label_obstacles.c: symbols that labels keep off ---- */
+
+typedef struct mc_label_obstacles mc_label_obstacles;
+
+mc_label_obstacles *mc_label_obstacles_create(int width, int height, apr_pool_t *pool);
+
+/* The functions of an mc_obstacle_visitor; the baton is an mc_label_obstacles. */
+void mc_label_obstacles_add(void *obstacles, mc_shape_point at, const float box[4]);
+void mc_label_obstacles_add_row(void *obstacles, int x, int y, const uint8_t *coverage, int count);
+
+/* The box around the symbols that stand at a point of the map; false where there are none. */
+bool mc_label_obstacles_at(mc_label_box *box, const mc_label_obstacles *obstacles, const double at[2]);
+
+/* Whether boxes, with a margin around each, lie beside all symbols. `own`: what is inside of this box does not count;
+ * NULL: all counts. */
+bool mc_label_obstacles_allow(const mc_label_obstacles *obstacles, const mc_label_box *boxes, int count, float margin,
+                              const mc_label_box *own);
+
+/* The box around what is taken inside of `within`; false where all of that is free. */
+bool mc_label_obstacles_inside(mc_label_box *taken, const mc_label_obstacles *obstacles, const mc_label_box *within);
+
 /* ---- label_painter.c: drawing ---- */
 
 enum { MC_HALO_MAX = 16, MC_GLYPH_SIDE = 1024 }; /* pixels: the widest halo; the largest glyph */
@@ -137,7 +176,7 @@ typedef struct mc_label_look {
 
 mc_label_painter *mc_label_painter_create(mc_canvas *target, apr_pool_t *pool);
 
-/* Draws a label whose bounds are inside the map. */
+/* Draws a label; what lies beside the map is cut off. */
 mc_error *mc_label_painter_draw(mc_label_painter *painter, const mc_label_spot *spot, const mc_label_look *look,
                                 apr_pool_t *scratch) MC_CHECKED;
 

@@ -185,6 +185,8 @@ mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text,
     float height = (font->ascent + font->descent) * size;
     MC_TRY(find_lines(lines, &count, font, text, wrap / size, pool));
     *layout = (mc_label_layout){ .lines = count, .size = size };
+    layout->line_begins = apr_pcalloc(pool, sizeof(float) * 2 * LINES_MAX);
+    layout->line_widths = layout->line_begins + LINES_MAX;
     mc_error *error = MC_OK;
     for (; shaped_lines < count && error == MC_OK; shaped_lines++) {
         const label_text_piece *p = &lines[shaped_lines];
@@ -199,9 +201,10 @@ mc_label_lay_out(mc_label_layout *layout, const mc_font *font, const char *text,
     layout->height = height * (float)count;
     layout->glyphs = apr_palloc(pool, sizeof(mc_label_glyph) * (size_t)(glyphs + 1));
     for (int i = 0; i < shaped_lines; i++) {
+        layout->line_widths[i] = found[i]->width * size;
+        layout->line_begins[i] = (layout->width - layout->line_widths[i]) * align;
         if (error == MC_OK)
-            add_text_line(layout, found[i], (layout->width - found[i]->width * size) * align,
-                          layout->ascent + height * (float)i);
+            add_text_line(layout, found[i], layout->line_begins[i], layout->ascent + height * (float)i);
         mc_clock_cache_release(entries[i]);
     }
     return error;

@@ -106,6 +106,9 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
     drawing->reach = (placing->width + placing->height) * (around + fabs(placing->anchor_x) + fabs(placing->anchor_y)) +
                      2 * fmax(0, mc_painter_pixels(painter, symbol, drawing->symbol.stroke.width)) +
                      (fabs((double)placing->at.x) + fabs((double)placing->at.y)) / MC_SUBPIXELS + 2;
+    if (painter->obstacles != NULL && symbol->obstacle && *any)
+        drawing->keeps_labels_off =
+            mc_obstacle_box(drawing->box, drawing, mc_painter_pixels(painter, symbol, drawing->symbol.stroke.width));
     return MC_OK;
 }
 
@@ -174,5 +177,7 @@ mc_graphic_paint(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
     mc_places_find(&painter->places, feature->geometry, symbol->part);
     for (int i = 0; i < painter->places.point_count; i++)
         MC_TRY(mc_graphic_draw(&drawing, painter, canvas, painter->places.points[i], 0, feature));
+    if (drawing.keeps_labels_off)
+        mc_obstacle_graphics(painter, &drawing);
     return MC_OK;
 }

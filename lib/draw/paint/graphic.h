@@ -13,6 +13,8 @@ typedef struct mc_drawing {
     mc_placing placing; /* `at` is the displacement from the point; the other members as usual */
     unsigned opacity;   /* of the picture */
     double reach;       /* pixels around the point that the graphic may touch */
+    bool keeps_labels_off;
+    float box[4]; /* around the point, where keeps_labels_off: left, top, right, bottom */
 } mc_drawing;
 
 /* *any is false where there is nothing to draw. The drawing is valid until the feature is done. */

@@ -160,6 +160,12 @@ mc_painter_set_labels(mc_painter *painter, mc_rule_visitor *visit, void *labels)
     painter->labels = labels;
 }
 
+void
+mc_painter_set_obstacles(mc_painter *painter, const mc_obstacle_visitor *visitor)
+{
+    painter->obstacles = visitor;
+}
+
 /* Shapes of filters are made once for the query of a world. */
 static void
 place_feature(mc_painter *painter, mc_feature *feature)
@@ -252,6 +258,16 @@ mc_painter_shows(const mc_style *style, double scale)
     for (int p = 0; p < style->pass_count; p++)
         for (int r = 0; r < style->passes[p].rule_count; r++)
             if (mc_rule_applies(&style->passes[p].rules[r], scale))
+                return true;
+    return false;
+}
+
+bool
+mc_painter_labels(const mc_style *style, double scale)
+{
+    for (int p = 0; p < style->pass_count; p++)
+        for (int r = 0; r < style->passes[p].rule_count; r++)
+            if (style->passes[p].rules[r].text_count > 0 && mc_rule_applies(&style->passes[p].rules[r], scale))
                 return true;
     return false;
 }

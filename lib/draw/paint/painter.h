@@ -24,6 +24,22 @@ typedef mc_error *mc_rule_visitor(void *baton, const mc_rule_style *rule, const 
  * are painted. Without a collector there are no labels. */
 void mc_painter_set_labels(mc_painter *painter, mc_rule_visitor *visit, void *labels);
 
+/* Where labels shall not be. Pixels of the map; what lies beside the map may be told too. */
+typedef struct mc_obstacle_visitor {
+    void *baton;
+    /* A graphic that stands at a point of the geometry, and the box around the graphic: left, top, right, bottom. */
+    void (*graphic)(void *baton, mc_shape_point at, const float box[4]);
+    /* Coverage of `count` pixels of a row by a line or an area, from column x on. */
+    void (*row)(void *baton, int x, int y, const uint8_t *coverage, int count);
+} mc_obstacle_visitor;
+
+/* Tells of each symbol that labels keep off, whatever the order of the features; `visitor` lives as long as the
+ * painter. */
+void mc_painter_set_obstacles(mc_painter *painter, const mc_obstacle_visitor *visitor);
+
+/* Whether a style has labels at this scale. */
+bool mc_painter_labels(const mc_style *style, double scale);
+
 /* A painter over a canvas, which may stay one of indexed colours. */
 mc_error *mc_painter_create_on(mc_painter **painter, const mc_style *style, mc_canvas *canvas,
                                const mc_feature_query *query, bool by_feature, apr_pool_t *pool) MC_CHECKED;

@@ -20,7 +20,7 @@ paint_is_plain(const mc_paint *paint)
 static bool
 symbol_can_be_whole(const mc_symbolizer *symbol)
 {
-    if (symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE)
+    if ((symbol->kind != MC_SYMBOL_POLYGON && symbol->kind != MC_SYMBOL_LINE) || symbol->obstacle)
         return false;
     if (symbol->stroke.graphic != NULL || mc_painter_is_moved(symbol) || symbol->part != MC_PART_WHOLE ||
         (symbol->kind == MC_SYMBOL_POLYGON && symbol->offset != 0))

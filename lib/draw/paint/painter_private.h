@@ -73,9 +73,10 @@ struct mc_painter {
     mc_outline *outline;
     mc_stroke_tile *stroke_tile; /* NULL: not used so far */
     uint8_t *mask;
-    mc_rule_visitor *visit_labels; /* NULL: there are no labels */
-    void *labels;                  /* baton of visit_labels */
-    uint8_t *plane;                /* for areas with an offset; NULL: not used so far */
+    mc_rule_visitor *visit_labels;        /* NULL: there are no labels */
+    void *labels;                         /* baton of visit_labels */
+    const mc_obstacle_visitor *obstacles; /* NULL: nobody asks */
+    uint8_t *plane;                       /* for areas with an offset; NULL: not used so far */
     mc_shape scratch, mark, moved, places, straight;
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
@@ -150,6 +151,16 @@ mc_shape_point mc_painter_displacement(mc_painter *painter, const mc_symbolizer 
 /* Paints the fill of an area that has an offset. */
 mc_error *mc_painter_offset_fill(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol,
                                  const mc_shape *shape, const mc_feature *feature) MC_CHECKED;
+
+/* The box of a resolved graphic, whose outline is `stroke_width` pixels wide, around its point (0, 0). False where
+ * nothing of the graphic can be seen. */
+struct mc_drawing;
+bool mc_obstacle_box(float box[4], const struct mc_drawing *drawing, double stroke_width);
+
+/* Tells of the graphics at the painter's places, and of a line or an area. */
+void mc_obstacle_graphics(const mc_painter *painter, const struct mc_drawing *drawing);
+mc_error *mc_obstacle_shape(mc_painter *painter, const mc_symbolizer *symbol, const mc_shape *shape,
+                            const mc_feature *feature) MC_CHECKED;
 
 mc_shape_painter mc_painter_shape;
 

@@ -96,5 +96,6 @@ mc_painter_shape(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *sy
     if (mc_painter_is_moved(symbol))
         shape = displace_shape(painter, symbol, shape, feature);
     MC_TRY(paint_fill(painter, canvas, symbol, shape, feature));
-    return paint_stroke(painter, canvas, symbol, shape, feature);
+    MC_TRY(paint_stroke(painter, canvas, symbol, shape, feature));
+    return painter->obstacles != NULL && symbol->obstacle ? mc_obstacle_shape(painter, symbol, shape, feature) : MC_OK;
 }

@@ -65,8 +65,9 @@ void mc_sld_report_option(mc_sld *sld, const mc_node *node, const char *of);
 int mc_sld_read_choice(mc_sld *sld, const mc_node *node, const char *const *choices);
 
 /* Readers of several tables: a length that is the same for all features (double), and what a <Geometry> names: that of
- * the feature, whatever the property is called, or a part that a function makes of the geometry (mc_geometry_part). */
-mc_sld_reader mc_sld_read_length, mc_sld_read_part;
+ * the feature, whatever the property is called, or a part that a function makes of the geometry (mc_geometry_part);
+ * "true" and "false", as XML Schema and as people write them (bool). */
+mc_sld_reader mc_sld_read_length, mc_sld_read_part, mc_sld_read_flag;
 
 /* The options of symbolizers and of all that is inside of them. */
 extern const mc_sld_element mc_sld_polygon_elements[], mc_sld_line_elements[], mc_sld_point_elements[],

@@ -113,7 +113,9 @@ const mc_sld_element mc_sld_symbolizer_options[] = {
     MC_SLD_OPTION("graphic-margin", read_pattern_margin, 0, INSIDE, SHOWS),
     MC_SLD_OPTION("distance", read_pattern_distance, 0, INSIDE, SHOWS),
     MC_SLD_OPTION("rotateMarker", read_upright, MEMBER(stroke.upright), INSIDE, SHOWS),
-    MC_SLD_OPTION("placement", read_along, MEMBER(stroke.along), INSIDE, SHOWS), MC_SLD_END
+    MC_SLD_OPTION("placement", read_along, MEMBER(stroke.along), INSIDE, SHOWS),
+    MC_SLD_OPTION("labelObstacle", mc_sld_read_flag, MEMBER(obstacle), INSIDE, HIDES),
+    MC_SLD_END
 };
 
 static void
@@ -204,7 +206,7 @@ mc_sld_symbolizer(mc_symbolizer *symbolizer, mc_sld *sld, const mc_node *node, m
     static const mc_sld_element *const elements[] = { [MC_SYMBOL_POLYGON] = mc_sld_polygon_elements,
                                                       [MC_SYMBOL_LINE] = mc_sld_line_elements,
                                                       [MC_SYMBOL_POINT] = mc_sld_point_elements };
-    *symbolizer = (mc_symbolizer){ .kind = kind, .uom = mc_sld_uom(sld, node) };
+    *symbolizer = (mc_symbolizer){ .kind = kind, .uom = mc_sld_uom(sld, node), .obstacle = kind == MC_SYMBOL_POINT };
     sld->undrawn = false;
     read_symbolizer_options(symbolizer, sld, node);
     mc_sld_read_elements(symbolizer, sld, node, elements[kind], "a symbolizer");

@@ -25,28 +25,12 @@ read_label_value(void *member, mc_sld *sld, const mc_node *node)
     mc_sld_number(&number->constant, &number->value, sld, node);
 }
 
-/* "true" and "false", as XML Schema and as people write them. */
-static void
-read_flag(void *member, mc_sld *sld, const mc_node *node)
-{
-    static const char *const yes[] = { "true", "1", "yes", "on", NULL }, *const no[] = { "false", "0", "no", "off",
-                                                                                         NULL };
-    bool *flag = member;
-    const char *text = mc_sld_text(node, sld->build->pool);
-    if (mc_sld_choice(text, yes, strcasecmp) >= 0)
-        *flag = true;
-    else if (mc_sld_choice(text, no, strcasecmp) >= 0)
-        *flag = false;
-    else
-        mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
-}
-
 /* The option is the other way round here. */
 static void
 read_inverse_flag(void *member, mc_sld *sld, const mc_node *node)
 {
     bool *inverse = member, flag = true;
-    read_flag(&flag, sld, node);
+    mc_sld_read_flag(&flag, sld, node);
     *inverse = !flag;
 }
 
@@ -278,12 +262,12 @@ const mc_sld_element mc_sld_point_placement_elements[] = {
 
 const mc_sld_element mc_sld_line_placement_elements[] = {
     MC_SLD_OPTION("PerpendicularOffset", read_label_value, MEMBER(offset), INSIDE, HIDES),
-    MC_SLD_OPTION("IsRepeated", read_flag, MEMBER(repeated), INSIDE, HIDES),
-    MC_SLD_OPTION("Repeat", read_flag, MEMBER(repeated), INSIDE, HIDES), /* as QGIS writes it */
+    MC_SLD_OPTION("IsRepeated", mc_sld_read_flag, MEMBER(repeated), INSIDE, HIDES),
+    MC_SLD_OPTION("Repeat", mc_sld_read_flag, MEMBER(repeated), INSIDE, HIDES), /* as QGIS writes it */
     MC_SLD_OPTION("InitialGap", mc_sld_read_length, MEMBER(initial_gap), INSIDE, HIDES),
     MC_SLD_OPTION("Gap", mc_sld_read_length, MEMBER(gap), INSIDE, HIDES),
-    MC_SLD_OPTION("IsAligned", read_flag, MEMBER(aligned), INSIDE, HIDES),
-    MC_SLD_OPTION("GeneralizeLine", read_flag, MEMBER(generalize), INSIDE, HIDES),
+    MC_SLD_OPTION("IsAligned", mc_sld_read_flag, MEMBER(aligned), INSIDE, HIDES),
+    MC_SLD_OPTION("GeneralizeLine", mc_sld_read_flag, MEMBER(generalize), INSIDE, HIDES),
     MC_SLD_END
 };
 
@@ -382,11 +366,13 @@ const mc_sld_element mc_sld_label_options[] = {
     MC_SLD_OPTION("spaceAround", mc_sld_read_length, MEMBER(space_around), INSIDE, HIDES),
     MC_SLD_OPTION("autoWrap", mc_sld_read_length, MEMBER(auto_wrap), INSIDE, HIDES),
     MC_SLD_OPTION("maxAngleDelta", mc_sld_read_length, MEMBER(max_angle), INSIDE, HIDES),
-    MC_SLD_OPTION("group", read_flag, MEMBER(group), INSIDE, HIDES),
-    MC_SLD_OPTION("labelAllGroup", read_flag, MEMBER(label_all), INSIDE, HIDES),
-    MC_SLD_OPTION("followLine", read_flag, MEMBER(curved), INSIDE, HIDES),
+    MC_SLD_OPTION("group", mc_sld_read_flag, MEMBER(group), INSIDE, HIDES),
+    MC_SLD_OPTION("labelAllGroup", mc_sld_read_flag, MEMBER(label_all), INSIDE, HIDES),
+    MC_SLD_OPTION("followLine", mc_sld_read_flag, MEMBER(curved), INSIDE, HIDES),
     MC_SLD_OPTION("forceLeftToRight", read_inverse_flag, MEMBER(any_direction), INSIDE, HIDES),
     MC_SLD_OPTION("conflictResolution", read_inverse_flag, MEMBER(overlapping), INSIDE, HIDES),
+    MC_SLD_OPTION("partials", mc_sld_read_flag, MEMBER(partial), INSIDE, HIDES),
+    MC_SLD_OPTION("underlineText", mc_sld_read_flag, MEMBER(underlined), INSIDE, SHOWS),
     MC_SLD_END
 };
 

@@ -50,6 +50,8 @@ struct mc_text_symbol {
     bool curved;              /* followLine */
     bool any_direction;       /* no forceLeftToRight: text is upside down where the line runs to the left */
     bool overlapping;         /* conflictResolution false: drawn in any case, and other labels may lie over the label */
+    bool partial;             /* partials: may be cut off at the edge of a map that is drawn as a whole */
+    bool underlined;          /* underlineText */
 };
 
 #endif

@@ -95,6 +95,7 @@ typedef struct mc_symbolizer {
     mc_pair displacement;  /* POLYGON, LINE: pixels to the right and up */
     mc_graphic graphic;    /* POINT */
     bool by_direction;     /* POLYGON: rings may overlap; the direction of a ring tells areas from holes */
+    bool obstacle;         /* labels keep off what is painted (GeoServer's option labelObstacle) */
 } mc_symbolizer;
 
 /* Labels: draw/style/label_style.h. */

@@ -15,6 +15,14 @@
 /* As <thinning> names them, in 1/256 pixel. */
 static const int thinnings[] = { 0, MC_SUBPIXELS / 4, MC_SUBPIXELS / 2, MC_SUBPIXELS };
 
+/* The maps of one or more sources, drawn over each other. */
+typedef struct vector_stack {
+    const mc_vector_source *const *sources; /* bottom first */
+    const mc_render *wanted;                /* a map of each, all of one box and size */
+    int count;
+} vector_stack;
+
+/* labels: NULL where no layer of the map has any. */
 static mc_error *
 draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, bool wrap, const mc_render *wanted,
            mc_ctx *ctx, apr_pool_t *pool)
@@ -32,8 +40,11 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     query.pixel_grid.thinning = thinnings[layer->thinning];
     query.pixel_grid.keep_small = true;
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
-    mc_labels_next_layer(labels, query.scale);
-    mc_painter_set_labels(painter, mc_labels_visit, labels);
+    if (labels != NULL) {
+        mc_labels_next_layer(labels, query.scale);
+        mc_painter_set_labels(painter, mc_labels_visit, labels);
+        mc_painter_set_obstacles(painter, mc_labels_obstacles(labels));
+    }
     MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_visit, painter, &skipped, ctx, pool));
     return mc_painter_finish(painter, ctx);
 }
@@ -63,16 +74,19 @@ finish_vector_map(mc_rendered *map, mc_canvas *canvas, const mc_render *wanted, 
 /* Decided by the styles alone, so that all tiles are painted alike. A palette of inks takes some milliseconds to make:
  * a plain CGI paints on pixels instead. */
 static mc_error *
-make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render *wanted, const mc_ctx *ctx,
-            apr_pool_t *pool)
+make_canvas(mc_canvas **canvas, const vector_stack *stack, const mc_ctx *ctx, apr_pool_t *pool)
 {
+    const mc_render *wanted = stack->wanted;
     bool brief = ctx->process != NULL && ctx->process->brief;
-    mc_feature_query query = { 0 };
     mc_painter_needs needs = { .merged = true, .suits = true };
-    mc_vector_query(&query, wanted, 0);
-    needs.suits = vector->ground.alpha == 0 || mc_inks_add(&needs.inks, vector->ground);
-    for (int i = 0; i < vector->layer_count; i++)
-        mc_painter_needs_add(&needs, vector->layers[i]->style, query.scale);
+    mc_color ground = stack->sources[0]->ground;
+    needs.suits = ground.alpha == 0 || mc_inks_add(&needs.inks, ground);
+    for (int s = 0; s < stack->count; s++) {
+        mc_feature_query query = { 0 };
+        mc_vector_query(&query, &wanted[s], 0);
+        for (int i = 0; i < stack->sources[s]->layer_count; i++)
+            mc_painter_needs_add(&needs, stack->sources[s]->layers[i]->style, query.scale);
+    }
     mc_ink_palette *palette = needs.suits && !needs.merged && !brief ? mc_ink_palette_get(&needs.inks, pool) : NULL;
     if (palette != NULL)
         return mc_canvas_create_with_palette(canvas, wanted->width, wanted->height, palette, pool);
@@ -81,32 +95,51 @@ make_canvas(mc_canvas **canvas, const mc_vector_source *vector, const mc_render 
     return MC_OK;
 }
 
-static mc_error *
-draw_on(mc_rendered *map, mc_canvas *canvas, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx,
-        apr_pool_t *scratch, apr_pool_t *pool)
+static bool
+stack_has_labels(const vector_stack *stack)
 {
-    apr_pool_t *layers;
-    apr_pool_create(&layers, scratch);
-    mc_labels *labels = mc_labels_create(canvas, scratch);
-    mc_canvas_set_ground(canvas, vector->ground);
-    for (int i = 0; i < vector->layer_count; i++) {
-        apr_pool_clear(layers);
-        MC_TRY(mc_error_copy(draw_layer(canvas, labels, vector->layers[i], vector->wrap, wanted, ctx, layers), pool));
+    for (int s = 0; s < stack->count; s++) {
+        mc_feature_query query = { 0 };
+        mc_vector_query(&query, &stack->wanted[s], 0);
+        for (int i = 0; i < stack->sources[s]->layer_count; i++)
+            if (mc_painter_labels(stack->sources[s]->layers[i]->style, query.scale))
+                return true;
     }
-    MC_TRY(mc_labels_finish(labels, ctx));
-    return finish_vector_map(map, canvas, wanted, ctx, pool);
+    return false;
 }
 
 static mc_error *
-draw_vector_map(mc_rendered *map, const mc_vector_source *vector, const mc_render *wanted, mc_ctx *ctx,
-                apr_pool_t *pool)
+draw_on(mc_rendered *map, mc_canvas *canvas, const vector_stack *stack, mc_ctx *ctx, apr_pool_t *scratch,
+        apr_pool_t *pool)
+{
+    apr_pool_t *layers;
+    apr_pool_create(&layers, scratch);
+    mc_labels *labels = stack_has_labels(stack) ? mc_labels_create(canvas, scratch) : NULL;
+    if (labels != NULL && stack->wanted->whole)
+        mc_labels_allow_partials(labels);
+    mc_canvas_set_ground(canvas, stack->sources[0]->ground);
+    for (int s = 0; s < stack->count; s++) {
+        const mc_vector_source *vector = stack->sources[s];
+        for (int i = 0; i < vector->layer_count; i++) {
+            apr_pool_clear(layers);
+            MC_TRY(mc_error_copy(
+                draw_layer(canvas, labels, vector->layers[i], vector->wrap, &stack->wanted[s], ctx, layers), pool));
+        }
+    }
+    if (labels != NULL)
+        MC_TRY(mc_labels_finish(labels, ctx));
+    return finish_vector_map(map, canvas, stack->wanted, ctx, pool);
+}
+
+static mc_error *
+draw_vector_map(mc_rendered *map, const vector_stack *stack, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     mc_canvas *canvas;
     apr_pool_create(&scratch, pool);
-    mc_error *error = make_canvas(&canvas, vector, wanted, ctx, scratch);
+    mc_error *error = make_canvas(&canvas, stack, ctx, scratch);
     if (error == MC_OK)
-        error = draw_on(map, canvas, vector, wanted, ctx, scratch, pool);
+        error = draw_on(map, canvas, stack, ctx, scratch, pool);
     error = mc_error_copy(error, pool);
     apr_pool_destroy(scratch);
     return error;
@@ -115,16 +148,23 @@ draw_vector_map(mc_rendered *map, const mc_vector_source *vector, const mc_rende
 /* Drawing needs processors and megabytes: as many maps at a time as there are processors, the others in the order in
  * which they came, so that all wait alike. */
 mc_error *
-mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+mc_vector_render_stack(mc_rendered *map, mc_source *const *sources, const mc_render *wanted, int count, mc_ctx *ctx,
+                       apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_vector_render");
-    const mc_vector_source *vector = (const mc_vector_source *)source;
+    const vector_stack stack = { (const mc_vector_source *const *)sources, wanted, count };
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
     MC_TRY(mc_semaphore_acquire(ctx->process == NULL ? NULL : ctx->process->drawing, ctx, pool));
-    mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, vector, wanted, ctx, pool)
-                                                  : draw_vector_map(map, vector, wanted, ctx, pool);
+    mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, stack.sources[0], wanted, ctx, pool)
+                                                  : draw_vector_map(map, &stack, ctx, pool);
     mc_semaphore_release(ctx);
     return error;
+}
+
+mc_error *
+mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return mc_vector_render_stack(map, &source, wanted, 1, ctx, pool);
 }
 
 void
@@ -234,6 +274,7 @@ mc_vector_from_config(const mc_source_ops *ops,
     source->ground.alpha = source->background == NULL ? 0 : 255;
     source->base.source.needs_format = true;
     source->base.source.any_srs = true;
+    source->base.source.stacks_over = source->background == NULL;
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {

@@ -96,7 +96,9 @@ mc_source *mc_vector_from_config(const mc_source_ops *ops,
 mc_error *mc_vector_fields(apr_array_header_t **fields, const char ***names, const mc_vector_layer *layer, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* The render operation of all vector sources. */
+/* The render operations of all vector sources. */
+mc_error *mc_vector_render_stack(mc_rendered *map, mc_source *const *sources, const mc_render *wanted, int count,
+                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 
@@ -116,8 +118,8 @@ mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, 
 
 /* The members of mc_source_ops that all vector sources share. */
 #define MC_VECTOR_OPS                                                                                                  \
-    .render = mc_vector_render, .info = mc_vector_info, .legend = mc_vector_legend,                                    \
-    .vector_layers = mc_vector_tile_layers
+    .render = mc_vector_render, .render_stack = mc_vector_render_stack, .info = mc_vector_info,                        \
+    .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers
 
 /* The query of a map. The query's pixel grid is that of a level of the grid where the map lies on that level; else the
  * map has a pixel grid of its own. */
