@@ -71,6 +71,8 @@ mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_
     if (*text != '\0')
         return mc_error_create(pool, kind, "unexpected \"%s\" behind the dimensions of layer %s", text, name);
     tile->link = mc_tileset_link(tile->tileset, grid);
+    if (tile->link == NULL && strlen(grid) == 2 && grid[1] == 'x') /* name@2x: of the first grid */
+        tile->link = mc_tileset_dense_link(tile->tileset, tile->tileset->links[0], grid[0] - '0');
     if (tile->link == NULL)
         return mc_error_create(pool, kind, "layer %s has no grid \"%s\"", name, grid == NULL ? "" : grid);
     return MC_OK;

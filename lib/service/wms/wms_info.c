@@ -118,6 +118,7 @@ mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool)
                  .box = params.view.box,
                  .width = params.view.width,
                  .height = params.view.height,
+                 .density = params.view.density,
                  .dimension_count = tileset->dimension_count,
                  .dimensions = dimensions },
         .x = params.x,
