@@ -64,7 +64,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION httpd)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "apache2 | nginx")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "apache2 | nginx, fonts-liberation, fonts-noto-core")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "spawn-fcgi, gdal-bin")
 # Debian's packages of the same files and programs.
 set(CPACK_DEBIAN_PACKAGE_CONFLICTS "libapache2-mod-mapcache, mapcache-cgi, mapcache-tools, libmapcache1-dev, libmapcache-dev")

@@ -95,6 +95,9 @@ mc_error *mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *poo
 mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,
                                apr_pool_t *pool) MC_CHECKED;
 
+/* A path in a configuration file as an absolute one: a relative one is seen from the folder of `file`. */
+const char *mc_config_path(const char *file, const char *path, apr_pool_t *pool);
+
 typedef enum mc_value_kind {
     MC_TEXT,      /* const char *: as it stands; empty is refused where required */
     MC_INT,       /* int: whole number in min..max */
@@ -116,10 +119,16 @@ typedef struct mc_number_list {
     int count;
 } mc_number_list;
 
-enum { MC_KEY_REQUIRED = 1, MC_KEY_REPEATABLE = 2, MC_KEY_OURS = 4 /* not in MapCache's vocabulary */ };
+enum {
+    MC_KEY_REQUIRED = 1,
+    MC_KEY_REPEATABLE = 2,
+    MC_KEY_OURS = 4,    /* not in MapCache's vocabulary */
+    MC_KEY_FILE = 8,    /* of TEXT: a path; a relative one is resolved against the file that it stands in */
+    MC_KEY_WORKDIR = 16 /* of TEXT: a path that is seen from the working directory, as MapCache does; or no path */
+};
 
-/* The members that the tables of operations of all kinds begin with: caches, dimensions, sources. The help is a
- * sentence for the reference of the configuration. */
+/* The members that the tables of operations of all kinds begin with: caches, dimensions, sources, services. The help is
+ * a sentence for the reference of the configuration. */
 #define MC_KIND(type_, keys_, from_config_, help_)                                                                     \
     .type = (type_), .keys = (keys_), .from_config = (from_config_), .help = (help_)
 

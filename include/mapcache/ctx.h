@@ -94,6 +94,13 @@ void mc_log_error(const mc_ctx *ctx, mc_log_level level, const mc_error *error);
 /* Writes "[time] [mapcache:level] [pid N:tid M] message" lines to standard error, one write each. */
 extern const mc_log mc_log_stderr;
 
+/* Whether the client has gone, so that nobody waits for the answer. */
+static inline bool
+mc_ctx_abandoned(const mc_ctx *ctx)
+{
+    return ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton);
+}
+
 /* MC_ERR_UNAVAILABLE once the deadline has passed or the client has gone; else MC_OK. */
 mc_error *mc_ctx_check(mc_ctx *ctx, apr_pool_t *result_pool) MC_CHECKED;
 

@@ -110,11 +110,12 @@ mc_cube_run_knows(const mc_cube_run *run, int i)
 mc_error *mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_window *window,
                        mc_cube_take_run *take, void *baton, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* The types of cubes, for the reference; a list that ends with NULL. */
+/* The types of cubes; a list that ends with NULL. */
 typedef struct mc_cube_kind {
     const char *type;
     const mc_key *keys;
     const char *help;
+    mc_cube *(*from_config)(const mc_node *node, mc_build *build); /* NULL after a complaint */
 } mc_cube_kind;
 extern const mc_cube_kind *const mc_cube_kinds[];
 

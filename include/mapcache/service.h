@@ -58,7 +58,8 @@ typedef struct mc_service_ops {
     const char *prefix; /* of the path */
     const mc_key *keys;
     const char *help;
-    mc_service *(*from_config)(const mc_node *node, mc_build *build); /* node NULL: the legacy form, all defaults */
+    /* node NULL: the legacy form, all defaults */
+    mc_service *(*from_config)(const struct mc_service_ops *ops, const mc_node *node, mc_build *build);
     mc_error *(*parse)(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool);
     /* The service's own error body; NULL text means plain text. *status may be changed (WMTS KVP errors are 400). */
     void (*report)(mc_document *body, int *status, const mc_error *error, const mc_call *call,

@@ -17,7 +17,9 @@ mc_files_make_folders(const char *path)
     MC_ASSERT(copy != NULL);
     for (char *slash = *copy == '\0' ? NULL : strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST && reason == 0)
+        if (mkdir(copy, 0777) == 0 || errno == EEXIST)
+            reason = 0; /* then those above it are there, too, whatever was said of them */
+        else if (reason == 0)
             reason = errno;
         *slash = '/';
     }

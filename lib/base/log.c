@@ -58,7 +58,7 @@ const mc_log mc_log_stderr = { MC_LOG_WARN, write_stderr, NULL };
 mc_error *
 mc_ctx_check(mc_ctx *ctx, apr_pool_t *result_pool)
 {
-    if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
+    if (mc_ctx_abandoned(ctx))
         return mc_error_create(result_pool, MC_ERR_UNAVAILABLE, "the client has gone");
     if (ctx->deadline != 0 && mc_clock_now() > ctx->deadline)
         return mc_error_create(result_pool, MC_ERR_UNAVAILABLE, "the request took longer than its deadline");

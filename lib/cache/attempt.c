@@ -12,7 +12,7 @@ should_retry_cache(const mc_cache *cache, const mc_error *error, int attempt, mc
     if (attempt >= cache->retries || error->kind == MC_ERR_LIMIT || error->kind == MC_ERR_NOT_BUILT)
         return false;
     apr_interval_time_t delay = (apr_interval_time_t)(cache->retry_delay * APR_USEC_PER_SEC) << attempt;
-    if (mc_ctx_remaining(ctx, delay + 1) <= delay || (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton)))
+    if (mc_ctx_remaining(ctx, delay + 1) <= delay || mc_ctx_abandoned(ctx))
         return false;
     mc_log_write(ctx, MC_LOG_INFO, "cache \"%s\": repetition %d of %d after: %s", cache->name, attempt + 1,
                  cache->retries, mc_error_chain(error, ctx->pool));

@@ -1,8 +1,8 @@
 /* <cache>: which kind of store, by its type. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "cache/cache_base.h"
+#include "config/kind.h"
 
 /* MapCache knows these as well (docs/reference/configuration.md 5). */
 static const char *const known_elsewhere[] = {
@@ -13,23 +13,13 @@ mc_cache *
 mc_cache_from_config(const mc_node *node, mc_build *build)
 {
     const char *type = mc_node_attr(node, "type");
-    if (type == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "<cache> has no type");
-        return NULL;
-    }
-    const char *list = "";
-    for (int i = 0; mc_cache_kinds[i] != NULL; i++) {
-        if (strcmp(mc_cache_kinds[i]->type, type) == 0)
-            return mc_cache_kinds[i]->from_config(node, build);
-        list = apr_pstrcat(build->pool, list, i == 0 ? "" : ", ", mc_cache_kinds[i]->type, NULL);
-    }
-    for (size_t i = 0; i < sizeof(known_elsewhere) / sizeof(*known_elsewhere); i++)
+    for (size_t i = 0; type != NULL && i < sizeof(known_elsewhere) / sizeof(*known_elsewhere); i++)
         if (strcmp(known_elsewhere[i], type) == 0) {
             mc_complain(build->diagnostics, MC_NOT_BUILT, node,
-                        "caches of type \"%s\" are not part of this build; it has %s", type, list);
+                        "caches of type \"%s\" are not part of this build; it has %s", type,
+                        mc_kind_types(mc_cache_kinds, build->pool));
             return NULL;
         }
-    mc_complain(build->diagnostics, MC_REFUSED, node, "no cache has the type %s: it is one of %s",
-                mc_config_quote(type, build->pool), list);
-    return NULL;
+    const mc_cache_ops *ops = mc_kind_choose(mc_cache_kinds, "cache", node, strcmp, build);
+    return ops == NULL ? NULL : ops->from_config(node, build);
 }

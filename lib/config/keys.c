@@ -1,5 +1,6 @@
 /* Elements read by their tables: the one place where the configuration's values are typed and its mistakes are named.
  */
+#include <apr_file_info.h>
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -122,6 +123,38 @@ check_present(keys_reader *reader, const mc_node *at, const mc_key *key, const c
     return false;
 }
 
+const char *
+mc_config_path(const char *file, const char *path, apr_pool_t *pool)
+{
+    char *folder = apr_pstrdup(pool, file == NULL ? "" : file), *slash = strrchr(folder, '/');
+    char *merged, *absolute;
+    folder[slash == NULL ? 0 : slash == folder ? 1 : slash - folder] = '\0';
+    if (*path == '/' || *path == '\0' ||
+        apr_filepath_merge(&merged, *folder == '\0' ? NULL : folder, path, 0, pool) != APR_SUCCESS ||
+        apr_filepath_merge(&absolute, NULL, merged, APR_FILEPATH_NOTRELATIVE, pool) != APR_SUCCESS)
+        return path;
+    return absolute;
+}
+
+/* Whether a text is a path that depends on the working directory. What GDAL opens may be no path at all: DRIVER:name,
+ * XML. */
+static bool
+is_relative_path(const char *text)
+{
+    return *text != '/' && *text != '\0' && *text != '<' && strchr(text, ':') == NULL;
+}
+
+static void
+apply_path_flags(keys_reader *reader, const mc_node *at, const mc_key *key, const char *text, void *field)
+{
+    if (key->flags & MC_KEY_FILE)
+        *(const char **)field = mc_config_path(at->file, text, reader->pool);
+    if ((key->flags & MC_KEY_WORKDIR) && reader->diagnostics->thorough && is_relative_path(text))
+        mc_complain(reader->diagnostics, MC_WARNING, at,
+                    "the path %s depends on the folder in which a program is started: write an absolute one",
+                    mc_config_quote(text, reader->pool));
+}
+
 /* Stores the text of an attribute or element in `field`. */
 static void
 read_key_value(keys_reader *reader, const mc_node *at, const mc_key *key, const char *text, void *field)
@@ -133,6 +166,8 @@ read_key_value(keys_reader *reader, const mc_node *at, const mc_key *key, const 
     const char *subject = *key->name == '@' ? apr_pstrcat(pool, "attribute \"", key->name + 1, "\": ", NULL) : "";
     if (wrong != NULL)
         mc_complain(reader->diagnostics, MC_REFUSED, at, "%s%s %s", subject, mc_config_quote(text, pool), wrong);
+    else if (key->flags & (MC_KEY_FILE | MC_KEY_WORKDIR))
+        apply_path_flags(reader, at, key, text, field);
     else if (key->kind == MC_TRUE_ONLY && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
         mc_complain(reader->diagnostics, MC_WARNING, at, "%s%s counts as false; only \"true\" switches it on", subject,
                     mc_config_quote(text, pool));

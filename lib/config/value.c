@@ -81,7 +81,9 @@ mc_value_expected(const mc_key *key, apr_pool_t *pool)
 {
     switch (key->kind) {
     case MC_TEXT:
-        return "text";
+        return key->flags & MC_KEY_FILE      ? "path, as seen from the folder of this file"
+               : key->flags & MC_KEY_WORKDIR ? "path, as seen from the working directory"
+                                             : "text";
     case MC_INT:
         return range_in_words(key, "a whole number", pool);
     case MC_NUMBER:

@@ -114,6 +114,13 @@ create_node(const builder *builder, const char *name)
     return node;
 }
 
+static void
+append_node(mc_node **first, mc_node **last, mc_node *node)
+{
+    *(*last == NULL ? first : &(*last)->next) = node;
+    *last = node;
+}
+
 static void XMLCALL
 start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
 {
@@ -132,11 +139,7 @@ start_element(void *baton, const XML_Char *name, const XML_Char **attributes)
         open_element *parent = &builder->open[builder->depth - 1];
         node->parent = parent->node;
         node->text_before = parent->size;
-        if (parent->last_child == NULL)
-            parent->node->children = node;
-        else
-            parent->last_child->next = node;
-        parent->last_child = node;
+        append_node(&parent->node->children, &parent->last_child, node);
     }
     open_element *opened = &builder->open[builder->depth++];
     opened->node = node;
@@ -189,11 +192,7 @@ on_xml_comment(void *baton, const XML_Char *text)
     mc_node *node = create_node(builder, "!--");
     node->text = apr_pstrdup(builder->pool, text);
     node->parent = element->node;
-    if (element->last_comment == NULL)
-        element->node->comments = node;
-    else
-        element->last_comment->next = node;
-    element->last_comment = node;
+    append_node(&element->node->comments, &element->last_comment, node);
 }
 
 static mc_error *

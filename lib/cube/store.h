@@ -87,10 +87,6 @@ typedef struct mc_cube_ops {
 extern const mc_cube_ops mc_cube_postgresql, mc_cube_sqlite;
 extern const mc_cube_kind mc_cube_kind_postgresql, mc_cube_kind_sqlite;
 
-/* Each type's own struct begins with mc_cube. NULL after a complaint. */
-mc_cube *mc_cube_postgresql_from_config(const mc_node *node, mc_build *build);
-mc_cube *mc_cube_sqlite_from_config(const mc_node *node, mc_build *build);
-
 /* The rows that all types have, read into a struct that begins with mc_cube_config. */
 typedef struct mc_cube_config {
     const char *name, *type, *srs;

@@ -49,8 +49,8 @@ is_table(const char *text)
     return schema && *name != '\0' && strchr(name, '.') == NULL && strlen(name) <= LONGEST - SUFFIX;
 }
 
-mc_cube *
-mc_cube_postgresql_from_config(const mc_node *node, mc_build *build)
+static mc_cube *
+cube_postgresql_from_config(const mc_node *node, mc_build *build)
 {
     cube_postgresql_config config = { 0 };
     if (!mc_config_read(&config, node, postgresql_keys, build->diagnostics))
@@ -505,5 +505,6 @@ const mc_cube_ops mc_cube_postgresql = {
     MC_CUBE_OPS(postgresql),
 };
 
-const mc_cube_kind mc_cube_kind_postgresql = { "postgresql", postgresql_keys,
-                                               "Images of one area at many dates, as chunks in a PostgreSQL table." };
+const mc_cube_kind mc_cube_kind_postgresql = { MC_KIND("postgresql", postgresql_keys, cube_postgresql_from_config,
+                                                       "Images of one area at many dates, as chunks in a PostgreSQL "
+                                                       "table.") };

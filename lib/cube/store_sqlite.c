@@ -8,9 +8,6 @@
 #include "db/sqlite/handles.h"
 #include "mapcache/trace.h"
 
-/* Steps of SQLite's machine between two looks at the deadline: some ten microseconds. */
-enum { STEPS = 2000 };
-
 typedef struct cube_sqlite_config {
     mc_cube_config common; /* first */
     const char *dbfile;
@@ -26,12 +23,12 @@ static const mc_key sqlite_keys[] = {
     MC_CUBE_KEYS(cube_sqlite_config),
     MC_KEY_TEXT("dbfile", offsetof(cube_sqlite_config, dbfile),
                 "The SQLite file, of this cube alone; the first ingestion makes it.",
-                .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+                .flags = MC_KEY_OURS | MC_KEY_REQUIRED | MC_KEY_FILE),
     MC_KEY_END,
 };
 
-mc_cube *
-mc_cube_sqlite_from_config(const mc_node *node, mc_build *build)
+static mc_cube *
+cube_sqlite_from_config(const mc_node *node, mc_build *build)
 {
     /* A chunk of the default size fills a page of 8 KiB, as it does in PostgreSQL. A transaction is as large as an
      * image: of its pages 32 MiB stay in memory. */
@@ -158,15 +155,6 @@ visit_cube_row(void *baton, sqlite3_stmt *row)
     return r->piece(r->baton, &piece);
 }
 
-static int
-cube_query_interrupted(void *baton)
-{
-    const mc_ctx *ctx = baton;
-    if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
-        return 1;
-    return ctx->deadline != 0 && mc_clock_now() > ctx->deadline;
-}
-
 /* Dates alone, or the pieces of a window: what more parameters there are says which. */
 static mc_error *
 ask_handle(sqlite_reading *r, const mc_cube *cube, const mc_cube_query *query, mc_handle *handle)
@@ -200,10 +188,10 @@ query_cube_file(sqlite_reading *r, const mc_cube *base, const mc_cube_query *que
                                         &stamp, &cube->reading, ctx, r->pool);
     if (error != MC_OK)
         return mc_error_wrap(r->pool, error, error->kind, "cube \"%s\" cannot be opened", base->name);
-    sqlite3_progress_handler(mc_handle_db(handle), STEPS, cube_query_interrupted, ctx);
+    mc_handle_watch(handle, ctx);
     error = ask_handle(r, base, query, handle);
     bool unmade = error != MC_OK && mc_handle_lacks_table(handle); /* the first ingestion is about to, or was cut off */
-    sqlite3_progress_handler(mc_handle_db(handle), 0, NULL, NULL);
+    mc_handle_watch(handle, NULL);
     mc_handle_release(handle, error == MC_OK);
     if (unmade) {
         mc_error_ignore(error);
@@ -251,7 +239,7 @@ wait_for_writer(void *baton, int turns)
     mc_ctx *ctx = w->writer.ctx;
     if (turns == 0)
         w->patience = mc_clock_now() + mc_ctx_remaining(ctx, PATIENCE);
-    if (mc_clock_now() >= w->patience || (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton)))
+    if (mc_clock_now() >= w->patience || mc_ctx_abandoned(ctx))
         return 0;
     sqlite3_sleep(LOOK_AGAIN);
     return 1;
@@ -326,58 +314,67 @@ sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, m
     return step_cube_statement(statement, base->cube, w->handle, visit_chunk_row, &out, base->pool);
 }
 
+/* The two halves of a statement that writes; its values are bound between them. */
+static mc_error *
+prepare_cube_write(sqlite3_stmt **statement, mc_cube_writer *base, const char *sql)
+{
+    return prepare_cube_statement(statement, base->cube, ((sqlite_writer *)base)->handle, sql, base->pool);
+}
+
+static mc_error *
+finish_cube_write(sqlite3_stmt *statement, mc_cube_writer *base)
+{
+    return step_cube_statement(statement, base->cube, ((sqlite_writer *)base)->handle, NULL, NULL, base->pool);
+}
+
 static mc_error *
 sqlite_clear(mc_cube_writer *base, int y)
 {
-    sqlite_writer *w = (sqlite_writer *)base;
     sqlite3_stmt *statement;
-    MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle, base->cube->sql->clear, base->pool));
+    MC_TRY(prepare_cube_write(&statement, base, base->cube->sql->clear));
     sqlite3_bind_int(statement, 1, y);
-    return step_cube_statement(statement, base->cube, w->handle, NULL, NULL, base->pool);
+    return finish_cube_write(statement, base);
 }
 
 /* A statement whose one value is a signature. */
 static mc_error *
-run_sign(sqlite_writer *w, const char *sql, const char *signature)
+run_sign(mc_cube_writer *base, const char *sql, const char *signature)
 {
-    const mc_cube *cube = w->writer.cube;
     sqlite3_stmt *statement;
-    MC_TRY(prepare_cube_statement(&statement, cube, w->handle, sql, w->writer.pool));
+    MC_TRY(prepare_cube_write(&statement, base, sql));
     sqlite3_bind_text(statement, 1, signature, -1, SQLITE_STATIC);
-    return step_cube_statement(statement, cube, w->handle, NULL, NULL, w->writer.pool);
+    return finish_cube_write(statement, base);
 }
 
 static mc_error *
 sqlite_sign(mc_cube_writer *base, const char *signature)
 {
-    return run_sign((sqlite_writer *)base, base->cube->sql->resign, signature);
+    return run_sign(base, base->cube->sql->resign, signature);
 }
 
 static mc_error *
 sqlite_put(mc_cube_writer *base, const mc_cube_chunk *chunk)
 {
-    sqlite_writer *w = (sqlite_writer *)base;
     sqlite3_stmt *statement;
-    MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle, base->cube->sql->put, base->pool));
+    MC_TRY(prepare_cube_write(&statement, base, base->cube->sql->put));
     sqlite3_bind_int(statement, 1, chunk->t);
     sqlite3_bind_int(statement, 2, chunk->y);
     sqlite3_bind_int(statement, 3, chunk->x);
     if (chunk->cover_size > 0)
         sqlite3_bind_blob(statement, 4, chunk->cover, (int)chunk->cover_size, SQLITE_STATIC);
     sqlite3_bind_blob(statement, 5, chunk->data, (int)chunk->data_size, SQLITE_STATIC);
-    return step_cube_statement(statement, base->cube, w->handle, NULL, NULL, base->pool);
+    return finish_cube_write(statement, base);
 }
 
 static mc_error *
 sqlite_put_date(mc_cube_writer *base, const mc_cube_date *date)
 {
-    sqlite_writer *w = (sqlite_writer *)base;
     sqlite3_stmt *statement;
-    MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle, base->cube->sql->put_date, base->pool));
+    MC_TRY(prepare_cube_write(&statement, base, base->cube->sql->put_date));
     sqlite3_bind_int64(statement, 1, date->time_us);
     sqlite3_bind_int(statement, 2, date->t);
     sqlite3_bind_int(statement, 3, date->slot);
-    return step_cube_statement(statement, base->cube, w->handle, NULL, NULL, base->pool);
+    return finish_cube_write(statement, base);
 }
 
 static mc_error *
@@ -410,7 +407,7 @@ static mc_error *
 sign_new(sqlite_writer *w)
 {
     const mc_cube *cube = w->writer.cube;
-    MC_TRY(run_sign(w, cube->sql->sign, mc_cube_signature(cube, w->writer.pool)));
+    MC_TRY(run_sign(&w->writer, cube->sql->sign, mc_cube_signature(cube, w->writer.pool)));
     MC_TRY(check_sqlite_signature(cube, w->handle, w->writer.pool));
     return run_cube_write(w, "PRAGMA data_version", visit_cube_number_row, &w->version);
 }
@@ -438,5 +435,5 @@ const mc_cube_ops mc_cube_sqlite = {
     MC_CUBE_OPS(sqlite),
 };
 
-const mc_cube_kind mc_cube_kind_sqlite = { "sqlite3", sqlite_keys,
-                                           "Images of one area at many dates, as chunks in an SQLite file." };
+const mc_cube_kind mc_cube_kind_sqlite = { MC_KIND("sqlite3", sqlite_keys, cube_sqlite_from_config,
+                                                   "Images of one area at many dates, as chunks in an SQLite file.") };

@@ -5,7 +5,6 @@
  */
 #include <apr_strings.h>
 #include <float.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "dimension/placeholders.h"
@@ -46,14 +45,12 @@ static const mc_key elasticsearch_keys[] = {
 static const char *
 elastic_coordinate_text(double value, apr_pool_t *pool)
 {
-    char text[40];
     if (value == 0)
         return "0.000000000000000e-01";
-    snprintf(text, sizeof(text), "%.15e", value);
     /* 15 decimals round the greatest number up to one that is none. */
     if (value == DBL_MAX || value == -DBL_MAX)
         return value > 0 ? "1.797693134862315e+308" : "-1.797693134862315e+308";
-    return apr_pstrdup(pool, text);
+    return mc_double_text('e', 15, value, pool);
 }
 
 static const char *

@@ -3,11 +3,11 @@
  * texts beside the statement; the server infers their types from what they are compared with, as it does for MapCache.
  */
 #include <apr_strings.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "db/postgres/postgres.h"
 #include "dimension/placeholders.h"
+#include "text/text.h"
 
 typedef struct postgresql_config {
     mc_query_config query; /* first: the rows of MC_QUERY_KEYS count from here */
@@ -37,9 +37,7 @@ static const mc_key postgresql_keys[] = {
 static const char *
 postgresql_coordinate_text(double value, apr_pool_t *pool)
 {
-    char text[400]; /* -DBL_MAX has 317 characters */
-    snprintf(text, sizeof(text), "%.6f", value);
-    return apr_pstrdup(pool, text);
+    return mc_double_text('f', 6, value, pool);
 }
 
 static unsigned

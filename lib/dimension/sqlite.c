@@ -7,12 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "dimension/query.h"
 #include "dimension/sqlite_clock.h"
-
-/* Steps of SQLite's machine between two looks at the deadline: some ten microseconds. */
-enum { STEPS = 2000 };
 
 typedef struct sqlite_config {
     mc_query_config query; /* first: the rows of MC_QUERY_KEYS count from here */
@@ -23,21 +19,13 @@ typedef struct sqlite_config {
 static const mc_key sqlite_keys[] = {
     MC_QUERY_KEYS,
     MC_KEY_TEXT("dbfile", offsetof(sqlite_config, dbfile),
-                "The SQLite file that is asked; the server opens it for reading only.", .flags = MC_KEY_REQUIRED),
+                "The SQLite file that is asked; the server opens it for reading only.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
     MC_QUERY_INSERT_KEY(offsetof(sqlite_config, insert_query)),
     MC_KEY_END,
 };
 
 /* --- one statement ---------------------------------------------------------------------------------------------- */
-
-static int
-catalogue_query_interrupted(void *baton)
-{
-    const mc_ctx *ctx = baton;
-    if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
-        return 1;
-    return ctx->deadline != 0 && mc_clock_now() > ctx->deadline;
-}
 
 /* Whole seconds as an integer, as MapCache does it; others as a number with a fraction. */
 static int
@@ -171,12 +159,12 @@ sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_poo
                              base->base.name);
     sqlite3 *db = mc_handle_db(handle);
     unsigned long clock_reads = mc_sqlite_clock_reads();
-    sqlite3_progress_handler(db, STEPS, catalogue_query_interrupted, ctx);
+    mc_handle_watch(handle, ctx);
     bool together = batch->count > 1 && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
     error = answer_sqlite_batch(base, batch, handle, pool);
     if (together) /* nothing was written: however it ends */
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    sqlite3_progress_handler(db, 0, NULL, NULL);
+    mc_handle_watch(handle, NULL);
     batch->fleeting = mc_sqlite_clock_reads() != clock_reads || is_random(batch->statement->text);
     mc_handle_release(handle, error == MC_OK);
     return error;

@@ -11,6 +11,6 @@ typedef struct mc_axes_unit {
 extern const mc_axes_unit mc_axes_units[]; /* by ascending code */
 extern const int mc_axes_unit_count;
 extern const int mc_axes_swapped_codes[]; /* EPSG codes, ascending */
-extern const int mc_axes_swapped_count;
+extern const int mc_axes_swapped_code_count;
 
 #endif

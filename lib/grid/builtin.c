@@ -34,6 +34,13 @@ static const double metres[] = {
     0.1492910708694849, 0.0746455354347424,
 };
 
+#define WEB_MERCATOR(name, srs, alias)                                                                                 \
+    {                                                                                                                  \
+        name, srs, alias, "GoogleMapsCompatible", "global-mercator",                                                   \
+            { -MC_WEB_MERCATOR_EDGE, -MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE }, 1, metres,   \
+            sizeof(metres) / sizeof(metres[0])                                                                         \
+    }
+
 static const struct {
     const char *name, *srs, *alias, *title, *profile;
     mc_extent extent;
@@ -50,24 +57,8 @@ static const struct {
       MC_METRES_PER_DEGREE,
       degrees,
       sizeof(degrees) / sizeof(degrees[0]) },
-    { "GoogleMapsCompatible",
-      "EPSG:3857",
-      "EPSG:900913",
-      "GoogleMapsCompatible",
-      "global-mercator",
-      { -MC_WEB_MERCATOR_EDGE, -MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE },
-      1,
-      metres,
-      sizeof(metres) / sizeof(metres[0]) },
-    { "g",
-      "EPSG:900913",
-      "EPSG:3857",
-      "GoogleMapsCompatible",
-      "global-mercator",
-      { -MC_WEB_MERCATOR_EDGE, -MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE, MC_WEB_MERCATOR_EDGE },
-      1,
-      metres,
-      sizeof(metres) / sizeof(metres[0]) },
+    WEB_MERCATOR("GoogleMapsCompatible", "EPSG:3857", "EPSG:900913"),
+    WEB_MERCATOR("g", "EPSG:900913", "EPSG:3857"),
 };
 
 void

@@ -18,7 +18,8 @@ compare_codes(const void *a, const void *b)
 bool
 mc_crs_axes_swapped(int epsg)
 {
-    return bsearch(&epsg, mc_axes_swapped_codes, (size_t)mc_axes_swapped_count, sizeof(int), compare_codes) != NULL;
+    return bsearch(&epsg, mc_axes_swapped_codes, (size_t)mc_axes_swapped_code_count, sizeof(int), compare_codes) !=
+           NULL;
 }
 
 double

@@ -31,27 +31,29 @@ mc_grid_cells_of(const mc_grid *grid, const mc_extent *box, int z)
     return cells;
 }
 
+/* The side `index` of tiles of a size, counted from the lower or the upper end of the grid. */
+static inline void
+place_tile_side(double *low, double *high, double least, double most, int index, double size, bool from_upper)
+{
+    if (from_upper) {
+        *high = most - index * size;
+        *low = most - (index + 1.0) * size;
+    } else {
+        *low = least + index * size;
+        *high = least + (index + 1.0) * size;
+    }
+}
+
 mc_extent
 mc_grid_tile_extent(const mc_grid *grid, int z, int x, int y)
 {
     MC_ASSERT(z >= 0 && z < grid->level_count);
     double width = grid->tile_width * grid->levels[z].resolution;
     double height = grid->tile_height * grid->levels[z].resolution;
+    const mc_extent *all = &grid->extent;
     mc_extent extent;
-    if (counts_from_right(grid)) {
-        extent.maxx = grid->extent.maxx - x * width;
-        extent.minx = grid->extent.maxx - (x + 1.0) * width;
-    } else {
-        extent.minx = grid->extent.minx + x * width;
-        extent.maxx = grid->extent.minx + (x + 1.0) * width;
-    }
-    if (counts_from_top(grid)) {
-        extent.maxy = grid->extent.maxy - y * height;
-        extent.miny = grid->extent.maxy - (y + 1.0) * height;
-    } else {
-        extent.miny = grid->extent.miny + y * height;
-        extent.maxy = grid->extent.miny + (y + 1.0) * height;
-    }
+    place_tile_side(&extent.minx, &extent.maxx, all->minx, all->maxx, x, width, counts_from_right(grid));
+    place_tile_side(&extent.miny, &extent.maxy, all->miny, all->maxy, y, height, counts_from_top(grid));
     return extent;
 }
 

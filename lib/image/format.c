@@ -229,37 +229,32 @@ add_builtin(apr_hash_t *formats, apr_pool_t *pool, const mc_format *model)
 void
 mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool)
 {
-    const mc_format *png = add_builtin(formats, pool,
-                                       &(mc_format){ .ops = &mc_format_png_ops,
-                                                     .type = MC_FORMAT_PNG,
-                                                     .name = "PNG",
-                                                     .extension = "png",
-                                                     .mime = "image/png",
-                                                     .compression = MC_PNG_FAST });
-    add_builtin(formats, pool,
-                &(mc_format){ .ops = &mc_format_png_ops,
-                              .type = MC_FORMAT_PNG,
-                              .name = "PNG8",
-                              .extension = "png",
-                              .mime = "image/png; mode=8bit",
-                              .compression = MC_PNG_FAST,
-                              .colors = 256 });
-    const mc_format *jpeg = add_builtin(formats, pool,
-                                        &(mc_format){ .ops = &mc_format_jpeg_ops,
-                                                      .type = MC_FORMAT_JPEG,
-                                                      .name = "JPEG",
-                                                      .extension = "jpg",
-                                                      .mime = "image/jpeg",
-                                                      .quality = 90,
-                                                      .optimize = MC_JPEG_SPLICED });
-    add_builtin(formats, pool,
-                &(mc_format){ .ops = &mc_format_mixed_ops,
-                              .type = MC_FORMAT_MIXED,
-                              .name = "mixed",
-                              .extension = "xxx",
-                              .transparent = png,
-                              .opaque = jpeg,
-                              .alpha_cutoff = 255 });
+    const mc_format png = { .ops = &mc_format_png_ops,
+                            .type = MC_FORMAT_PNG,
+                            .name = "PNG",
+                            .extension = "png",
+                            .mime = "image/png",
+                            .compression = MC_PNG_FAST };
+    const mc_format jpeg = { .ops = &mc_format_jpeg_ops,
+                             .type = MC_FORMAT_JPEG,
+                             .name = "JPEG",
+                             .extension = "jpg",
+                             .mime = "image/jpeg",
+                             .quality = 90,
+                             .optimize = MC_JPEG_SPLICED };
+    mc_format mixed = { .ops = &mc_format_mixed_ops,
+                        .type = MC_FORMAT_MIXED,
+                        .name = "mixed",
+                        .extension = "xxx",
+                        .alpha_cutoff = 255 },
+              png8 = png;
+    png8.name = "PNG8";
+    png8.mime = "image/png; mode=8bit";
+    png8.colors = 256;
+    mixed.transparent = add_builtin(formats, pool, &png);
+    mixed.opaque = add_builtin(formats, pool, &jpeg);
+    add_builtin(formats, pool, &png8);
+    add_builtin(formats, pool, &mixed);
 }
 
 mc_error *

@@ -1,6 +1,5 @@
 /* Jobs as people see them: made, listed, changed, removed. */
 #include <apr_strings.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -31,12 +30,11 @@ random_request(apr_pool_t *pool)
 static const char *
 format_extent(const mc_job *job, apr_pool_t *pool)
 {
-    char text[160];
-    if (!job->has_extent)
-        return "";
-    snprintf(text, sizeof(text), "%.17g,%.17g,%.17g,%.17g", job->extent.minx, job->extent.miny, job->extent.maxx,
-             job->extent.maxy);
-    return apr_pstrdup(pool, text);
+    const double sides[] = { job->extent.minx, job->extent.miny, job->extent.maxx, job->extent.maxy };
+    const char *text = "";
+    for (int i = 0; job->has_extent && i < 4; i++)
+        text = apr_pstrcat(pool, text, i == 0 ? "" : ",", mc_double_text('g', 17, sides[i], pool), NULL);
+    return text;
 }
 
 static void

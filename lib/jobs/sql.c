@@ -31,9 +31,7 @@ jobs_bind_number(jobs_statement *statement, int64_t number, apr_pool_t *pool)
 void
 jobs_bind_real(jobs_statement *statement, double number, apr_pool_t *pool)
 {
-    char text[40];
-    snprintf(text, sizeof(text), "%.17g", number);
-    jobs_bind(statement, apr_pstrdup(pool, text));
+    jobs_bind(statement, mc_double_text('g', 17, number, pool));
 }
 
 void

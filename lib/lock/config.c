@@ -29,7 +29,7 @@ const mc_key mc_locker_keys[] = {
                   "Seconds after which a request gives up waiting for a lock.", .min = 1e-6, .max = 1e9,
                   .fallback = "120"),
     MC_KEY_TEXT("directory", offsetof(locker_config, directory), "The folder of the lock file of type disk.",
-                .fallback = "/tmp"),
+                .flags = MC_KEY_WORKDIR, .fallback = "/tmp"),
     MC_KEY_TREE("server", offsetof(locker_config, servers), mc_locker_server_keys,
                 "A memcached server of type memcache.", .flags = MC_KEY_REPEATABLE),
     MC_KEY_TREE("locker", offsetof(locker_config, lockers), mc_locker_keys,

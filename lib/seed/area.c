@@ -54,7 +54,7 @@ read_area_text(mc_areas_text *text, const char *srs, const mc_grid *grid, int fi
         srs = "EPSG:4326"; /* RFC 7946, 4: longitude and latitude of WGS 84, in this order */
     MC_TRY(mc_region_begin(&text->builder, grid, finest, srs, text->pool));
     text->at = text->begin;
-    text->count = 0;
+    text->points.count = 0;
     return (json ? mc_areas_json : mc_areas_wkt)(text);
 }
 
@@ -64,7 +64,7 @@ parse_seed_area_text(mc_region_builder **builder, const char *bytes, size_t size
 {
     mc_areas_text text = { .path = name, .pool = pool, .begin = bytes, .end = bytes + size };
     mc_error *error = read_area_text(&text, srs, grid, finest);
-    free(text.xy);
+    free(text.points.xy);
     *builder = text.builder;
     return error;
 }

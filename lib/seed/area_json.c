@@ -116,7 +116,7 @@ read_position(mc_areas_text *text)
     MC_TRY(mc_areas_number(&xy[1], text));
     while (mc_areas_take(text, ','))
         MC_TRY(mc_areas_number(&more, text));
-    mc_areas_vertex(text, xy[0], xy[1]);
+    mc_points_add(&text->points, xy[0], xy[1]);
     return expect_area_json_char(text, ']');
 }
 
@@ -136,7 +136,7 @@ static mc_error *
 read_area_json_list(int *kind, area_json_reader *in, bool leads, int depth)
 {
     mc_areas_text *text = in->text;
-    size_t before = text->count, lines = in->found.count;
+    size_t before = text->points.count, lines = in->found.count;
     *kind = -1;
     if (depth > NESTED_MAX)
         return mc_areas_fail(text, "coordinates are nested too deeply");
@@ -164,7 +164,7 @@ read_area_json_list(int *kind, area_json_reader *in, bool leads, int depth)
 static mc_error *
 read_coordinates(area_json_reader *in)
 {
-    in->text->count = 0;
+    in->text->points.count = 0;
     in->found.count = 0;
     return read_area_json_list(&in->found.kind, in, true, 0);
 }
@@ -180,9 +180,10 @@ add_area_json_geometry(area_json_reader *in, const char *type)
     if (row == rows || (found->kind >= 0 && found->kind != types[row].kind))
         return mc_areas_fail(text, "coordinates do not fit the type \"%s\"", type);
     if (found->kind == 0)
-        return mc_areas_add(text, MC_REGION_POINT, 0, text->count);
+        return mc_areas_add(text, MC_REGION_POINT, 0, text->points.count);
     for (size_t i = 0; i < found->count; i++) {
-        size_t first = found->lines[i].first, end = i + 1 < found->count ? found->lines[i + 1].first : text->count;
+        size_t first = found->lines[i].first,
+               end = i + 1 < found->count ? found->lines[i + 1].first : text->points.count;
         MC_TRY(mc_areas_add(text, found->lines[i].leads ? types[row].first : types[row].others, first, end - first));
     }
     return MC_OK;

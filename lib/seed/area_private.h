@@ -2,17 +2,15 @@
 #ifndef MC_SEED_AREA_PRIVATE_H
 #define MC_SEED_AREA_PRIVATE_H
 
-#include <stddef.h>
-
 #include "seed/area.h"
+#include "seed/points.h"
 
 /* A text that is read from its start to its end, and the vertices of the geometry that is being read. */
 typedef struct mc_areas_text {
     const char *path, *begin, *at, *end;
     mc_region_builder *builder; /* NULL: only `srs` is looked for, and the syntax */
     char srs[128];              /* that the text names; "": none */
-    double *xy;                 /* scratch, malloc'ed */
-    size_t count, room;
+    mc_points points;           /* scratch */
     apr_pool_t *pool;
 } mc_areas_text;
 
@@ -27,8 +25,6 @@ bool mc_areas_take(mc_areas_text *text, char wanted);
 
 /* A number that a blank or one of ",)]}" ends. */
 mc_error *mc_areas_number(double *number, mc_areas_text *text) MC_CHECKED;
-
-void mc_areas_vertex(mc_areas_text *text, double x, double y);
 
 /* Adds vertices from `first` on to the region, if there is one. */
 mc_error *mc_areas_add(mc_areas_text *text, mc_region_kind kind, size_t first, size_t count) MC_CHECKED;

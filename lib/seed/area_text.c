@@ -1,7 +1,6 @@
 /* What the readers of areas as text share: words, numbers, vertices, errors with file and line. */
 #include <apr_strings.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "seed/area_private.h"
@@ -54,24 +53,12 @@ mc_areas_number(double *number, mc_areas_text *text)
     return MC_OK;
 }
 
-void
-mc_areas_vertex(mc_areas_text *text, double x, double y)
-{
-    if (text->count == text->room) {
-        text->room = text->room == 0 ? 1024 : text->room * 2;
-        text->xy = realloc(text->xy, text->room * 2 * sizeof(double));
-        MC_ASSERT(text->xy != NULL);
-    }
-    text->xy[2 * text->count] = x;
-    text->xy[2 * text->count++ + 1] = y;
-}
-
 mc_error *
 mc_areas_add(mc_areas_text *text, mc_region_kind kind, size_t first, size_t count)
 {
     if (text->builder == NULL || count == 0)
         return MC_OK;
-    mc_error *error = mc_region_add(text->builder, kind, text->xy + 2 * first, count, text->pool);
+    mc_error *error = mc_region_add(text->builder, kind, text->points.xy + 2 * first, count, text->pool);
     if (error == MC_OK || error->kind != MC_ERR_CORRUPT)
         return error;
     return mc_areas_fail(text, "%s", mc_error_chain(error, text->pool));

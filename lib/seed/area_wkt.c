@@ -38,7 +38,7 @@ read_vertex(mc_areas_text *text)
             break;
         MC_TRY(mc_areas_number(&more, text));
     }
-    mc_areas_vertex(text, xy[0], xy[1]);
+    mc_points_add(&text->points, xy[0], xy[1]);
     return MC_OK;
 }
 
@@ -58,7 +58,7 @@ skip_area_wkt_empty(mc_areas_text *text)
 static mc_error *
 read_area_wkt_line(mc_areas_text *text, mc_region_kind kind)
 {
-    text->count = 0;
+    text->points.count = 0;
     if (skip_area_wkt_empty(text))
         return MC_OK;
     MC_TRY(expect_area_wkt_char(text, '('));
@@ -70,7 +70,7 @@ read_area_wkt_line(mc_areas_text *text, mc_region_kind kind)
             MC_TRY(expect_area_wkt_char(text, ')'));
     } while (mc_areas_take(text, ','));
     MC_TRY(expect_area_wkt_char(text, ')'));
-    return mc_areas_add(text, kind, 0, text->count);
+    return mc_areas_add(text, kind, 0, text->points.count);
 }
 
 /* "(line, line)": the first ring of a polygon is its outer one. */

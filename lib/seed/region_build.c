@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "seed/points.h"
 #include "seed/region_private.h"
 #include "vector/crs/projection.h"
 
@@ -15,19 +16,14 @@
 enum { HALVINGS = 12, VERTICES_MAX = 20000000, EDGES_MAX = 50000000, EDGES_FREE = 200000, EDGES_OF_VERTEX = 64 };
 static const double FARTHEST = 1e30;
 
-typedef struct points {
-    double *xy;
-    size_t count, room;
-} points;
-
 struct mc_region_builder {
     apr_pool_t *pool;
     mc_projection *projection; /* NULL: the coordinates are the grid's */
     mc_extent clip;            /* in the source's CRS; everything without a projection */
     double tolerance;          /* of bent lines, units of the grid */
     size_t vertices;           /* that were added */
-    points areal, linear;      /* as mc_region_create takes them */
-    points source, clipped;    /* scratch, of rings that are cut */
+    mc_points areal, linear;   /* as mc_region_create takes them */
+    mc_points source, clipped; /* scratch, of rings that are cut */
 };
 
 static apr_status_t
@@ -62,18 +58,6 @@ mc_region_begin(mc_region_builder **builder, const mc_grid *grid, int finest, co
     return MC_OK;
 }
 
-static void
-push_point(points *list, double x, double y)
-{
-    if (list->count == list->room) {
-        list->room = list->room == 0 ? 256 : list->room * 2;
-        list->xy = realloc(list->xy, list->room * 2 * sizeof(double));
-        MC_ASSERT(list->xy != NULL);
-    }
-    list->xy[2 * list->count] = x;
-    list->xy[2 * list->count++ + 1] = y;
-}
-
 /* ---- clipping, in the CRS of the source */
 
 /* How far inside of one side of the box a point lies; below 0: outside. */
@@ -93,22 +77,22 @@ depth_inside_box_side(const mc_extent *box, int side, const double *p)
 }
 
 static void
-push_between(points *to, const double *a, const double *b, double at_a, double at_b)
+push_between(mc_points *to, const double *a, const double *b, double at_a, double at_b)
 {
     double t = at_a / (at_a - at_b);
-    push_point(to, a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t);
+    mc_points_add(to, a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t);
 }
 
 /* What of a ring lies on the inner side of one side of the box (Sutherland and Hodgman, 1974). */
 static void
-clip_ring_side(points *to, const points *ring, const mc_extent *box, int side)
+clip_ring_side(mc_points *to, const mc_points *ring, const mc_extent *box, int side)
 {
     to->count = 0;
     for (size_t i = 0; i < ring->count; i++) {
         const double *a = &ring->xy[2 * i], *b = &ring->xy[2 * ((i + 1) % ring->count)];
         double at_a = depth_inside_box_side(box, side, a), at_b = depth_inside_box_side(box, side, b);
         if (at_a >= 0)
-            push_point(to, a[0], a[1]);
+            mc_points_add(to, a[0], a[1]);
         if ((at_a >= 0) != (at_b >= 0))
             push_between(to, a, b, at_a, at_b);
     }
@@ -119,7 +103,7 @@ clip_ring(mc_region_builder *b)
 {
     for (int side = 0; side < 4; side++) {
         clip_ring_side(&b->clipped, &b->source, &b->clip, side);
-        points swapped = b->source;
+        mc_points swapped = b->source;
         b->source = b->clipped;
         b->clipped = swapped;
     }
@@ -177,14 +161,14 @@ check_line_bends(bool *bent, double middle[2], const mc_region_builder *b, const
 
 /* A line of edges that grows. */
 typedef struct trail {
-    points *to;
+    mc_points *to;
     size_t begin;             /* its first vertex in `to`: there once it has an edge */
     double first[2], last[2]; /* points of it */
     double area;              /* twice, signed: relative to the first point, so that large coordinates cost no digits */
 } trail;
 
 static trail
-begin_trail(points *to, const double *at)
+begin_trail(mc_points *to, const double *at)
 {
     return (trail){ to, to->count, { at[0], at[1] }, { at[0], at[1] }, 0 };
 }
@@ -197,8 +181,8 @@ step_trail(trail *t, const double *next)
     t->area +=
         (t->last[0] - t->first[0]) * (next[1] - t->first[1]) - (t->last[1] - t->first[1]) * (next[0] - t->first[0]);
     if (t->to->count == t->begin)
-        push_point(t->to, t->first[0], t->first[1]);
-    push_point(t->to, next[0], next[1]);
+        mc_points_add(t->to, t->first[0], t->first[1]);
+    mc_points_add(t->to, next[0], next[1]);
     memcpy(t->last, next, sizeof(t->last));
 }
 
@@ -207,7 +191,7 @@ static void
 end_trail(trail *t)
 {
     if (t->to->count > t->begin)
-        push_point(t->to, NAN, NAN);
+        mc_points_add(t->to, NAN, NAN);
 }
 
 /* Its edges point the other way. */
@@ -265,7 +249,7 @@ trace_region_line(mc_region_builder *b, trail *t, const double *from, const doub
 }
 
 static mc_error *
-begin_at(trail *t, mc_region_builder *b, points *to, const double *at, apr_pool_t *pool)
+begin_at(trail *t, mc_region_builder *b, mc_points *to, const double *at, apr_pool_t *pool)
 {
     double image[2] = { at[0], at[1] };
     if (b->projection != NULL)
@@ -301,7 +285,7 @@ add_clipped_ring(mc_region_builder *b, const double *xy, size_t count, bool hole
         return add_region_ring(b, xy, count, hole, pool);
     b->source.count = 0;
     for (size_t i = 0; i < count; i++)
-        push_point(&b->source, xy[2 * i], xy[2 * i + 1]);
+        mc_points_add(&b->source, xy[2 * i], xy[2 * i + 1]);
     clip_ring(b);
     return add_region_ring(b, b->source.xy, b->source.count, hole, pool);
 }
@@ -311,7 +295,7 @@ static void
 end_line_trail(trail *t)
 {
     for (int i = 0; i < 2 && t->to->count < t->begin + 2; i++)
-        push_point(t->to, t->first[0], t->first[1]);
+        mc_points_add(t->to, t->first[0], t->first[1]);
     end_trail(t);
 }
 
@@ -365,10 +349,10 @@ mc_region_finish(mc_region_builder *b)
     size_t areal = b->areal.count;
     free(b->source.xy);
     free(b->clipped.xy);
-    b->source = b->clipped = (points){ 0 };
+    b->source = b->clipped = (mc_points){ 0 };
     for (size_t i = 0; i < b->linear.count; i++)
-        push_point(&b->areal, b->linear.xy[2 * i], b->linear.xy[2 * i + 1]);
+        mc_points_add(&b->areal, b->linear.xy[2 * i], b->linear.xy[2 * i + 1]);
     free(b->linear.xy);
-    b->linear = (points){ 0 };
+    b->linear = (mc_points){ 0 };
     return b->areal.count == 0 ? NULL : mc_region_create(b->areal.xy, areal, b->areal.count, b->pool);
 }

@@ -84,7 +84,7 @@ const mc_key mc_root_keys[] = {
         "What a client gets to see: nothing, the message, or an empty image with the message in X-Mapcache-Error.",
         .fallback = "report"),
     MC_KEY_TREE("locker", FIELD(locker), mc_locker_keys, "How processes agree on who renders a metatile."),
-    MC_KEY_TEXT("lock_dir", FIELD(lock_dir), "The older form of a disk locker's directory."),
+    MC_KEY_TEXT("lock_dir", FIELD(lock_dir), "The older form of a disk locker's directory.", .flags = MC_KEY_WORKDIR),
     MC_KEY_INT("lock_retry", FIELD(lock_retry), "Accepted for MapCache's sake: waiting for a lock does not poll here.",
                .min = 1, .max = 2147483647, .fallback = "10000"),
     MC_KEY_CHOICE_CI(
@@ -169,47 +169,20 @@ read_section(const section *part, const apr_array_header_t *nodes, mc_build *bui
     }
 }
 
-static void *
-make_cube(const mc_node *node, mc_build *build)
-{
-    return mc_cube_from_config(node, build);
-}
-
-static void *
-make_source(const mc_node *node, mc_build *build)
-{
-    return mc_source_from_config(node, build);
-}
-
-static void *
-make_grid(const mc_node *node, mc_build *build)
-{
-    return mc_grid_from_config(node, build);
-}
-
-static void *
-make_format(const mc_node *node, mc_build *build)
-{
-    return mc_format_from_config(node, build);
-}
-
-static void *
-make_cache(const mc_node *node, mc_build *build)
-{
-    return mc_cache_from_config(node, build);
-}
-
-static void *
-make_ruleset(const mc_node *node, mc_build *build)
-{
-    return mc_ruleset_from_config(node, build);
-}
-
-static void *
-make_tileset(const mc_node *node, mc_build *build)
-{
-    return mc_tileset_from_config(node, build);
-}
+/* The from_config of a noun is the one of its room, whose result has a type of its own. */
+#define MAKE(noun)                                                                                                     \
+    static void *make_##noun(const mc_node *node, mc_build *build)                                                     \
+    {                                                                                                                  \
+        return mc_##noun##_from_config(node, build);                                                                   \
+    }
+MAKE(cube)
+MAKE(source)
+MAKE(grid)
+MAKE(format)
+MAKE(cache)
+MAKE(ruleset)
+MAKE(tileset)
+#undef MAKE
 
 static void
 set_environment(const apr_array_header_t *nodes)

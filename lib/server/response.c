@@ -177,7 +177,7 @@ mc_response_failure(mc_http_response *response, const mc_error *error, const mc_
                     apr_pool_t *pool)
 {
     response->status = mc_error_status(error->kind);
-    bool gone = ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton);
+    bool gone = mc_ctx_abandoned(ctx);
     mc_log_error(ctx, response->status >= 500 && !gone ? MC_LOG_ERROR : MC_LOG_INFO, error);
     mc_error shown = *error; /* messages quote the request, whose bytes may be anything, and many */
     shown.message = mc_message_text(error->message, MESSAGE_MAX, pool);

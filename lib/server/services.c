@@ -33,15 +33,6 @@ register_offered_service(offered *list, mc_service *service)
 static void
 read_service(offered *list, const mc_node *node, mc_build *build)
 {
-    const char *type = mc_node_attr(node, "type");
-    const char *enabled = mc_node_attr(node, "enabled");
-    if (type == NULL || enabled == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "the attributes type and enabled are needed, as in type=\"wms\" enabled=\"true\"");
-        return;
-    }
-    if (strcasecmp(enabled, "true") != 0)
-        return;
     mc_service *service = mc_service_from_config(node, build);
     if (service != NULL)
         register_offered_service(list, service);
@@ -66,11 +57,9 @@ read_legacy(offered *list, const mc_node *services, mc_build *build)
         bool enabled = legacy_enabled(services, types[i]) || (i == 0 && legacy_enabled(services, "demo"));
         for (int kind = 0; enabled && mc_service_kinds[kind] != NULL; kind++)
             if (strcmp(mc_service_kinds[kind]->type, types[i]) == 0) {
-                mc_service *service = mc_service_kinds[kind]->from_config(NULL, build);
-                if (service != NULL) {
-                    service->ops = mc_service_kinds[kind];
+                mc_service *service = mc_service_kinds[kind]->from_config(mc_service_kinds[kind], NULL, build);
+                if (service != NULL)
                     register_offered_service(list, service);
-                }
             }
     }
     if (!legacy_enabled(services, "wms") && !legacy_enabled(services, "tms") && !legacy_enabled(services, "wmts") &&

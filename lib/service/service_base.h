@@ -35,6 +35,11 @@ typedef struct mc_service_base {
                 "Requests that omit what the standard makes mandatory are errors.", .flags = MC_KEY_OURS,              \
                 .fallback = "false")
 
+/* The members of mc_service_ops of a protocol: its type, and the functions and tables of its file with that prefix. */
+#define MC_SERVICE(type_, prefix_, keys_, from_config_, help_)                                                         \
+    MC_KIND(#type_, keys_, from_config_, help_), .prefix = (prefix_), .parse = type_##_parse,                          \
+                                                 .operations = type_##_operations
+
 /* Reads `node` (NULL: all defaults) by the keys of `ops` into `base`, a zeroed struct of the protocol. False if
  * anything was refused. */
 bool mc_service_read(mc_service_base *base, const mc_service_ops *ops, const mc_node *node, mc_build *build);

@@ -7,6 +7,7 @@
 #include "mapcache/trace.h"
 #include "source/cube.h"
 #include "text/json_writer.h"
+#include "text/text.h"
 
 enum {
     MOST_DATES = 20000,
@@ -34,7 +35,7 @@ typedef struct profile {
 static int
 write_number(char *out, size_t size, double number)
 {
-    int count = snprintf(out, size, "%.2f", number);
+    int count = (int)mc_format_double(out, size, 'f', 2, number);
     while (count > 0 && out[count - 1] == '0')
         count--;
     if (count > 0 && out[count - 1] == '.')

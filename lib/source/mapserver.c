@@ -13,7 +13,8 @@ typedef struct mapserver_source {
 
 static const mc_key mapserver_keys[] = {
     MC_SOURCE_KEYS(mapserver_source, "0"),
-    MC_KEY_TEXT("mapfile", offsetof(mapserver_source, mapfile), "The map file.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("mapfile", offsetof(mapserver_source, mapfile), "The map file.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
     MC_KEY_END,
 };
 

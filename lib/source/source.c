@@ -60,7 +60,7 @@ pause_before(const mc_source *source, int attempt, mc_ctx *ctx)
     if (mc_ctx_remaining(ctx, delay + 1) <= delay)
         return false;
     for (apr_interval_time_t step; delay > 0; delay -= step) {
-        if (ctx->abandoned != NULL && ctx->abandoned(ctx->abandoned_baton))
+        if (mc_ctx_abandoned(ctx))
             return false;
         step = delay < PAUSE_STEP_MS * 1000 ? delay : PAUSE_STEP_MS * 1000;
         apr_sleep(step);

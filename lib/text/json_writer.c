@@ -13,7 +13,7 @@
 
 #define DOCUMENT_MAX ((size_t)1 << 30)
 
-enum { DEPTH_MAX = 32, NUMBER_BYTES = 400 /* %f of the largest double has 309 digits before its decimals */ };
+enum { DEPTH_MAX = 32 };
 
 typedef struct json_level {
     bool is_object;
@@ -171,22 +171,24 @@ mc_json_null(mc_json_writer *json, const char *key)
     mc_json_raw(json, key, "null");
 }
 
+static void
+put_json_number(mc_json_writer *json, const char *key, char form, int digits, double number)
+{
+    char text[MC_DOUBLE_BYTES];
+    mc_format_double(text, sizeof(text), form, digits, number);
+    mc_json_raw(json, key, isfinite(number) ? text : "null");
+}
+
 void
 mc_json_decimals(mc_json_writer *json, const char *key, double number, int decimals)
 {
-    char text[NUMBER_BYTES];
-    int size = snprintf(text, sizeof(text), "%.*f", decimals, number);
-    MC_ASSERT(size > 0 && (size_t)size < sizeof(text));
-    mc_json_raw(json, key, isfinite(number) ? text : "null");
+    put_json_number(json, key, 'f', decimals, number);
 }
 
 void
 mc_json_digits(mc_json_writer *json, const char *key, double number, int digits)
 {
-    char text[NUMBER_BYTES];
-    int size = snprintf(text, sizeof(text), "%.*g", digits, number);
-    MC_ASSERT(size > 0 && (size_t)size < sizeof(text));
-    mc_json_raw(json, key, isfinite(number) ? text : "null");
+    put_json_number(json, key, 'g', digits, number);
 }
 
 void

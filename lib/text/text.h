@@ -16,6 +16,12 @@ bool mc_parse_int(int *out, const char *text, int min, int max);
 bool mc_parse_int64(int64_t *out, const char *text, int64_t min, int64_t max);
 bool mc_parse_double(double *out, const char *text);
 
+/* A number with a point, whatever the process's locale: `form` and `digits` are those of printf ('e', 'f' or 'g').
+ * MC_DOUBLE_BYTES hold every number of up to 80 digits behind the point. Returns the bytes written. */
+#define MC_DOUBLE_BYTES 400
+size_t mc_format_double(char *out, size_t size, char form, int digits, double value);
+const char *mc_double_text(char form, int digits, double value, apr_pool_t *pool);
+
 /* Exactly `count` (or up to `count`, see *found) doubles separated by any of `separators`; empty items are refused
  * unless separators hold a blank (then runs count as one). */
 bool mc_parse_doubles(double *out, int count, int *found, const char *text, const char *separators);

@@ -4,7 +4,6 @@
 
 #include <apr_strings.h>
 #include <string.h>
-#include <time.h>
 
 #include "text/calendar.h"
 #include "text/text.h"
@@ -257,16 +256,13 @@ add_duration(int64_t *time_us, const duration *by, int sign)
 {
     if (by->months != 0) {
         int64_t midnight = *time_us - (*time_us % DAY + DAY) % DAY;
-        time_t seconds = (time_t)(midnight / SECOND);
-        struct tm date;
-        if (gmtime_r(&seconds, &date) == NULL)
-            return false;
-        int64_t month = (int64_t)(date.tm_year + 1900) * 12 + date.tm_mon + (int64_t)sign * by->months;
+        mc_calendar_date date = mc_calendar_date_of(midnight / DAY);
+        int64_t month = (int64_t)date.year * 12 + date.month - 1 + (int64_t)sign * by->months;
         if (month < 0 || month > MOST_YEARS * 12)
             return false;
         int year = (int)(month / 12), of_year = (int)(month % 12) + 1;
         int last = mc_calendar_month_days(year, of_year);
-        *time_us += unix_us_at_date(year, of_year, date.tm_mday < last ? date.tm_mday : last, 0) - midnight;
+        *time_us += unix_us_at_date(year, of_year, date.day < last ? date.day : last, 0) - midnight;
     }
     *time_us += sign * (by->days * DAY + by->clock_us);
     return true;

@@ -103,7 +103,7 @@ const mc_key mc_tileset_keys[] = {
                 "Text that follows max-age in the Cache-Control header of tiles."),
     MC_KEY_TRUE_ONLY("read-only", FIELD(read_only), "Never render, only serve what is stored.", .fallback = "false"),
     MC_KEY_TEXT("watermark", FIELD(watermark),
-                "PNG or JPEG file, drawn in the middle of each tile before it is stored."),
+                "PNG or JPEG file, drawn in the middle of each tile before it is stored.", .flags = MC_KEY_WORKDIR),
     MC_KEY_TREE("dimensions", FIELD(dimensions), dimensions_keys, "What clients may ask for besides the place."),
     MC_KEY_NUMBER("deadline", FIELD(deadline),
                   "Seconds that one render may take; the default is that of the whole configuration.",

@@ -96,7 +96,7 @@ make_config(void)
     for (int i = 0; mc_service_kinds[i] != NULL; i++) {
         if (mc_service_kinds[i]->keys == NULL || mc_service_kinds[i] == &mc_service_jobs)
             continue; /* a type that this build does not have; one that needs a database */
-        mc_service *service = mc_service_kinds[i]->from_config(NULL, &build);
+        mc_service *service = mc_service_kinds[i]->from_config(mc_service_kinds[i], NULL, &build);
         if (service == NULL)
             abort();
         APR_ARRAY_PUSH(config.services, mc_service *) = service;

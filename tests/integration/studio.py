@@ -80,7 +80,17 @@ class Studio:
                              text=True, env={**os.environ, **self.environment})
         return run.returncode, run.stdout + run.stderr
 
-    def draw(self, text=None, width=256, height=256, left=0, top=0):
+    def answer(self, query, folder=None):
+        """Head and body of what a process of its own answers, started in a folder."""
+        run = subprocess.run([self.build / "bin" / "mapcache.fcgi"], stdin=subprocess.DEVNULL, capture_output=True, cwd=folder,
+                             env={**os.environ, **self.environment, "MAPCACHE_CONFIG_FILE": str(self.folder / "map.xml"),
+                                  "REQUEST_METHOD": "GET", "SCRIPT_NAME": "/mc", "PATH_INFO": "/", "QUERY_STRING": query,
+                                  "SERVER_NAME": "x", "SERVER_PORT": "80", "GATEWAY_INTERFACE": "CGI/1.1"})
+        head, _, body = run.stdout.partition(b"\r\n\r\n")
+        self.log = run.stderr.decode()
+        return head, body
+
+    def draw(self, text=None, width=256, height=256, left=0, top=0, folder=None):
         """RGBA, premultiplied by nobody; (left, top) in pixels of the level. All of a style has to be drawn."""
         if text is not None:
             code, said = self.check(text)
@@ -88,15 +98,16 @@ class Studio:
         box = (left * UNIT, -(top + height) * UNIT, (left + width) * UNIT, -top * UNIT)
         query = (f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&LAYERS=a&SRS=EPSG:3857&FORMAT=image/png"
                  f"&BBOX={','.join(map(repr, box))}&WIDTH={width}&HEIGHT={height}&TRANSPARENT=true")
-        run = subprocess.run([self.build / "bin" / "mapcache.fcgi"], stdin=subprocess.DEVNULL, capture_output=True,
-                             env={**os.environ, **self.environment, "MAPCACHE_CONFIG_FILE": str(self.folder / "map.xml"),
-                                  "REQUEST_METHOD": "GET", "SCRIPT_NAME": "/mc", "PATH_INFO": "/", "QUERY_STRING": query,
-                                  "SERVER_NAME": "x", "SERVER_PORT": "80", "GATEWAY_INTERFACE": "CGI/1.1"})
-        head, _, body = run.stdout.partition(b"\r\n\r\n")
-        assert b"image/png" in head, (head, body[:200], run.stderr)
-        self.log = run.stderr.decode()
+        head, body = self.answer(query, folder)
+        assert b"image/png" in head, (head, body[:200], self.log)
         image = numpy.asarray(Image.open(io.BytesIO(body)).convert("RGBA"))
         return numpy.where(image[..., 3:] == 0, 0, image)
+
+    def legend(self):
+        """The legend of the style that was written last."""
+        head, body = self.answer("SERVICE=WMS&VERSION=1.1.1&REQUEST=GetLegendGraphic&LAYER=a&FORMAT=image/png")
+        assert b"image/png" in head, (head, body[:200], self.log)
+        return numpy.asarray(Image.open(io.BytesIO(body)).convert("RGBA"))
 
     def has_seams(self, text, size=512, part=128):
         """Whether parts differ from the same map drawn at once."""

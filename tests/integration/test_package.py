@@ -85,6 +85,7 @@ def test_control(package):
     for needed in ("libc6", "libapr1", "libsqlite3-0", "libgdal", "libcurl4"):
         assert needed in fields["Depends"]
     assert "libmapcache" not in fields["Depends"]
+    assert {"fonts-liberation", "fonts-noto-core"} <= set(fields["Recommends"].split(", "))
     scripts = run("dpkg-deb", "-I", package, "postinst") + run("dpkg-deb", "-I", package, "prerm")
     assert "apache2_invoke enmod mapcache" in scripts and "apache2_invoke dismod mapcache" in scripts
 

@@ -20,8 +20,8 @@ enum { MOST_BYTES = 256 << 20 /* of one tile's file */ };
 static const mc_key disk_keys[] = {
     MC_CACHE_KEYS(disk_cache),
     MC_KEY_TEXT("@layout", FIELD(layout_name), "tilecache, arcgis, worldwind or template."),
-    MC_KEY_TEXT("base", FIELD(root), "Root folder of all layouts but template."),
-    MC_KEY_TEXT("template", FIELD(template_text), "Path of layout template."),
+    MC_KEY_TEXT("base", FIELD(root), "Root folder of all layouts but template.", .flags = MC_KEY_WORKDIR),
+    MC_KEY_TEXT("template", FIELD(template_text), "Path of layout template.", .flags = MC_KEY_WORKDIR),
     MC_KEY_FLAG("symlink_blank", FIELD(symlink_blank), "Tiles of one colour become links to one file."),
     MC_KEY_PRESENT("detect_blank", FIELD(detect_blank), "Fully transparent tiles are not written."),
     MC_KEY_INT("creation_retry", FIELD(creation_retry), "How often the creation of a file is repeated.", .max = 1000,

@@ -5,11 +5,11 @@
 #include <apr_strings.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cache/sqlite/sqlite_base.h"
+#include "text/text.h"
 
 #define OF_TILE " WHERE zoom_level=:z AND tile_column=:column AND tile_row=:row"
 
@@ -142,9 +142,7 @@ describe_srs(mc_handle *handle, const mc_grid *grid, apr_pool_t *pool)
 static const char *
 geopackage_number_text(double value, apr_pool_t *pool)
 {
-    char text[40];
-    snprintf(text, sizeof(text), "%.17g", value);
-    return apr_pstrdup(pool, text);
+    return mc_double_text('g', 17, value, pool);
 }
 
 static mc_error *

@@ -11,7 +11,7 @@ typedef struct dbfile {
 } dbfile;
 
 static const mc_key dbfile_keys[] = { MC_KEY_TEXT("", offsetof(dbfile, path), "Path or template of the files.",
-                                                  .flags = MC_KEY_REQUIRED),
+                                                  .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
 #define X(name)                                                                                                        \
     MC_KEY_TEXT("@" #name "_fmt", offsetof(dbfile, formats[MC_FORMAT_##name]),                                         \
                 "How the number of the token of that name is printed, like %03d."),

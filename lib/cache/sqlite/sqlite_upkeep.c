@@ -82,13 +82,7 @@ query_sqlite_number(int64_t *number, mc_handle *handle, const char *sql, const c
 {
     sqlite3_stmt *statement;
     MC_TRY(mc_handle_statement(&statement, handle, sql, work->ctx->pool));
-    int code = sqlite3_step(statement);
-    *number = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
-                          ? MC_OK
-                          : mc_handle_error(handle, "a tile store cannot be looked at", work->ctx->pool);
-    sqlite3_reset(statement);
-    return error;
+    return mc_handle_number(number, handle, statement, "a tile store cannot be looked at", work->ctx->pool);
 }
 
 static const char *

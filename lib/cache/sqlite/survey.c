@@ -23,13 +23,7 @@ query_survey_number(int64_t *number, mc_handle *handle, const char *sql, const s
     MC_TRY(mc_handle_statement(&statement, handle, sql, survey->ctx->pool));
     MC_TRY(mc_sqlite_bind(statement, handle, key, NULL, survey->ctx->pool));
     mc_sqlite_bind_area(statement, key, range);
-    int code = sqlite3_step(statement);
-    *number = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    mc_error *error = code == SQLITE_ROW || code == SQLITE_DONE
-                          ? MC_OK
-                          : mc_handle_error(handle, "tiles cannot be counted", survey->ctx->pool);
-    sqlite3_reset(statement);
-    return error;
+    return mc_handle_number(number, handle, statement, "tiles cannot be counted", survey->ctx->pool);
 }
 
 /* Adds up the wanted tiles of a range, and those of them that are stored; without a handle none is. Ranges at the

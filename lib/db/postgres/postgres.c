@@ -85,7 +85,7 @@ mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool)
 
 /* With the lock held. */
 static mc_transfer_policy *
-pace_of(mc_postgres *postgres, const char *connection)
+find_transfer_policy(mc_postgres *postgres, const char *connection)
 {
     for (const path *p = postgres->paths; p != NULL; p = p->next)
         if (strcmp(p->connection, connection) == 0)
@@ -104,7 +104,7 @@ mc_transfer_policy *
 mc_postgres_transfer_policy(mc_postgres *postgres, const char *connection)
 {
     pthread_mutex_lock(&postgres->lock);
-    mc_transfer_policy *policy = pace_of(postgres, connection);
+    mc_transfer_policy *policy = find_transfer_policy(postgres, connection);
     pthread_mutex_unlock(&postgres->lock);
     return policy;
 }

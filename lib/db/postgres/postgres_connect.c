@@ -40,7 +40,7 @@ wait_for_postgres_socket(struct pollfd *polled, const mc_pg_wait *wait)
         apr_time_t left = wait->end - now;
         if (left <= 0)
             return mc_error_create(wait->pool, MC_ERR_TIMEOUT, "the database did not answer before the deadline");
-        if (wait->ctx->abandoned != NULL && wait->ctx->abandoned(wait->ctx->abandoned_baton))
+        if (mc_ctx_abandoned(wait->ctx))
             return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
         int wait_ms = left / 1000 < MC_PG_POLL_MS ? (int)(left / 1000) + 1 : MC_PG_POLL_MS;
         /* A socket in error is ready, too: libpq says what is the matter with it. */

@@ -44,7 +44,7 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
         return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE,
                                target->crowded ? "the database had no free connection before the deadline"
                                                : "all connections to the database are in use");
-    if (wait->ctx->abandoned != NULL && wait->ctx->abandoned(wait->ctx->abandoned_baton))
+    if (mc_ctx_abandoned(wait->ctx))
         return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
     apr_interval_time_t left = (until < wait->end ? until : wait->end) - now;
     if (left > MC_PG_POLL_MS * 1000)

@@ -97,6 +97,15 @@ bool *mc_handle_user_flag(mc_handle *handle);
 mc_error *mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql,
                               apr_pool_t *pool) MC_CHECKED;
 
+/* Whatever runs on the handle from now on is interrupted (SQLITE_INTERRUPT) once the deadline has passed or the client
+ * has gone; with NULL, nothing is any more. The context outlives the watch. */
+void mc_handle_watch(mc_handle *handle, const mc_ctx *ctx);
+
+/* Runs a statement, with its parameters bound, and resets it. *number: the first column of the first row, 0 without
+ * one. An error is in the words of `what`, as that of mc_handle_error. */
+mc_error *mc_handle_number(int64_t *number, mc_handle *handle, sqlite3_stmt *statement, const char *what,
+                           apr_pool_t *pool) MC_CHECKED;
+
 /* The last error of the handle: kind by SQLite's code (busy: UNAVAILABLE, corrupt: CORRUPT, else IO); `what` is for
  * clients, path and SQLite's words go to the cause. */
 mc_error *mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool) MC_CHECKED;

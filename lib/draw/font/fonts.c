@@ -30,22 +30,34 @@
 enum {
     FONTS_MAX = 256,
     FACES_MAX = 512,
-    CHAIN_MAX = 64, /* faces that stand in for each other */
+    CHOICES_MAX = 8192, /* faces that stand in for each other */
+    BLOCK = 256,        /* characters whose faces are remembered together */
+    CHARACTERS = 0x110000,
+    BLOCKS_KEPT = 8192, /* of all fonts */
+    NO_FACE = 0xFFFF,
 };
 
 /* A face that a font may use, as fontconfig describes it; opened when a character is found in it. */
 typedef struct choice {
     FcPattern *pattern;
-    FcCharSet *characters; /* of the pattern */
+    FcCharSet *characters; /* of the pattern; NULL: not known */
     _Atomic(mc_face *) face;
     atomic_bool broken; /* cannot be opened */
 } choice;
 
+/* For each character of a block 1 + the choice that has the character; 0: not looked for; NO_FACE: no choice does. */
+typedef struct choice_block {
+    _Atomic(uint16_t) choices[BLOCK];
+} choice_block;
+
 typedef struct font {
     mc_font shown; /* first member */
     const char *key;
-    choice choices[CHAIN_MAX];
+    FcPattern *wanted;
+    FcFontSet *set;  /* the patterns of all choices */
+    choice *choices; /* the best first, each with characters that none before it has */
     int count;
+    _Atomic(choice_block *) blocks[CHARACTERS / BLOCK]; /* made as their characters occur */
 } font;
 
 static struct {
@@ -60,6 +72,7 @@ static struct {
         int index;
     } faces[FACES_MAX];
     atomic_int face_count;
+    atomic_int block_count; /* of all fonts */
 } fonts = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 mc_face *
@@ -120,7 +133,7 @@ shaper_of(const char *file, int index)
 
 /* With the lock held; NULL where the file cannot be used. */
 static mc_face *
-open_face(FcPattern *pattern)
+open_prepared_face(FcPattern *pattern)
 {
     FcChar8 *file;
     int index = 0;
@@ -156,42 +169,98 @@ open_face(FcPattern *pattern)
     return made;
 }
 
+/* With the lock held: the face as it is to be drawn, perhaps made bolder or slanted. */
+static mc_face *
+open_face(const font *own, const choice *chosen)
+{
+    __lsan_disable();
+    FcPattern *prepared = FcFontRenderPrepare(fonts.config, own->wanted, chosen->pattern);
+    __lsan_enable();
+    mc_face *face = prepared == NULL ? NULL : open_prepared_face(prepared);
+    if (prepared != NULL)
+        FcPatternDestroy(prepared);
+    return face;
+}
+
 /* The face of a choice, opened at its first use; NULL where it cannot be. */
 static mc_face *
-face_of(choice *chosen)
+face_of(const font *own, choice *chosen)
 {
     mc_face *face = atomic_load_explicit(&chosen->face, memory_order_acquire);
     if (face != NULL || atomic_load(&chosen->broken))
         return face;
     pthread_mutex_lock(&fonts.lock);
-    face = open_face(chosen->pattern);
+    face = open_face(own, chosen);
     pthread_mutex_unlock(&fonts.lock);
     atomic_store_explicit(&chosen->face, face, memory_order_release);
     atomic_store(&chosen->broken, face == NULL);
     return face;
 }
 
+static bool
+choice_has(const choice *chosen, uint32_t character)
+{
+    return chosen->characters != NULL && FcCharSetHasChar(chosen->characters, character);
+}
+
+/* Which choice has a character, by looking at all of them: 1 + its number, or NO_FACE. The same at any time. */
+static uint16_t
+find_choice(font *own, uint32_t character)
+{
+    for (int i = 0; i < own->count; i++)
+        if (choice_has(&own->choices[i], character) && face_of(own, &own->choices[i]) != NULL)
+            return (uint16_t)(i + 1);
+    return NO_FACE;
+}
+
+/* What is remembered of a block of characters; NULL where there is no room. */
+static choice_block *
+block_of(font *own, uint32_t character)
+{
+    _Atomic(choice_block *) *place = &own->blocks[character / BLOCK];
+    choice_block *known = atomic_load_explicit(place, memory_order_acquire), *none = NULL;
+    if (known != NULL)
+        return known;
+    if (atomic_fetch_add(&fonts.block_count, 1) >= BLOCKS_KEPT) {
+        atomic_fetch_sub(&fonts.block_count, 1);
+        return NULL;
+    }
+    choice_block *made = calloc(1, sizeof(*made));
+    MC_ASSERT(made != NULL);
+    if (atomic_compare_exchange_strong(place, &none, made))
+        return made;
+    atomic_fetch_sub(&fonts.block_count, 1); /* another thread was quicker */
+    free(made);
+    return none;
+}
+
 mc_face *
 mc_font_face_of(const mc_font *shown, uint32_t character)
 {
-    font *own = (font *)(uintptr_t)shown; /* its choices have atomics of their own */
-    for (int i = 0; i < own->count; i++) {
-        choice *chosen = &own->choices[i];
-        mc_face *face =
-            chosen->characters != NULL && FcCharSetHasChar(chosen->characters, character) ? face_of(chosen) : NULL;
-        if (face != NULL)
-            return face;
-    }
+    font *own = (font *)(uintptr_t)shown; /* its choices and blocks have atomics of their own */
+    mc_face *first = face_of(own, &own->choices[0]);
+    if ((first != NULL && choice_has(&own->choices[0], character)) || character >= CHARACTERS)
+        return first;
+    choice_block *block = block_of(own, character);
+    _Atomic(uint16_t) *remembered = block == NULL ? NULL : &block->choices[character % BLOCK];
+    uint16_t found = remembered == NULL ? 0 : atomic_load_explicit(remembered, memory_order_relaxed);
+    if (found == 0)
+        found = find_choice(own, character);
+    if (remembered != NULL)
+        atomic_store_explicit(remembered, found, memory_order_relaxed);
+    if (found != NO_FACE)
+        return face_of(own, &own->choices[found - 1]);
     for (int i = 0; i < own->count; i++)
-        if (face_of(&own->choices[i]) != NULL)
-            return face_of(&own->choices[i]);
+        if (face_of(own, &own->choices[i]) != NULL)
+            return face_of(own, &own->choices[i]);
     return NULL;
 }
 
 mc_face *
 mc_font_first_face(const mc_font *shown)
 {
-    return face_of(&((font *)(uintptr_t)shown)->choices[0]); /* as in mc_font_face_of */
+    font *own = (font *)(uintptr_t)shown; /* as in mc_font_face_of */
+    return face_of(own, &own->choices[0]);
 }
 
 static void
@@ -213,42 +282,59 @@ measure_font(mc_font *shown, mc_face *face)
         shown->x_height = fminf((float)letter.y_bearing * face->per_unit, 1);
 }
 
+/* With the lock held: every face that fontconfig has, the most similar one first, without those that add no character.
+ */
+static void
+list_choices(font *own)
+{
+    FcResult result;
+    __lsan_disable();
+    own->set = FcFontSort(fonts.config, own->wanted, FcTrue, NULL, &result);
+    __lsan_enable();
+    int most = own->set == NULL ? 0 : own->set->nfont < CHOICES_MAX ? own->set->nfont : CHOICES_MAX;
+    own->choices = calloc((size_t)most + 1, sizeof(*own->choices));
+    MC_ASSERT(own->choices != NULL);
+    for (int i = 0; i < most; i++) {
+        FcBool scalable = FcFalse;
+        FcPatternGetBool(own->set->fonts[i], FC_SCALABLE, 0, &scalable);
+        if (!scalable)
+            continue;
+        choice *added = &own->choices[own->count++];
+        added->pattern = own->set->fonts[i];
+        if (FcPatternGetCharSet(added->pattern, FC_CHARSET, 0, &added->characters) != FcResultMatch)
+            added->characters = NULL;
+    }
+}
+
+static void
+free_font(font *own)
+{
+    if (own->set != NULL)
+        FcFontSetDestroy(own->set);
+    FcPatternDestroy(own->wanted);
+    free(own->choices);
+    free(own);
+}
+
 /* With the lock held. */
 static mc_error *
 make_font(font **made, const mc_font_spec *spec, const char *key, apr_pool_t *pool)
 {
     MC_TRY(start_font_libraries(pool));
-    FcPattern *pattern = make_font_pattern(spec);
-    FcResult result;
-    FcFontSet *set = FcFontSort(fonts.config, pattern, FcTrue, NULL, &result);
     font *own = calloc(1, sizeof(*own));
     MC_ASSERT(own != NULL);
-    for (int i = 0; set != NULL && i < set->nfont && own->count < CHAIN_MAX; i++) {
-        FcBool scalable = FcFalse;
-        FcPatternGetBool(set->fonts[i], FC_SCALABLE, 0, &scalable);
-        __lsan_disable();
-        FcPattern *prepared = scalable ? FcFontRenderPrepare(fonts.config, pattern, set->fonts[i]) : NULL;
-        __lsan_enable();
-        if (prepared == NULL)
-            continue;
-        choice *added = &own->choices[own->count++];
-        added->pattern = prepared;
-        if (FcPatternGetCharSet(prepared, FC_CHARSET, 0, &added->characters) != FcResultMatch)
-            added->characters = NULL;
-    }
-    if (set != NULL)
-        FcFontSetDestroy(set);
-    FcPatternDestroy(pattern);
+    __lsan_disable();
+    own->wanted = make_font_pattern(spec);
+    __lsan_enable();
+    list_choices(own);
     mc_face *first = NULL;
     for (int i = 0; i < own->count && first == NULL; i++) {
-        first = open_face(own->choices[i].pattern);
+        first = open_face(own, &own->choices[i]);
         atomic_store(&own->choices[i].face, first);
         atomic_store(&own->choices[i].broken, first == NULL);
     }
     if (first == NULL) {
-        for (int i = 0; i < own->count; i++)
-            FcPatternDestroy(own->choices[i].pattern);
-        free(own);
+        free_font(own);
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no font can be found: install one that fontconfig knows");
     }
     measure_font(&own->shown, first);

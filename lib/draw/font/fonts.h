@@ -23,8 +23,8 @@ typedef struct mc_face {
 /* The opened face of that number. */
 mc_face *mc_fonts_face(uint32_t number);
 
-/* The first face, in the order of preference, that has a character; the first face of all where no face has the
- * character. Opens the face if need be. */
+/* Of all faces that fontconfig has, the first one in the order of preference that has a character; the first face of
+ * all where no face has the character. Opens the face if need be. The face of a character is remembered. */
 mc_face *mc_font_face_of(const mc_font *font, uint32_t character);
 
 /* The face that is preferred to all others; NULL where the face cannot be opened. */

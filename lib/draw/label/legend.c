@@ -227,14 +227,17 @@ letters_of(const mc_rule_style *rule, int side, apr_pool_t *pool)
     return text;
 }
 
-/* The rules of a row without their filters and scales, each in a pass of its own. */
+/* The rules of a row without their filters and scales, one after the other: of one feature that is the same as pass
+ * after pass. */
 static const mc_style *
 style_of(const legend_row *of, int side, apr_pool_t *pool)
 {
     mc_style *style = apr_pmemdup(pool, of->style, sizeof(*style));
-    mc_style_pass *passes = apr_pcalloc(pool, sizeof(*passes) * (size_t)of->rules->nelts);
+    mc_style_pass *pass = apr_pcalloc(pool, sizeof(*pass));
+    mc_rule_style *rules = apr_pcalloc(pool, sizeof(*rules) * (size_t)of->rules->nelts);
     for (int i = 0; i < of->rules->nelts; i++) {
-        mc_rule_style *rule = apr_pmemdup(pool, APR_ARRAY_IDX(of->rules, i, const mc_rule_style *), sizeof(*rule));
+        mc_rule_style *rule = &rules[i];
+        *rule = *APR_ARRAY_IDX(of->rules, i, const mc_rule_style *);
         rule->filter = NULL;
         rule->inclusion = MC_INCLUSION_NORMAL;
         rule->is_else = false;
@@ -251,10 +254,10 @@ style_of(const legend_row *of, int side, apr_pool_t *pool)
             rule->texts = letters_of(rule, side, pool);
             rule->text_count = 1;
         }
-        passes[i] = (mc_style_pass){ .rules = rule, .rule_count = 1 };
     }
-    style->passes = passes;
-    style->pass_count = of->rules->nelts;
+    *pass = (mc_style_pass){ .rules = rules, .rule_count = of->rules->nelts };
+    style->passes = pass;
+    style->pass_count = 1;
     return style;
 }
 

@@ -106,7 +106,8 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
         placing->width = *any ? drawing->picture->width : 0;
         placing->height = *any ? drawing->picture->height : 0;
     }
-    drawing->reach = (placing->width + placing->height) * (1 + fabs(placing->anchor_x) + fabs(placing->anchor_y)) +
+    double around = 1 + (graphic->mark == NULL ? 0 : graphic->mark->reach);
+    drawing->reach = (placing->width + placing->height) * (around + fabs(placing->anchor_x) + fabs(placing->anchor_y)) +
                      2 * fmax(0, mc_painter_pixels(painter, symbol, drawing->symbol.stroke.width)) +
                      (fabs((double)placing->at.x) + fabs((double)placing->at.y)) / MC_SUBPIXELS + 2;
     if (painter->obstacles != NULL && symbol->obstacle && *any)

@@ -104,7 +104,7 @@ static mc_error *
 canvas_of(mc_canvas **canvas, mc_painter *painter, mc_pass *to, bool last)
 {
     *canvas = painter->canvas;
-    if (to == &painter->passes[0] || (last && to->canvas == NULL))
+    if (to->on_map || (last && to->canvas == NULL))
         return MC_OK;
     return mc_painter_target(canvas, painter, to);
 }

@@ -32,6 +32,8 @@ bool
 mc_painter_pass_is_merged(const mc_style_pass *style, double scale)
 {
     int rules = 0;
+    if (style->sort_count > 0)
+        return false;
     for (int i = 0; i < style->rule_count; i++) {
         const mc_rule_style *rule = &style->rules[i];
         if (!mc_rule_applies(rule, scale) || rule->symbolizer_count == 0)

@@ -4,13 +4,18 @@
 
 #include <apr_hash.h>
 
+#include "draw/paint/kept.h"
 #include "draw/paint/painter.h"
 #include "draw/raster/edges.h"
 #include "draw/raster/stroke_tile.h"
 #include "draw/raster/stroker.h"
 #include "draw/symbol/mark.h"
 
-enum { MC_PASSES_MAX = 16, MC_PICTURES_MAX = 16, MC_CELLS_MAX = 16 };
+enum {
+    MC_PASSES_AT_ONCE = 16, /* that are painted while features come; the features of all others are kept */
+    MC_PICTURES_MAX = 16,
+    MC_CELLS_MAX = 16,
+};
 
 /* The features of one rule, gathered to be painted at once. */
 typedef struct mc_merged_layer {
@@ -22,9 +27,13 @@ typedef struct mc_merged_layer {
     bool used;        /* features have been gathered that are not painted yet */
 } mc_merged_layer;
 
+/* A pass that draws or labels anything at the scale of the map. */
 typedef struct mc_pass {
+    const mc_style_pass *style;
     struct mc_rules *rules;         /* draw/style/rules.h */
-    mc_canvas *canvas;              /* of the passes after the first; NULL: nothing painted yet */
+    bool on_map;                    /* painted straight onto the map */
+    mc_canvas *canvas;              /* of a pass that is not; NULL: nothing painted yet */
+    mc_kept_group *kept;            /* painted at the end; NULL: while features come */
     mc_merged_layer *merged_layers; /* by rule; NULL: feature by feature */
 } mc_pass;
 
@@ -56,8 +65,11 @@ struct mc_painter {
     mc_canvas *canvas;
     const mc_feature_query *query;
     mc_shape_painter *paint_shape; /* mc_painter_shape */
-    mc_pass passes[MC_PASSES_MAX];
-    mc_area *coverage; /* for one symbol of one feature */
+    mc_pass *passes;               /* those that draw or label anything at this scale */
+    int pass_count;
+    mc_kept *kept;         /* NULL: no pass is painted at the end */
+    mc_merged_layer spare; /* planes of the passes that have been painted at the end */
+    mc_area *coverage;     /* for one symbol of one feature */
     mc_outline *outline;
     mc_stroke_tile *stroke_tile; /* NULL: not used so far */
     uint8_t *mask;
@@ -112,9 +124,9 @@ bool mc_painter_draws(const mc_symbolizer *symbol, const mc_shape *shape);
 
 bool mc_painter_is_moved(const mc_symbolizer *symbol);
 
-/* Whether the rules of a pass that apply at a scale can be merged: there is one such rule, with one opaque fill and
- * stroke. Several merged rules would be laid one after the other, while features belong over each other in their own
- * order. */
+/* Whether the rules of a pass that apply at a scale can be merged: features need no order, and there is one such rule,
+ * with one opaque fill and stroke. Several merged rules would be laid one after the other, while features belong over
+ * each other in their own order. */
 bool mc_painter_pass_is_merged(const mc_style_pass *style, double scale);
 
 /*

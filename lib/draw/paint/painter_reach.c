@@ -37,6 +37,8 @@ graphic_reach(const mc_graphic *graphic)
 {
     bool known = graphic->mark != NULL && graphic->mark->glyph == NULL; /* others may be long ones */
     double share_away = fmax(0.5, largest_pair_sum(&graphic->anchor, 1)) * (known ? 1.5 : 4);
+    if (known)
+        share_away += graphic->mark->reach;
     return largest_graphic_size(graphic) * share_away + largest_stroke_width(&graphic->stroke) * 2 +
            largest_pair_sum(&graphic->displacement, COMPUTED_SIZE);
 }

@@ -70,11 +70,11 @@ mc_painter_target(mc_canvas **canvas, mc_painter *painter, mc_pass *to)
 {
     mc_canvas *first = painter->canvas;
     mc_pixels *pixels;
-    if (to != &painter->passes[0] && to->canvas == NULL && first->palette != NULL)
+    if (!to->on_map && to->canvas == NULL && first->palette != NULL)
         MC_TRY(mc_canvas_create_with_palette(&to->canvas, first->width, first->height, first->palette, painter->pool));
-    else if (to != &painter->passes[0] && to->canvas == NULL)
+    else if (!to->on_map && to->canvas == NULL)
         to->canvas = mc_canvas_create(first->width, first->height, false, painter->pool);
-    *canvas = to == &painter->passes[0] ? first : to->canvas;
+    *canvas = to->on_map ? first : to->canvas;
     return (*canvas)->palette != NULL ? MC_OK : mc_canvas_pixels(&pixels, *canvas);
 }
 

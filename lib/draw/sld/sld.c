@@ -6,10 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "draw/sld/sld_elements.h"
 #include "draw/style/label_style.h"
 #include "text/text.h"
+
+enum { SORTS_MAX = 8 /* values of one order */ };
 
 static const char *
 text_of_child(const mc_node *node, const char *name, apr_pool_t *pool)
@@ -59,11 +62,9 @@ read_inclusion(void *member, mc_sld *sld, const mc_node *node)
                                         [MC_INCLUSION_LEGEND_ONLY] = "legendOnly",
                                         NULL };
     mc_inclusion *inclusion = member;
-    int way = mc_sld_choice(mc_sld_plain(sld, node), ways, strcmp);
+    int way = mc_sld_read_choice(sld, node, ways);
     if (way >= 0)
         *inclusion = (mc_inclusion)way;
-    else
-        mc_sld_report_option(sld, node, "");
 }
 
 /* A rule with its lists, as long as they grow. */
@@ -176,11 +177,43 @@ read_rule_evaluation(void *member, mc_sld *sld, const mc_node *node)
 {
     static const char *const ways[] = { "all", "first", NULL };
     bool *first_only = member;
-    int way = mc_sld_choice(mc_sld_plain(sld, node), ways, strcmp);
+    int way = mc_sld_read_choice(sld, node, ways);
     if (way >= 0)
         *first_only = way == 1;
-    else
-        mc_sld_report_option(sld, node, "");
+}
+
+/* GeoServer's order of features: "name", "name D", several with commas between them (A: ascending, as without it). */
+static void
+read_sort(void *member, mc_sld *sld, const mc_node *node)
+{
+    apr_pool_t *pool = sld->build->pool;
+    mc_style_pass *pass = member;
+    mc_style_sort *sort = apr_pcalloc(pool, sizeof(*sort) * SORTS_MAX);
+    char *rest = apr_pstrdup(pool, mc_sld_plain(sld, node)), *state;
+    int count = 0;
+    for (char *one = apr_strtok(rest, ",", &state); one != NULL; one = apr_strtok(NULL, ",", &state)) {
+        one += strspn(one, " \t\r\n");
+        for (size_t size = strlen(one); size > 0 && strchr(" \t\r\n", one[size - 1]) != NULL; size--)
+            one[size - 1] = '\0';
+        char *way = strrchr(one, ' ');
+        bool down = way != NULL && strcasecmp(way, " D") == 0, up = way != NULL && strcasecmp(way, " A") == 0;
+        if (down || up)
+            *way = '\0';
+        if (*one == '\0' || count == SORTS_MAX) {
+            mc_sld_report_option(sld, node, "");
+            return;
+        }
+        sort[count++] = (mc_style_sort){ mc_sld_property(sld, one), down };
+    }
+    pass->sort = sort;
+    pass->sort_count = count;
+}
+
+static void
+read_sort_group(void *member, mc_sld *sld, const mc_node *node)
+{
+    const char **group = member;
+    *group = mc_sld_plain(sld, node);
 }
 
 /* A pass with its rules, as long as they grow. */
@@ -199,9 +232,13 @@ add_rule(void *into, mc_sld *sld, const mc_node *node)
 static void
 read_pass_option(void *into, mc_sld *sld, const mc_node *node)
 {
-    static const mc_sld_element options[] = { MC_SLD_ELEMENT("ruleEvaluation", read_rule_evaluation, 0), MC_SLD_END };
+    static const mc_sld_element options[] = {
+        MC_SLD_ELEMENT("ruleEvaluation", read_rule_evaluation, offsetof(mc_style_pass, first_only)),
+        MC_SLD_ELEMENT("sortBy", read_sort, 0),
+        MC_SLD_ELEMENT("sortByGroup", read_sort_group, offsetof(mc_style_pass, sort_group)), MC_SLD_END
+    };
     pass_rules *to = into;
-    mc_sld_read_option(&to->pass->first_only, sld, node, options);
+    mc_sld_read_option(to->pass, sld, node, options);
 }
 
 static void
@@ -222,6 +259,25 @@ read_pass(mc_style_pass *pass, mc_sld *sld, const mc_node *node)
     mc_sld_read_elements(&to, sld, node, elements, NULL);
 }
 
+/* Whether an element holds nothing that says anything, not in its children either. */
+static bool
+is_hollow(const mc_node *node)
+{
+    bool hollow = node->text[strspn(node->text, " \t\r\n")] == '\0';
+    for (const mc_node *child = node->children; child != NULL && hollow; child = child->next)
+        hollow = is_hollow(child);
+    return hollow;
+}
+
+/* <LayerFeatureConstraints>: of all features, where nothing is in it but <FeatureTypeConstraint/>. */
+static void
+read_constraints(void *into, mc_sld *sld, const mc_node *node)
+{
+    (void)into;
+    if (!is_hollow(node))
+        mc_sld_lacking(sld, node, "<LayerFeatureConstraints> of a layer");
+}
+
 /* Elements beside the style and above the style would change the picture, too. */
 static void
 check_around(mc_sld *sld, const mc_node *style)
@@ -235,10 +291,11 @@ check_around(mc_sld *sld, const mc_node *style)
                                                MC_SLD_SILENT("UserLayer"),
                                                MC_SLD_SILENT("UserStyle"),
                                                MC_SLD_SILENT("FeatureTypeStyle"),
+                                               MC_SLD_ELEMENT("LayerFeatureConstraints", read_constraints, 0),
                                                MC_SLD_END };
     for (const mc_node *at = style; at != NULL; at = at->parent)
         if (!mc_sld_is(at, "FeatureTypeStyle"))
-            mc_sld_check_elements(sld, at, elements, "a layer");
+            mc_sld_read_elements(sld, sld, at, elements, "a layer");
 }
 
 static const mc_style *
@@ -248,6 +305,11 @@ read_sld_style(mc_sld *sld, const mc_node *node)
     int count = mc_sld_is(node, "FeatureTypeStyle");
     for (const mc_node *child = node->children; child != NULL; child = child->next)
         count += mc_sld_is(child, "FeatureTypeStyle");
+    if (count > MC_STYLE_PASSES_MAX) {
+        mc_complain(sld->build->diagnostics, MC_REFUSED, node, "the style has %d feature type styles: at most %d",
+                    count, MC_STYLE_PASSES_MAX);
+        return NULL;
+    }
     mc_style_pass *passes = apr_pcalloc(sld->build->pool, sizeof(*passes) * (size_t)(count + 1));
     style->name = text_of_child(node, "Name", sld->build->pool);
     style->name = style->name == NULL ? "default" : style->name;
@@ -292,6 +354,8 @@ name_what_was_lost(mc_sld *sld, const mc_node *node)
     for (const mc_node *comment = node->comments; comment != NULL; comment = comment->next) {
         const char *failed = strstr(comment->text, expression);
         if (strstr(comment->text, "Parser Error") == NULL && strstr(comment->text, "not implemented yet") == NULL)
+            continue;
+        if (strstr(comment->text, "nullSymbol") != NULL) /* "no symbols": nothing was to be drawn */
             continue;
         mc_complain(sld->build->diagnostics, MC_NOT_BUILT, comment,
                     "the export of this style has left out %s%s of <%s>", failed == NULL ? "" : "the condition ",

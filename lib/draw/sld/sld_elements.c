@@ -96,21 +96,11 @@ mc_sld_read_option(void *into, mc_sld *sld, const mc_node *node, const mc_sld_el
     mc_sld_report_option(sld, node, "");
 }
 
-const void *
-mc_sld_find_row(const void *rows, size_t count, size_t row_size, const char *name, mc_sld_compare *compare)
-{
-    const char *row = rows;
-    for (size_t i = 0; i < count; i++, row += row_size)
-        if (compare(name, *(const char *const *)(const void *)row) == 0)
-            return row;
-    return NULL;
-}
-
 int
-mc_sld_choice(const char *text, const char *const *choices, mc_sld_compare *compare)
+mc_sld_read_choice(mc_sld *sld, const mc_node *node, const char *const *choices)
 {
-    for (int i = 0; choices[i] != NULL; i++)
-        if (compare(text, choices[i]) == 0)
-            return i;
-    return -1;
+    int choice = mc_sld_choice(mc_sld_plain(sld, node), choices, strcmp);
+    if (choice < 0)
+        mc_sld_report_option(sld, node, "");
+    return choice;
 }

@@ -51,8 +51,6 @@ void mc_sld_read_elements(void *into, mc_sld *sld, const mc_node *node, const mc
 bool mc_sld_check_elements(mc_sld *sld, const mc_node *node, const mc_sld_element *rows, const char *parent);
 void mc_sld_read_known(void *into, mc_sld *sld, const mc_node *node, const mc_sld_element *rows);
 
-typedef int mc_sld_compare(const char *a, const char *b); /* strcmp, strcasecmp */
-
 /* Reads a node by its attribute `name`. False, without a complaint, where no row has that name. */
 bool mc_sld_read_named(void *into, mc_sld *sld, const mc_node *node, const mc_sld_element *rows,
                        mc_sld_compare *compare);
@@ -63,13 +61,8 @@ void mc_sld_read_option(void *into, mc_sld *sld, const mc_node *node, const mc_s
 /* The complaint about an option; `of` stands behind its name. */
 void mc_sld_report_option(mc_sld *sld, const mc_node *node, const char *of);
 
-/* The row of a table whose rows begin with a name (const char *), or NULL. */
-const void *mc_sld_find_row(const void *rows, size_t count, size_t row_size, const char *name, mc_sld_compare *compare);
-#define MC_SLD_FIND(rows, name, compare)                                                                               \
-    mc_sld_find_row(rows, sizeof(rows) / sizeof((rows)[0]), sizeof((rows)[0]), name, compare)
-
-/* The place of a text in a list that ends with NULL; -1: it is not there. */
-int mc_sld_choice(const char *text, const char *const *choices, mc_sld_compare *compare);
+/* The place of a node's text in a list that ends with NULL; -1 after the complaint that the option is not known. */
+int mc_sld_read_choice(mc_sld *sld, const mc_node *node, const char *const *choices);
 
 /* Readers of several tables: a length that is the same for all features (double), and what a <Geometry> names: that of
  * the feature, whatever the property is called, or a part that a function makes of the geometry (mc_geometry_part);

@@ -2,7 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "draw/sld/sld_elements.h"
+#include "draw/sld/sld_private.h"
 #include "draw/style/expression.h"
 
 /* Of what functions put together: its blanks are meant (" (", "; "), unless a line break shows that they are how the
@@ -42,6 +42,17 @@ geometry_argument(mc_expression *made, mc_sld *sld, const mc_node *node)
     return NULL;
 }
 
+/* A colour of constants is a constant. */
+static const mc_expression *
+fold_constants(const mc_expression *made, apr_pool_t *pool)
+{
+    bool constant = mc_function_is_of_colors(made->function);
+    for (int i = 0; i < made->argument_count; i++)
+        constant &= made->arguments[i]->kind == MC_LITERAL;
+    const char *text = constant ? mc_expression_text(made, NULL, pool) : NULL;
+    return text == NULL ? made : mc_sld_literal(text, pool);
+}
+
 static const mc_expression *
 read_function_call(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int depth)
 {
@@ -60,7 +71,7 @@ read_function_call(mc_sld *sld, const mc_node *node, mc_expression_kind kind, in
         return geometry_argument(made, sld, node);
     if (!arguments_of(made, sld, node, depth) || !mc_sld_fit_arguments(made, sld, node))
         return NULL;
-    return made;
+    return fold_constants(made, sld->build->pool);
 }
 
 /* Names of attributes may have colons of their own (OpenStreetMap's): what stands before one is left out where the
@@ -114,7 +125,10 @@ read_arithmetic(mc_sld *sld, const mc_node *node, mc_expression_kind kind, int d
 {
     mc_expression *made = apr_pcalloc(sld->build->pool, sizeof(*made));
     made->kind = kind;
-    if (arguments_of(made, sld, node, depth) && made->argument_count == 2)
+    if (!arguments_of(made, sld, node, depth))
+        return NULL;
+    bool chain = kind == MC_ADD || kind == MC_MULTIPLY; /* GeoServer writes sums and products of any length */
+    if (made->argument_count == 2 || (chain && made->argument_count > 2))
         return made;
     mc_sld_lacking(sld, node, "this arithmetic: it needs two operands");
     return NULL;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "draw/sld/sld_elements.h"
+#include "draw/sld/sld_private.h"
 #include "draw/style/spatial.h"
 #include "text/text.h"
 

@@ -2,7 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "draw/sld/sld_elements.h"
+#include "draw/sld/sld_private.h"
 
 /* How many arguments a function may have where they come in pairs. */
 typedef enum argument_count { ANY_COUNT, ODD_COUNT, EVEN_COUNT } argument_count;

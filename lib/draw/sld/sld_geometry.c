@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "draw/sld/sld_elements.h"
+#include "draw/sld/sld_private.h"
 #include "draw/style/spatial.h"
 #include "mapcache/grid.h"
 #include "text/text.h"

@@ -5,11 +5,12 @@
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "draw/raster/stroker.h"
 #include "draw/sld/sld_elements.h"
 #include "draw/symbol/mark.h"
-#include "draw/symbol/picture.h"
+#include "draw/symbol/picture_private.h"
 #include "text/text.h"
 
 enum {
@@ -36,9 +37,10 @@ href_of(const mc_node *node)
     return NULL;
 }
 
-/* A mark by its well-known name, or one of a file (SE, 11.3.2), of which fonts are known; NULL after a complaint. */
-static const mc_mark *
-find_mark(mc_sld *sld, const mc_node *node)
+/* What a mark is called: its well-known name, or the address of a file (SE, 11.3.2; *of_file); NULL after a complaint.
+ */
+static const char *
+name_of_mark(bool *of_file, mc_sld *sld, const mc_node *node)
 {
     const mc_node *name = mc_sld_child(node, "WellKnownName"), *online = mc_sld_child(node, "OnlineResource");
     static const mc_sld_element by_name[] = { MC_SLD_SILENT("WellKnownName"), MC_SLD_SILENT("Fill"),
@@ -46,24 +48,51 @@ find_mark(mc_sld *sld, const mc_node *node)
     static const mc_sld_element by_file[] = { MC_SLD_SILENT("OnlineResource"), MC_SLD_SILENT("Format"),
                                               MC_SLD_SILENT("MarkIndex"),      MC_SLD_SILENT("Fill"),
                                               MC_SLD_SILENT("Stroke"),         MC_SLD_END };
-    bool of_file = name == NULL && online != NULL;
-    if (!mc_sld_check_elements(sld, node, of_file ? by_file : by_name, "a mark"))
+    *of_file = name == NULL && online != NULL;
+    if (!mc_sld_check_elements(sld, node, *of_file ? by_file : by_name, "a mark"))
         return NULL;
+    const char *text = *of_file ? href_of(online) : name == NULL ? "square" : mc_sld_plain(sld, name);
+    if (!*of_file && *text == '\0' && name->children != NULL)
+        return NULL; /* it has been said why */
+    return text == NULL ? "" : mc_sld_fill_constants(text, sld->build->pool);
+}
+
+/* A mark by its well-known name, or a character of a font; NULL after a complaint. */
+static const mc_mark *
+find_mark(mc_sld *sld, const mc_node *node, const char *text, bool of_file)
+{
+    const mc_mark *mark;
     if (of_file) {
         const mc_node *index = mc_sld_child(node, "MarkIndex");
-        const char *href = href_of(online), *code = index == NULL ? "" : mc_sld_plain(sld, index);
-        const mc_mark *mark = mc_mark_of_character(href == NULL ? "" : href, code, sld->build->pool);
-        if (mark == NULL)
-            report_unsupported_name(sld, online, "the mark ", href == NULL ? "" : href);
-        return mark;
-    }
-    const char *text = name == NULL ? "square" : mc_sld_plain(sld, name);
-    if (*text == '\0' && name->children != NULL)
-        return NULL; /* it has been said why */
-    const mc_mark *mark = mc_mark_find(text, mc_sld_child(node, "Fill") != NULL, sld->build->pool);
+        const char *code = index == NULL ? "" : mc_sld_plain(sld, index);
+        mark = mc_mark_of_character(text, code, sld->build->pool);
+    } else
+        mark = mc_mark_find(text, mc_sld_child(node, "Fill") != NULL, sld->build->pool);
     if (mark == NULL)
-        report_unsupported_name(sld, name, "the mark ", text);
+        report_unsupported_name(sld, mc_sld_child(node, of_file ? "OnlineResource" : "WellKnownName"), "the mark ",
+                                text);
     return mark;
+}
+
+/* A file that is drawn as a mark, in the colour of its fill, or of its stroke where it has none. */
+static bool
+read_file_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node, const char *href)
+{
+    const mc_node *fill = mc_sld_child(node, "Fill"), *stroke = mc_sld_child(node, "Stroke");
+    const mc_node *online = mc_sld_child(node, "OnlineResource"), *name = mc_sld_child(node, "WellKnownName");
+    const char *why = NULL;
+    mc_paint paint = { .present = false };
+    mc_stroke outline = { .width = 0 };
+    if (fill != NULL)
+        mc_sld_fill(&paint, sld, fill);
+    else if (stroke != NULL) {
+        mc_sld_stroke(&outline, sld, stroke);
+        paint = outline.paint;
+    }
+    graphic->picture = mc_sld_picture_of_mark(sld, href, &paint, &why);
+    if (graphic->picture == NULL)
+        report_unsupported_name(sld, name != NULL ? name : online, why, href);
+    return graphic->picture != NULL;
 }
 
 /* Says it where the font of a mark is not there. */
@@ -82,7 +111,13 @@ static bool
 read_mark(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
 {
     const mc_node *fill = mc_sld_child(node, "Fill"), *stroke = mc_sld_child(node, "Stroke");
-    graphic->mark = find_mark(sld, node);
+    bool of_file;
+    const char *name = name_of_mark(&of_file, sld, node);
+    if (name == NULL)
+        return false;
+    if (strncasecmp(name, "file:", 5) == 0 || (of_file && *name != '\0' && mc_sld_child(node, "MarkIndex") == NULL))
+        return read_file_mark(graphic, sld, node, name);
+    graphic->mark = find_mark(sld, node, name, of_file);
     if (graphic->mark == NULL)
         return false;
     if (sld->build->diagnostics->thorough)
@@ -228,6 +263,8 @@ mc_sld_graphic(mc_graphic *graphic, mc_sld *sld, const mc_node *node)
     bool drawn = read_choice(graphic, sld, node);
     if (graphic->mark != NULL)
         graphic->size = graphic->mark->hatch != 0 ? HATCH_SIZE : MARK_SIZE;
+    else if (graphic->picture != NULL && graphic->picture->tint != NULL)
+        graphic->size = MARK_SIZE;
     mc_sld_read_elements(graphic, sld, node, mc_sld_graphic_elements, "a graphic");
     graphic->size = fmin(fmax(graphic->size, 0), MC_STROKE_WIDTH_MAX);
     return drawn;

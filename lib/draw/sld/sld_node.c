@@ -1,4 +1,6 @@
-/* Elements of a style: names, texts, complaints, and the expressions that an element alone becomes. */
+/* Elements of a style: names, texts, complaints, rows by their names, and the expressions that an element alone
+ * becomes.
+ */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -42,6 +44,25 @@ void
 mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what)
 {
     mc_complain(sld->build->diagnostics, MC_NOT_BUILT, node, "the style uses what cannot be drawn here: %s", what);
+}
+
+const void *
+mc_sld_find_row(const void *rows, size_t count, size_t row_size, const char *name, mc_sld_compare *compare)
+{
+    const char *row = rows;
+    for (size_t i = 0; i < count; i++, row += row_size)
+        if (compare(name, *(const char *const *)(const void *)row) == 0)
+            return row;
+    return NULL;
+}
+
+int
+mc_sld_choice(const char *text, const char *const *choices, mc_sld_compare *compare)
+{
+    for (int i = 0; choices[i] != NULL; i++)
+        if (compare(text, choices[i]) == 0)
+            return i;
+    return -1;
 }
 
 bool

@@ -9,6 +9,47 @@
 #include "draw/symbol/picture_private.h"
 #include "text/text.h"
 
+/* The constant that ${ is followed by, and in *rest what comes behind its bracket; NULL: there is something else. */
+static const char *
+read_constant(const char *at, const char **rest, apr_pool_t *pool)
+{
+    char *out = apr_palloc(pool, strlen(at) + 1);
+    size_t length = 0;
+    at += strspn(at, " ");
+    if (*at == '\'') {
+        for (at++; *at != '\0' && (*at != '\'' || at[1] == '\''); at++) {
+            at += *at == '\''; /* two stand for one */
+            out[length++] = *at;
+        }
+        if (*at++ != '\'')
+            return NULL;
+    } else {
+        length = strspn(at, "0123456789.+-");
+        memcpy(out, at, length);
+        at += length;
+        if (length == 0)
+            return NULL;
+    }
+    out[length] = '\0';
+    at += strspn(at, " ");
+    *rest = at + 1;
+    return *at == '}' ? out : NULL;
+}
+
+const char *
+mc_sld_fill_constants(const char *text, apr_pool_t *pool)
+{
+    const char *done = "", *begin = strstr(text, "${");
+    while (begin != NULL) {
+        const char *rest = begin + 2, *constant = read_constant(begin + 2, &rest, pool);
+        done = apr_pstrcat(pool, done, apr_pstrmemdup(pool, text, (size_t)(begin - text)),
+                           constant == NULL ? "${" : constant, NULL);
+        text = rest;
+        begin = strstr(text, "${");
+    }
+    return *done == '\0' ? text : apr_pstrcat(pool, done, text, NULL);
+}
+
 /* `text` with ${attribute} in it as a value for each feature. */
 static const mc_expression *
 with_attributes(mc_sld *sld, const char *text)
@@ -127,12 +168,13 @@ mc_sld_picture_of_file(mc_sld *sld, const char *href, const char **why)
     apr_pool_t *pool = sld->build->pool;
     mc_picture *made = apr_pcalloc(pool, sizeof(*made));
     made->folder = sld->folder;
+    href = mc_sld_fill_constants(href, pool);
     const bool inside = strncmp(href, "base64:", 7) == 0;
     if (inside) {
         href += 7;
     } else if (strncmp(href, "file:", 5) == 0) {
         href += 5;
-        href += strncmp(href, "///", 3) == 0 ? 2 : 0;
+        href += strncmp(href, "//", 2) == 0 ? 2 : 0; /* file:///srv/a.svg; GeoServer's file://a.svg is relative */
     }
     const char *query = strchr(href, '?');
     size_t size = query == NULL ? strlen(href) : (size_t)(query - href);
@@ -152,6 +194,22 @@ mc_sld_picture_of_file(mc_sld *sld, const char *href, const char **why)
         *why = *path == '/' ? "a computed name of a file outside of the style's folder: " : "an expression inside of ";
         return NULL;
     }
+    return made;
+}
+
+mc_picture *
+mc_sld_picture_of_mark(mc_sld *sld, const char *href, const mc_paint *paint, const char **why)
+{
+    apr_pool_t *pool = sld->build->pool;
+    mc_picture *made = mc_sld_picture_of_file(sld, href, why);
+    if (made == NULL || !paint->present)
+        return made;
+    mc_color color = paint->color;
+    made->tint = paint->color_value != NULL
+                     ? paint->color_value
+                     : mc_sld_literal(apr_psprintf(pool, "#%02x%02x%02x", color.red, color.green, color.blue), pool);
+    made->tint_opacity =
+        paint->opacity != NULL ? paint->opacity : mc_sld_literal(mc_expression_format(color.alpha / 255.0, pool), pool);
     return made;
 }
 

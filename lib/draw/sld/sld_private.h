@@ -2,6 +2,8 @@
 #ifndef MC_DRAW_SLD_SLD_PRIVATE_H
 #define MC_DRAW_SLD_SLD_PRIVATE_H
 
+#include <stddef.h>
+
 #include "draw/style/expression.h"
 
 typedef struct mc_sld {
@@ -24,6 +26,16 @@ const mc_node *mc_sld_child(const mc_node *node, const char *name); /* first of 
 
 /* Text without the blanks around it. */
 const char *mc_sld_text(const mc_node *node, apr_pool_t *pool);
+
+typedef int mc_sld_compare(const char *a, const char *b); /* strcmp, strcasecmp */
+
+/* The row of a table whose rows begin with a name (const char *), or NULL. */
+const void *mc_sld_find_row(const void *rows, size_t count, size_t row_size, const char *name, mc_sld_compare *compare);
+#define MC_SLD_FIND(rows, name, compare)                                                                               \
+    mc_sld_find_row(rows, sizeof(rows) / sizeof((rows)[0]), sizeof((rows)[0]), name, compare)
+
+/* The place of a text in a list that ends with NULL; -1: it is not there. */
+int mc_sld_choice(const char *text, const char *const *choices, mc_sld_compare *compare);
 
 /* Complains that the element `node` is left out of the picture. */
 void mc_sld_lacking(mc_sld *sld, const mc_node *node, const char *what);
@@ -84,6 +96,12 @@ void mc_sld_displacement(mc_pair *pair, mc_sld *sld, const mc_node *node);
  * a question mark, with ${attribute} in the path. NULL, and the reason in *why, where the picture cannot be drawn.
  */
 mc_picture *mc_sld_picture_of_file(mc_sld *sld, const char *href, const char **why);
+
+/* The same of a file that is drawn as a mark: all of it in the colour of `paint`. */
+mc_picture *mc_sld_picture_of_mark(mc_sld *sld, const char *href, const mc_paint *paint, const char **why);
+
+/* Text with the constants of GeoServer's language in it, ${'text'} and ${12}, as what they say. */
+const char *mc_sld_fill_constants(const char *text, apr_pool_t *pool);
 
 /* The picture that stands in an <InlineContent>. */
 mc_picture *mc_sld_picture_of_content(mc_sld *sld, const mc_node *node, const char **why);

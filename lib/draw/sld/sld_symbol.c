@@ -104,11 +104,9 @@ read_along(void *member, mc_sld *sld, const mc_node *node)
 {
     static const char *const places[] = { "points", "firstPoint", "lastPoint", "centralPoint", NULL };
     mc_along *along = member;
-    int place = mc_sld_choice(mc_sld_plain(sld, node), places, strcmp);
+    int place = mc_sld_read_choice(sld, node, places);
     if (place >= 0)
         *along = (mc_along)(MC_ALONG_VERTICES + place);
-    else
-        mc_sld_report_option(sld, node, "");
 }
 
 const mc_sld_element mc_sld_symbolizer_options[] = {

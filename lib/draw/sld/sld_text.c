@@ -147,14 +147,31 @@ add_families(void *member, mc_sld *sld, const mc_node *node)
 static void
 read_weight(void *member, mc_sld *sld, const mc_node *node)
 {
+    /* CSS Fonts 4, 2.2, and what QGIS and fonts call their faces */
+    static const struct {
+        const char *name;
+        int weight;
+    } words[] = { { "thin", 100 },    { "hairline", 100 },  { "extralight", 200 }, { "ultralight", 200 },
+                  { "light", 300 },   { "lighter", 300 },   { "book", 400 },       { "normal", 400 },
+                  { "regular", 400 }, { "roman", 400 },     { "plain", 400 },      { "medium", 500 },
+                  { "demi", 600 },    { "demibold", 600 },  { "semibold", 600 },   { "bold", 700 },
+                  { "bolder", 700 },  { "extrabold", 800 }, { "ultrabold", 800 },  { "black", 900 },
+                  { "heavy", 900 } };
     mc_font_spec *font = member;
-    const char *text = mc_sld_text(node, sld->build->pool);
+    const char *text = mc_sld_plain(sld, node);
+    char word[32] = "";
     int weight;
-    if (strcasecmp(text, "normal") == 0)
-        font->weight = 400;
-    else if (strcasecmp(text, "bold") == 0)
-        font->weight = 700;
-    else if (mc_parse_int(&weight, text, 1, 1000))
+    if (*text == '\0' && node->children != NULL)
+        return; /* it has been said why */
+    for (size_t i = 0, length = 0; text[i] != '\0' && length + 1 < sizeof(word); i++)
+        if (strchr(" -_", text[i]) == NULL)
+            word[length++] = text[i];
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasecmp(words[i].name, word) == 0) {
+            font->weight = words[i].weight;
+            return;
+        }
+    if (mc_parse_int(&weight, text, 1, 1000))
         font->weight = weight;
     else
         mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
@@ -204,10 +221,14 @@ const mc_sld_element mc_sld_font_parameters[] = {
 static void
 read_font(void *member, mc_sld *sld, const mc_node *node)
 {
+    /* that some editors write into a font, where they have no meaning: the colour of letters is in the <Fill> */
+    static const char *const beside[] = { "fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", NULL };
     mc_text_symbol *symbol = member;
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         const char *name = mc_sld_parameter(child);
         if (name != NULL && mc_sld_read_named(symbol, sld, child, mc_sld_font_parameters, strcmp))
+            continue;
+        if (name != NULL && mc_sld_choice(name, beside, strcmp) >= 0)
             continue;
         name = name == NULL || *name == '\0' ? mc_sld_name(child) : name;
         mc_sld_lacking(sld, child,

@@ -4,7 +4,6 @@
 #include <apr_strings.h>
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -51,8 +50,9 @@ mc_expression_format(double value, apr_pool_t *pool)
     if (value == rint(value) && fabs(value) < 1e15)
         return apr_psprintf(pool, "%.0f", value == 0 ? 0 : value); /* no "-0" */
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
+        double read;
+        mc_format_double(text, sizeof(text), 'g', digits, value);
+        if (mc_parse_double(&read, text) && read == value)
             break;
     }
     return apr_pstrdup(pool, text);
@@ -113,9 +113,13 @@ evaluate_number(const mc_expression *expression, const mc_feature *feature, apr_
     case MC_CONCATENATE:
     case MC_FUNCTION:
         return parse_number_or_nan(mc_expression_text(expression, feature, scratch));
-    default:
-        return apply_operator(expression->kind, evaluate_number(expression->arguments[0], feature, scratch),
-                              evaluate_number(expression->arguments[1], feature, scratch));
+    default: {
+        double value = evaluate_number(expression->arguments[0], feature, scratch);
+        for (int i = 1; i < expression->argument_count; i++)
+            value =
+                apply_operator(expression->kind, value, evaluate_number(expression->arguments[i], feature, scratch));
+        return value;
+    }
     }
 }
 

@@ -27,6 +27,9 @@ typedef struct mc_function {
 
 const mc_function *mc_function_find(const char *name);
 
+/* Whether the value of a function depends on its arguments alone, so that constants are computed once. */
+bool mc_function_is_of_colors(const mc_function *function);
+
 /* Upper bound of a number, from the style alone: the largest value that functions choose from. `otherwise` where the
  * number comes from the data. */
 double mc_expression_most(const mc_expression *expression, double otherwise);

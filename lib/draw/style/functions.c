@@ -148,18 +148,23 @@ is_not(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool
     return truth_text(!is_true_text(mc_argument_text(args, 0, feature, pool)));
 }
 
-#define COMPARISON(name, filter_kind)                                                                                  \
-    static const char *name(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)                 \
+/* Comparisons: function, name, most arguments, kind of filter. */
+#define COMPARISONS(X)                                                                                                 \
+    X(equal_to, "equalTo", 3, MC_FILTER_EQUAL)                                                                         \
+    X(not_equal, "notEqual", 3, MC_FILTER_NOT_EQUAL)                                                                   \
+    X(greater, "greaterThan", 2, MC_FILTER_GREATER)                                                                    \
+    X(greater_or_equal, "greaterEqualThan", 2, MC_FILTER_GREATER_OR_EQUAL)                                             \
+    X(less, "lessThan", 2, MC_FILTER_LESS)                                                                             \
+    X(less_or_equal, "lessEqualThan", 2, MC_FILTER_LESS_OR_EQUAL)
+
+#define X(function, name, most, filter_kind)                                                                           \
+    static const char *function(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)             \
     {                                                                                                                  \
         (void)count;                                                                                                   \
         return truth_text(values_compare(args[0], args[1], filter_kind, feature, pool));                               \
     }
-COMPARISON(equal_to, MC_FILTER_EQUAL)
-COMPARISON(not_equal, MC_FILTER_NOT_EQUAL)
-COMPARISON(greater, MC_FILTER_GREATER)
-COMPARISON(greater_or_equal, MC_FILTER_GREATER_OR_EQUAL)
-COMPARISON(less, MC_FILTER_LESS)
-COMPARISON(less_or_equal, MC_FILTER_LESS_OR_EQUAL)
+COMPARISONS(X)
+#undef X
 
 /* What GeoServer tells styles of the request: the scale and the CRS; anything else is its default. */
 static const char *
@@ -194,6 +199,7 @@ no_coverage(mc_arguments args, int count, const mc_feature *feature, apr_pool_t 
     return truth_text(false);
 }
 
+#define X(function, name, most, filter_kind) { name, 2, most, function, false },
 const mc_function mc_functions_of_conditions[] = {
     { "if_then_else", 3, 3, if_then_else, false },
     { "Coalesce", 1, MC_ARGUMENTS_MAX, first_not_null, false },
@@ -204,24 +210,19 @@ const mc_function mc_functions_of_conditions[] = {
     { "between", 3, 3, eval_between, false },
     { "isNull", 1, 1, is_null, false },
     { "not", 1, 1, is_not, false },
-    { "equalTo", 2, 3, equal_to, false },
-    { "notEqual", 2, 3, not_equal, false },
-    { "greaterThan", 2, 2, greater, false },
-    { "greaterEqualThan", 2, 2, greater_or_equal, false },
-    { "lessThan", 2, 2, less, false },
-    { "lessEqualThan", 2, 2, less_or_equal, false },
     { "env", 1, 2, eval_environment, false },
     { "id", 0, 0, feature_id, false },
     { "isCoverage", 0, 0, no_coverage, false },
-    { NULL, 0, 0, NULL, false },
+    COMPARISONS(X) MC_FUNCTIONS_END,
 };
+#undef X
 
 const mc_function *
 mc_function_find(const char *name)
 {
     static const mc_function *const lists[] = { mc_functions_of_conditions, mc_functions_of_text,
-                                                mc_functions_of_numbers, mc_functions_of_dates,
-                                                mc_functions_of_geometry };
+                                                mc_functions_of_numbers,    mc_functions_of_dates,
+                                                mc_functions_of_geometry,   mc_functions_of_colors };
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         for (const mc_function *function = lists[i]; function->name != NULL; function++)
             if (strcasecmp(function->name, name) == 0)

@@ -123,28 +123,29 @@ date_difference(mc_arguments args, int count, const mc_feature *feature, apr_poo
 }
 
 /* QGIS': a field of a date. */
-#define PART(name, member)                                                                                             \
-    static const char *name(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)                 \
+#define FIELDS(X)                                                                                                      \
+    X(year, year_of)                                                                                                   \
+    X(month, month_of)                                                                                                 \
+    X(day, day_of)                                                                                                     \
+    X(hour, hour_of)
+
+#define X(field, function)                                                                                             \
+    static const char *function(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)             \
     {                                                                                                                  \
         mc_moment m;                                                                                                   \
         (void)count;                                                                                                   \
         bool read = mc_moment_parse(&m, mc_argument_text(args, 0, feature, pool));                                     \
-        return read ? mc_expression_format(m.member, pool) : NULL;                                                     \
+        return read ? mc_expression_format(m.field, pool) : NULL;                                                      \
     }
+FIELDS(X)
+#undef X
 
-PART(year_of, year)
-PART(month_of, month)
-PART(day_of, day)
-PART(hour_of, hour)
-
+#define X(field, function) { #field, 1, 1, function, false },
 const mc_function mc_functions_of_dates[] = {
     { "FormatDate", 2, 2, eval_format_date, false },
     { "dateFormat", 2, 2, date_format, false },
     { "dateParse", 2, 2, parse_date, false },
     { "dateDifference", 2, 3, date_difference, false },
-    { "year", 1, 1, year_of, false },
-    { "month", 1, 1, month_of, false },
-    { "day", 1, 1, day_of, false },
-    { "hour", 1, 1, hour_of, false },
-    { NULL, 0, 0, NULL, false },
+    FIELDS(X) MC_FUNCTIONS_END,
 };
+#undef X

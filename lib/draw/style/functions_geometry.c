@@ -26,17 +26,6 @@ unit_y(const mc_feature *feature)
     return 1 / (feature->query->pixel_grid.per_y * MC_SUBPIXELS);
 }
 
-/* Twice the area of a ring that begins at its first vertex, and its length. */
-static double
-twice_area(const mc_shape_point *points, int count)
-{
-    double twice = 0;
-    for (int i = 1; i + 1 < count; i++)
-        twice += ((double)points[i].x - points[0].x) * ((double)points[i + 1].y - points[0].y) -
-                 ((double)points[i + 1].x - points[0].x) * ((double)points[i].y - points[0].y);
-    return twice;
-}
-
 static double
 measure_scaled_length(const mc_shape_point *points, int count, bool closed, double dx, double dy)
 {
@@ -59,7 +48,7 @@ eval_area(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *p
         return NULL;
     const mc_shape *areas = &geometry->shapes[MC_SHAPE_POLYGONS];
     for (int part = 0, begin = 0; part < areas->part_count; begin = areas->ends[part++])
-        twice += twice_area(areas->points + begin, areas->ends[part] - begin);
+        twice += mc_shape_twice_area(areas->points + begin, areas->ends[part] - begin);
     return mc_expression_format(fabs(twice) / 2 * unit_x(feature) * unit_y(feature), pool);
 }
 
@@ -154,7 +143,7 @@ geometry_type(mc_arguments args, int count, const mc_feature *feature, apr_pool_
         return NULL;
     const mc_shape *shape = &geometry->shapes[kind];
     for (int part = 0, begin = 0; part < shape->part_count; begin = shape->ends[part++])
-        outer += kind != MC_SHAPE_POLYGONS || twice_area(shape->points + begin, shape->ends[part] - begin) > 0;
+        outer += kind != MC_SHAPE_POLYGONS || mc_shape_twice_area(shape->points + begin, shape->ends[part] - begin) > 0;
     return names[kind][outer > 1];
 }
 
@@ -172,5 +161,5 @@ const mc_function mc_functions_of_geometry[] = {
     { "$perimeter", 0, 0, eval_geometry_length, true },
     { "$x", 0, 0, get_x, true },
     { "$y", 0, 0, get_y, true },
-    { NULL, 0, 0, NULL, false },
+    MC_FUNCTIONS_END,
 };

@@ -1,26 +1,41 @@
 /* Functions of numbers: GeoServer's and QGIS', and FormatNumber (OGC 05-077r4, 11.6.1). */
 #include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "draw/style/functions.h"
+#include "text/text.h"
 
-/* Functions of one number. */
-#define OF_ONE(name, expression)                                                                                       \
-    static const char *name(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)                 \
+/* Functions of one number, the x of their values. */
+#define FUNCTIONS_OF_ONE(X)                                                                                            \
+    X(absolute, "abs", fabs(x))                                                                                        \
+    X(to_nearest_even, "rint", rint(x))                                                                                \
+    X(round_down, "floor", floor(x))                                                                                   \
+    X(round_up, "ceil", ceil(x))                                                                                       \
+    X(whole_part, "parseInt", trunc(x))                                                                                \
+    X(square_root, "sqrt", sqrt(x))                                                                                    \
+    X(exponential, "exp", exp(x))                                                                                      \
+    X(logarithm, "log", log(x))                                                                                        \
+    X(logarithm10, "log10", log10(x))                                                                                  \
+    X(sine, "sin", sin(x))                                                                                             \
+    X(cosine, "cos", cos(x))                                                                                           \
+    X(tangent, "tan", tan(x))                                                                                          \
+    X(arc_sine, "asin", asin(x))                                                                                       \
+    X(arc_cosine, "acos", acos(x))                                                                                     \
+    X(arc_tangent, "atan", atan(x))                                                                                    \
+    X(to_degrees, "toDegrees", x * 180 / M_PI)                                                                         \
+    X(to_radians, "toRadians", x *M_PI / 180)                                                                          \
+    X(number_itself, "parseDouble", x)
+
+#define X(function, name, value)                                                                                       \
+    static const char *function(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)             \
     {                                                                                                                  \
         (void)count;                                                                                                   \
         double x = mc_argument_number(args, 0, feature, pool);                                                         \
-        return mc_expression_format(expression, pool);                                                                 \
+        return mc_expression_format(value, pool);                                                                      \
     }
-
-OF_ONE(absolute, fabs(x))
-OF_ONE(round_down, floor(x))
-OF_ONE(round_up, ceil(x))
-OF_ONE(square_root, sqrt(x))
-OF_ONE(logarithm, log(x))
-OF_ONE(number_itself, x)
+FUNCTIONS_OF_ONE(X)
+#undef X
 
 static const char *
 eval_power(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
@@ -52,19 +67,6 @@ eval_maximum(mc_arguments args, int count, const mc_feature *feature, apr_pool_t
 {
     return eval_extreme(args, count, feature, pool, true);
 }
-
-OF_ONE(exponential, exp(x))
-OF_ONE(logarithm10, log10(x))
-OF_ONE(sine, sin(x))
-OF_ONE(cosine, cos(x))
-OF_ONE(tangent, tan(x))
-OF_ONE(arc_sine, asin(x))
-OF_ONE(arc_cosine, acos(x))
-OF_ONE(arc_tangent, atan(x))
-OF_ONE(to_degrees, x * 180 / M_PI)
-OF_ONE(to_radians, x *M_PI / 180)
-OF_ONE(to_nearest_even, rint(x))
-OF_ONE(whole_part, trunc(x))
 
 /* Functions of two numbers. */
 #define OF_TWO(name, expression)                                                                                       \
@@ -131,7 +133,7 @@ format_number_pattern(double value, const char *pattern, const char *point, cons
 {
     char plain[512];
     digits wanted = parse_number_pattern(pattern, pool);
-    snprintf(plain, sizeof(plain), "%.*f", wanted.fraction_most, fabs(value) * (wanted.percent ? 100 : 1));
+    mc_format_double(plain, sizeof(plain), 'f', wanted.fraction_most, fabs(value) * (wanted.percent ? 100 : 1));
     char *fraction = strchr(plain, '.');
     size_t whole = fraction == NULL ? strlen(plain) : (size_t)(fraction - plain);
     size_t tail = fraction == NULL ? 0 : strlen(fraction + 1);
@@ -189,34 +191,17 @@ number_format(mc_arguments args, int count, const mc_feature *feature, apr_pool_
     return format_number(turned, 2, feature, pool);
 }
 
+#define X(function, name, value) { name, 1, 1, function, false },
 const mc_function mc_functions_of_numbers[] = {
-    { "abs", 1, 1, absolute, false },
     { "round", 1, 2, round_to, false },
-    { "rint", 1, 1, to_nearest_even, false },
-    { "floor", 1, 1, round_down, false },
-    { "ceil", 1, 1, round_up, false },
-    { "sqrt", 1, 1, square_root, false },
-    { "exp", 1, 1, exponential, false },
-    { "log", 1, 1, logarithm, false },
     { "ln", 1, 1, logarithm, false },
-    { "log10", 1, 1, logarithm10, false },
-    { "sin", 1, 1, sine, false },
-    { "cos", 1, 1, cosine, false },
-    { "tan", 1, 1, tangent, false },
-    { "asin", 1, 1, arc_sine, false },
-    { "acos", 1, 1, arc_cosine, false },
-    { "atan", 1, 1, arc_tangent, false },
     { "atan2", 2, 2, arc_tangent2, false },
-    { "toDegrees", 1, 1, to_degrees, false },
     { "degrees", 1, 1, to_degrees, false },
-    { "toRadians", 1, 1, to_radians, false },
     { "radians", 1, 1, to_radians, false },
     { "modulo", 2, 2, modulo, false },
     { "IEEERemainder", 2, 2, ieee_remainder, false },
     { "pi", 0, 0, eval_pi, false },
-    { "parseDouble", 1, 1, number_itself, false },
     { "to_real", 1, 1, number_itself, false },
-    { "parseInt", 1, 1, whole_part, false },
     { "parseLong", 1, 1, whole_part, false },
     { "to_int", 1, 1, whole_part, false },
     { "pow", 2, 2, eval_power, false },
@@ -224,5 +209,6 @@ const mc_function mc_functions_of_numbers[] = {
     { "max", 1, MC_ARGUMENTS_MAX, eval_maximum, false },
     { "FormatNumber", 2, 5, format_number, false },
     { "numberFormat", 2, 2, number_format, false },
-    { NULL, 0, 0, NULL, false },
+    FUNCTIONS_OF_ONE(X) MC_FUNCTIONS_END,
 };
+#undef X

@@ -15,19 +15,15 @@ changed_case(const char *text, mc_text_case wanted, apr_pool_t *pool)
     return text == NULL ? NULL : mc_text_case_change(text, wanted, pool);
 }
 
-static const char *
-to_upper(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    return changed_case(mc_argument_text(args, 0, feature, pool), MC_UPPER_CASE, pool);
-}
-
-static const char *
-to_lower(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    return changed_case(mc_argument_text(args, 0, feature, pool), MC_LOWER_CASE, pool);
-}
+#define TO_CASE(name, wanted)                                                                                          \
+    static const char *name(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)                 \
+    {                                                                                                                  \
+        (void)count;                                                                                                   \
+        return changed_case(mc_argument_text(args, 0, feature, pool), wanted, pool);                                   \
+    }
+TO_CASE(to_upper, MC_UPPER_CASE)
+TO_CASE(to_lower, MC_LOWER_CASE)
+TO_CASE(eval_capitalize, MC_TITLE_CASE)
 
 /* Text from its `from`th to before its `to`th character (of UTF-8), both from 0. */
 static const char *
@@ -212,13 +208,6 @@ eval_replace(mc_arguments args, int count, const mc_feature *feature, apr_pool_t
     return strlen(text) * (strlen(with) + 1) > TEXT_MAX ? text : mc_replace_all(text, what, with, pool);
 }
 
-static const char *
-eval_capitalize(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
-{
-    (void)count;
-    return changed_case(mc_argument_text(args, 0, feature, pool), MC_TITLE_CASE, pool);
-}
-
 /* <ChangeCase>: text and direction. */
 static const char *
 change_case(mc_arguments args, int count, const mc_feature *feature, apr_pool_t *pool)
@@ -278,5 +267,5 @@ const mc_function mc_functions_of_text[] = {
     { "replace", 3, 3, eval_replace, false },
     { "strDefaultIfBlank", 2, 2, default_if_blank, false },
     { "to_string", 1, 1, text_itself, false },
-    { NULL, 0, 0, NULL, false },
+    MC_FUNCTIONS_END,
 };

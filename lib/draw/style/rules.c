@@ -140,3 +140,16 @@ mc_rules_next(const mc_rules *rules, int from)
     }
     return -1;
 }
+
+const uint64_t *
+mc_rules_found(const mc_rules *rules, int *words)
+{
+    *words = rules->words;
+    return rules->found;
+}
+
+void
+mc_rules_restore(mc_rules *rules, const uint64_t *found)
+{
+    memcpy(rules->found, found, sizeof(*found) * (size_t)rules->words);
+}

@@ -19,4 +19,8 @@ mc_rules *mc_rules_create(const mc_style_pass *pass, double scale, apr_pool_t *p
 int mc_rules_next(const mc_rules *rules, int from);
 void mc_rules_find(mc_rules *rules, const mc_feature *feature, apr_pool_t *scratch);
 
+/* What mc_rules_find has found, as a bit for each rule, in *words words; and the same put back. */
+const uint64_t *mc_rules_found(const mc_rules *rules, int *words);
+void mc_rules_restore(mc_rules *rules, const uint64_t *found);
+
 #endif

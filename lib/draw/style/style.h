@@ -117,11 +117,23 @@ typedef struct mc_rule_style {
     int text_count;
 } mc_rule_style;
 
+/* One value by which features are sorted. */
+typedef struct mc_style_sort {
+    const mc_expression *value;
+    bool descending;
+} mc_style_sort;
+
+/* Passes of a style (FeatureTypeStyle). */
+enum { MC_STYLE_PASSES_MAX = 256 };
+
 /* Features are painted through each pass in turn (FeatureTypeStyle): casings under all fillings of a road net. */
 typedef struct mc_style_pass {
     const mc_rule_style *rules;
     int rule_count;
-    bool first_only; /* of the rules that fit, only the first one counts */
+    bool first_only;           /* of the rules that fit, only the first one counts */
+    const mc_style_sort *sort; /* features are painted in this order; NULL: as they come */
+    int sort_count;
+    const char *sort_group; /* passes that follow each other and have the same one are sorted together; or NULL */
 } mc_style_pass;
 
 typedef struct mc_style {

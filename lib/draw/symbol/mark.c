@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "draw/raster/hatch.h"
 
@@ -199,12 +200,13 @@ const mc_mark *
 mc_mark_find(const char *name, bool with_inside, apr_pool_t *pool)
 {
     for (size_t i = 0; with_inside && i < sizeof(with_insides) / sizeof(with_insides[0]); i++)
-        if (strcmp(with_insides[i].name, name) == 0)
+        if (strcasecmp(with_insides[i].name, name) == 0)
             return create_mark(&with_insides[i], pool);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (strcmp(rows[i].name, name) == 0)
+        if (strcasecmp(rows[i].name, name) == 0)
             return create_mark(&rows[i], pool);
-    return mc_mark_of_font(name, pool);
+    const mc_mark *geometry = mc_mark_of_wkt(name, pool);
+    return geometry != NULL ? geometry : mc_mark_of_font(name, pool);
 }
 
 void

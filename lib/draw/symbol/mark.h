@@ -18,11 +18,12 @@ struct mc_mark {
     int part_count;
     mc_mark_glyph *glyph; /* of a font: points, ends and part_count are made at the first use; or NULL */
     bool by_direction;    /* rings may overlap; the direction of a ring tells areas from holes */
+    double reach;         /* of a WKT: how far it goes from its anchor in units of its size; 0: within its size */
 };
 
 /*
- * The mark of that name: those of OGC 05-077r4, 11.3.2 (square, circle, triangle, star, cross, x), and those that QGIS
- * and GeoServer write. NULL for an unknown one. Without an inside, cross and x are lines.
+ * The mark of that name, in any case: those of OGC 05-077r4, 11.3.2 (square, circle, triangle, star, cross, x), and
+ * those that QGIS and GeoServer write. NULL for an unknown one. Without an inside, cross and x are lines.
  */
 const mc_mark *mc_mark_find(const char *name, bool with_inside, apr_pool_t *pool);
 
@@ -31,6 +32,13 @@ const mc_mark *mc_mark_find(const char *name, bool with_inside, apr_pool_t *pool
  * larger side of its ink is the mark's size, its middle the mark's. NULL where the name is not like that.
  */
 const mc_mark *mc_mark_of_font(const char *name, apr_pool_t *pool);
+
+/*
+ * A geometry as a mark, by GeoServer's name: wkt://LINESTRING(0 0, 1 1), with y upwards. The height of the geometry is
+ * the mark's size (its width where it has no height), its point (0 0) the mark's middle. Lines, areas, collections of
+ * one kind; arcs become chords. NULL where the name is not like that.
+ */
+const mc_mark *mc_mark_of_wkt(const char *name, apr_pool_t *pool);
 
 /* The same as QGIS writes a character, with the code apart (ttf://Family): the size of the mark is the em, and the
  * middle of the mark is at half of the advance and half of the font's ascent. */

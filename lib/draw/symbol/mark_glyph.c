@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "draw/font/text.h"
 #include "draw/symbol/mark.h"
@@ -71,7 +72,7 @@ const mc_mark *
 mc_mark_of_font(const char *name, apr_pool_t *pool)
 {
     const char *hash = strchr(name, '#');
-    if (strncmp(name, SCHEME, strlen(SCHEME)) != 0 || hash == NULL)
+    if (strncasecmp(name, SCHEME, strlen(SCHEME)) != 0 || hash == NULL)
         return NULL;
     name += strlen(SCHEME);
     return create_glyph_mark(name, (size_t)(hash - name), hash + 1, false, pool);
@@ -80,7 +81,7 @@ mc_mark_of_font(const char *name, apr_pool_t *pool)
 const mc_mark *
 mc_mark_of_character(const char *name, const char *code, apr_pool_t *pool)
 {
-    if (strncmp(name, SCHEME, strlen(SCHEME)) != 0)
+    if (strncasecmp(name, SCHEME, strlen(SCHEME)) != 0)
         return NULL;
     name += strlen(SCHEME);
     return create_glyph_mark(name, strlen(name), code, true, pool);

@@ -143,6 +143,8 @@ mc_picture_is_constant(const mc_picture *picture)
     for (int i = 0; i < picture->parameter_count; i++)
         if (picture->values[i]->kind != MC_LITERAL)
             return false;
+    if (picture->tint != NULL && (picture->tint->kind != MC_LITERAL || picture->tint_opacity->kind != MC_LITERAL))
+        return false;
     return picture->name == NULL;
 }
 
@@ -260,6 +262,31 @@ make_from_svg(mc_pixels **pixels, const mc_picture *picture, const char *const *
     return error;
 }
 
+/* The colour that all of a picture takes for a feature. */
+static mc_color
+tint_for(const mc_picture *picture, const mc_feature *feature, apr_pool_t *scratch)
+{
+    mc_color color = { 0, 0, 0, 255 };
+    mc_color_parse(&color, mc_expression_text(picture->tint, feature, scratch));
+    double opacity = mc_expression_number(picture->tint_opacity, feature, 1, scratch);
+    color.alpha = (uint8_t)lrint(255 * fmin(1, fmax(0, opacity)));
+    return color;
+}
+
+static void
+tint_pixels(mc_pixels *pixels, mc_color color)
+{
+    const unsigned parts[4] = { color.blue, color.green, color.red, 255 };
+    for (int y = 0; y < pixels->height; y++)
+        for (int x = 0; x < pixels->width; x++) {
+            uint8_t *p = pixels->data + (size_t)y * pixels->stride + (size_t)x * 4;
+            unsigned alpha = (p[3] * (unsigned)color.alpha + 127) / 255;
+            for (int c = 0; c < 4; c++)
+                p[c] = (uint8_t)((parts[c] * alpha + 127) / 255);
+        }
+    pixels->opacity = MC_OPACITY_UNKNOWN;
+}
+
 mc_error *
 mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *feature, double height, mc_ctx *ctx,
                apr_pool_t *scratch)
@@ -277,6 +304,9 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
         values[i] = mc_expression_text(picture->values[i], feature, scratch);
         key = apr_pstrcat(scratch, key, picture->names[i], "=", values[i] == NULL ? "" : values[i], "\n", NULL);
     }
+    const mc_color tint = picture->tint == NULL ? (mc_color){ 0 } : tint_for(picture, feature, scratch);
+    if (picture->tint != NULL)
+        key = apr_psprintf(scratch, "%s tint %d %d %d %d", key, tint.red, tint.green, tint.blue, tint.alpha);
     size_t text_size = strlen(key) + 1, key_size = text_size + sizeof(stamp);
     char *whole_key = apr_palloc(scratch, key_size);
     memcpy(whole_key, key, text_size);
@@ -293,6 +323,8 @@ mc_picture_get(mc_pixels **pixels, const mc_picture *picture, const mc_feature *
         MC_TRY(mc_picture_read(&read, &size, path, scratch));
     MC_TRY(mc_picture_is_svg(read, size) ? make_from_svg(pixels, picture, values, read, size, rint(height), scratch)
                                          : make_from_image(pixels, read, size, rint(height), ctx, scratch));
+    if (picture->tint != NULL)
+        tint_pixels(*pixels, tint);
     if (path == NULL || mc_stamp_settled(&stamp, apr_time_now()))
         mc_clock_cache_put(get_picture_table(), whole_key, key_size, mc_pixels_ref(*pixels),
                            (*pixels)->stride * (size_t)(*pixels)->height, free_pixels);

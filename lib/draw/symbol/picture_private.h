@@ -18,6 +18,7 @@ struct mc_picture {
     const char *names[MC_PICTURE_PARAMETERS_MAX]; /* of an SVG's placeholders, with their values */
     const mc_expression *values[MC_PICTURE_PARAMETERS_MAX];
     int parameter_count;
+    const mc_expression *tint, *tint_opacity; /* the one colour of all of it, and its opacity; NULL: its own colours */
 };
 
 /* The real path of `name` as seen from the folder, where the path is inside of the folder; else NULL. */

@@ -23,7 +23,7 @@ static const char units_query[] =
                " JOIN unit_of_measure u ON u.auth_name = a.uom_auth_name AND u.code = a.uom_code"
                " WHERE NOT (u.type = 'length' AND u.conv_factor = 1.0) ORDER BY 1";
 
-static const char query[] =
+static const char swapped_query[] =
     HORIZONTAL ", swapped(code) AS ("
                " SELECT h.code FROM horizontal h JOIN axis a ON a.coordinate_system_auth_name = h.system_authority"
                " AND a.coordinate_system_code = h.system AND a.coordinate_system_order = 1"
@@ -32,47 +32,47 @@ static const char query[] =
                " UNION SELECT CAST(c.code AS INTEGER) FROM compound_crs c JOIN swapped s ON c.horiz_crs_code = s.code"
                " WHERE c.auth_name = 'EPSG' AND c.horiz_crs_auth_name = 'EPSG' ORDER BY 1";
 
-/* NULL, and told, where it is no query of this database. */
-static sqlite3_stmt *
-prepare_query(sqlite3 *database, const char *text)
+typedef void print_row(FILE *out, sqlite3_stmt *row);
+
+static void
+print_code(FILE *out, sqlite3_stmt *row)
+{
+    fprintf(out, "%d,", sqlite3_column_int(row, 0));
+}
+
+static void
+print_axis_unit(FILE *out, sqlite3_stmt *row)
+{
+    fprintf(out, "{ %d, %.17g },", sqlite3_column_int(row, 0), sqlite3_column_double(row, 1));
+}
+
+/* An array of the rows of a query, and their count; returns it, 0 where it is no query of this database. */
+static int
+write_array(sqlite3 *database, const char *text, const char *type, const char *name, print_row *print, int each_line,
+            FILE *out)
 {
     sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(database, text, -1, &statement, NULL) == SQLITE_OK)
-        return statement;
-    fprintf(stderr, "%s\n", sqlite3_errmsg(database));
-    return NULL;
-}
-
-static int
-write_codes(sqlite3 *database, FILE *out)
-{
-    sqlite3_stmt *statement = prepare_query(database, query);
-    if (statement == NULL)
+    if (sqlite3_prepare_v2(database, text, -1, &statement, NULL) != SQLITE_OK) {
+        fprintf(stderr, "%s\n", sqlite3_errmsg(database));
         return 0;
+    }
     int count = 0;
-    fprintf(out, "/* Made at build time from PROJ's database. */\n#include \"grid/axes.h\"\n\nconst int "
-                 "mc_axes_swapped_codes[] = {\n");
-    while (sqlite3_step(statement) == SQLITE_ROW)
-        fprintf(out, "%d,%s", sqlite3_column_int(statement, 0), ++count % 12 == 0 ? "\n" : " ");
-    fprintf(out, "\n};\nconst int mc_axes_swapped_count = %d;\n", count);
+    fprintf(out, "\nconst %s mc_axes_%ss[] = {\n", type, name);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        print(out, statement);
+        fputs(++count % each_line == 0 ? "\n" : " ", out);
+    }
+    fprintf(out, "\n};\nconst int mc_axes_%s_count = %d;\n", name, count);
     sqlite3_finalize(statement);
     return count;
 }
 
 static int
-write_axis_units(sqlite3 *database, FILE *out)
+write_axes(sqlite3 *database, FILE *out)
 {
-    sqlite3_stmt *statement = prepare_query(database, units_query);
-    if (statement == NULL)
-        return 0;
-    int count = 0;
-    fprintf(out, "\nconst mc_axes_unit mc_axes_units[] = {\n");
-    while (sqlite3_step(statement) == SQLITE_ROW)
-        fprintf(out, "{ %d, %.17g },%s", sqlite3_column_int(statement, 0), sqlite3_column_double(statement, 1),
-                ++count % 4 == 0 ? "\n" : " ");
-    fprintf(out, "\n};\nconst int mc_axes_unit_count = %d;\n", count);
-    sqlite3_finalize(statement);
-    return count;
+    fputs("/* Made at build time from PROJ's database. */\n#include \"grid/axes.h\"\n", out);
+    int count = write_array(database, swapped_query, "int", "swapped_code", print_code, 12, out);
+    return count == 0 ? 0 : write_array(database, units_query, "mc_axes_unit", "unit", print_axis_unit, 4, out);
 }
 
 int
@@ -85,9 +85,7 @@ main(int argc, char **argv)
     sqlite3 *database = NULL;
     FILE *out = fopen(argv[2], "w");
     int opened = sqlite3_open_v2(argv[1], &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
-    int count = out != NULL && opened ? write_codes(database, out) : 0;
-    if (count > 0)
-        count = write_axis_units(database, out);
+    int count = out != NULL && opened ? write_axes(database, out) : 0;
     sqlite3_close(database);
     int closed = out != NULL && fclose(out) == 0;
     if (count == 0)

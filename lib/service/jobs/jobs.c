@@ -49,10 +49,10 @@ usable_token(const char *token)
 }
 
 static mc_service *
-jobs_from_config(const mc_node *node, mc_build *build)
+jobs_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
 {
     jobs_service *service = apr_pcalloc(build->pool, sizeof(*service));
-    if (!mc_service_read(&service->base, &mc_service_jobs, node, build))
+    if (!mc_service_read(&service->base, ops, node, build))
         return NULL;
     service->jobs = build->jobs;
     if (service->base.service.cors == NULL)
@@ -324,12 +324,6 @@ jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call
 }
 
 const mc_service_ops mc_service_jobs = {
-    .type = "jobs",
-    .prefix = "jobs",
-    .keys = jobs_keys,
-    .help = "The queue of seeding jobs: a JSON API and a page.",
-    .from_config = jobs_from_config,
-    .parse = jobs_parse,
+    MC_SERVICE(jobs, "jobs", jobs_keys, jobs_from_config, "The queue of seeding jobs: a JSON API and a page."),
     .report = jobs_report,
-    .operations = jobs_operations,
 };

@@ -8,12 +8,6 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-static mc_service *
-metrics_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_operations_from_config(&mc_service_metrics, node, build);
-}
-
 static mc_error *
 metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -29,10 +23,6 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
 }
 
 const mc_service_ops mc_service_metrics = {
-    .type = "metrics",
-    .prefix = "metrics",
-    .keys = mc_service_plain_keys,
-    .help = "Counters and histograms of the server, for Prometheus and what reads the same format.",
-    .from_config = metrics_from_config,
-    .parse = metrics_parse,
+    MC_OPERATORS_SERVICE(metrics,
+                         "Counters and histograms of the server, for Prometheus and what reads the same format."),
 };

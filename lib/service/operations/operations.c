@@ -40,12 +40,6 @@ mc_operations_respond_json(mc_request *request, mc_json_writer *json)
     return MC_OK;
 }
 
-static mc_service *
-health_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_operations_from_config(&mc_service_health, node, build);
-}
-
 /* The layers that answer 503 until the configuration or the build is another one. */
 static void
 write_unavailable_layers(mc_json_writer *json, const mc_config *config)
@@ -74,10 +68,5 @@ health_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
 }
 
 const mc_service_ops mc_service_health = {
-    .type = "health",
-    .prefix = "health",
-    .keys = mc_service_plain_keys,
-    .help = "Whether the server answers, for monitors and load balancers.",
-    .from_config = health_from_config,
-    .parse = health_parse,
+    MC_OPERATORS_SERVICE(health, "Whether the server answers, for monitors and load balancers."),
 };

@@ -11,12 +11,6 @@
 #include "text/json_writer.h"
 #include "text/text.h"
 
-static mc_service *
-status_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_operations_from_config(&mc_service_status, node, build);
-}
-
 static void
 write_status_counters(mc_json_writer *json, const mc_metrics *metrics)
 {
@@ -94,10 +88,5 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
 }
 
 const mc_service_ops mc_service_status = {
-    .type = "status",
-    .prefix = "status",
-    .keys = mc_service_plain_keys,
-    .help = "What the server is doing and has done, as JSON.",
-    .from_config = status_from_config,
-    .parse = status_parse,
+    MC_OPERATORS_SERVICE(status, "What the server is doing and has done, as JSON."),
 };

@@ -34,12 +34,6 @@ static const demo_page pages[] = {
 
 #define PAGE_COUNT (sizeof(pages) / sizeof(pages[0]))
 
-static mc_service *
-demo_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_service_plain(&mc_service_demo, node, build);
-}
-
 /* The start of every page up to its <main>. */
 static const char *
 page_head(const char *current, const char *more, const mc_call *call, apr_pool_t *pool)
@@ -204,11 +198,8 @@ demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
 }
 
 const mc_service_ops mc_service_demo = {
-    .type = "demo",
+    MC_KIND("demo", mc_service_plain_keys, mc_service_plain, "Pages that show the layers in a browser."),
     .prefix = "demo",
-    .keys = mc_service_plain_keys,
-    .help = "Pages that show the layers in a browser.",
-    .from_config = demo_from_config,
     .parse = demo_parse,
     .operations = demo_operations,
 };

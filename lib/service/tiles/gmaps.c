@@ -2,12 +2,6 @@
  */
 #include "service/tiles/tile_path.h"
 
-static mc_service *
-gmaps_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_service_plain(&mc_service_gmaps, node, build);
-}
-
 static mc_error *
 gmaps_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -27,11 +21,5 @@ static const mc_operation gmaps_operations[] = {
 };
 
 const mc_service_ops mc_service_gmaps = {
-    .type = "gmaps",
-    .prefix = "gmaps",
-    .keys = mc_service_plain_keys,
-    .help = "Tiles by z/x/y with rows from the top.",
-    .from_config = gmaps_from_config,
-    .parse = gmaps_parse,
-    .operations = gmaps_operations,
+    MC_SERVICE(gmaps, "gmaps", mc_service_plain_keys, mc_service_plain, "Tiles by z/x/y with rows from the top."),
 };

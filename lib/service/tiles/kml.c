@@ -12,12 +12,6 @@
 #define LINKS_MAX 4096
 #define PROLOGUE "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 
-static mc_service *
-kml_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_service_plain(&mc_service_kml, node, build);
-}
-
 static void
 write_box(mc_xml *xml, const char *name, const mc_grid *grid, const mc_extent *box)
 {
@@ -203,11 +197,5 @@ kml_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 }
 
 const mc_service_ops mc_service_kml = {
-    .type = "kml",
-    .prefix = "kml",
-    .keys = mc_service_plain_keys,
-    .help = "KML super-overlays; their images are TMS tiles.",
-    .from_config = kml_from_config,
-    .parse = kml_parse,
-    .operations = kml_operations,
+    MC_SERVICE(kml, "kml", mc_service_plain_keys, mc_service_plain, "KML super-overlays; their images are TMS tiles."),
 };

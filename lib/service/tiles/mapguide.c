@@ -24,10 +24,10 @@ static const mc_key mapguide_keys[] = {
 };
 
 static mc_service *
-mapguide_from_config(const mc_node *node, mc_build *build)
+mapguide_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
 {
     mapguide *service = apr_pcalloc(build->pool, sizeof(*service));
-    return mc_service_read(&service->base, &mc_service_mapguide, node, build) ? &service->base.service : NULL;
+    return mc_service_read(&service->base, ops, node, build) ? &service->base.service : NULL;
 }
 
 typedef struct mapguide_params {
@@ -105,11 +105,5 @@ mapguide_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t
 }
 
 const mc_service_ops mc_service_mapguide = {
-    .type = "mapguide",
-    .prefix = "mg",
-    .keys = mapguide_keys,
-    .help = "MapGuide Open Source tiles.",
-    .from_config = mapguide_from_config,
-    .parse = mapguide_parse,
-    .operations = mapguide_operations,
+    MC_SERVICE(mapguide, "mg", mapguide_keys, mapguide_from_config, "MapGuide Open Source tiles."),
 };

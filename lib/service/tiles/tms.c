@@ -6,12 +6,6 @@
 
 #define VERSION "1.0.0"
 
-static mc_service *
-tms_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_service_plain(&mc_service_tms, node, build);
-}
-
 static mc_error *
 write_tms_root(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
@@ -155,11 +149,5 @@ static const mc_operation tms_operations[] = {
 };
 
 const mc_service_ops mc_service_tms = {
-    .type = "tms",
-    .prefix = "tms",
-    .keys = mc_service_plain_keys,
-    .help = "Tile Map Service 1.0.0.",
-    .from_config = tms_from_config,
-    .parse = tms_parse,
-    .operations = tms_operations,
+    MC_SERVICE(tms, "tms", mc_service_plain_keys, mc_service_plain, "Tile Map Service 1.0.0."),
 };

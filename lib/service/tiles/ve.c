@@ -7,12 +7,6 @@
 /* A longer key would overflow a row number. */
 #define QUADKEY_MAX 30
 
-static mc_service *
-ve_from_config(const mc_node *node, mc_build *build)
-{
-    return mc_service_plain(&mc_service_ve, node, build);
-}
-
 typedef struct ve_params {
     const char *layer, *key;
     int level, x, row;
@@ -77,11 +71,5 @@ ve_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool
 }
 
 const mc_service_ops mc_service_ve = {
-    .type = "ve",
-    .prefix = "ve",
-    .keys = mc_service_plain_keys,
-    .help = "Tiles by quadkey.",
-    .from_config = ve_from_config,
-    .parse = ve_parse,
-    .operations = ve_operations,
+    MC_SERVICE(ve, "ve", mc_service_plain_keys, mc_service_plain, "Tiles by quadkey."),
 };

@@ -1,17 +1,12 @@
 /* Forwarding rules: which requests another server answers, and under which address (docs/reference/services.md 4.5). */
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <apr_strings.h>
-#include <pcre2.h>
 #include <string.h>
 #include <strings.h>
 
 #include "service/wms/wms.h"
 #include "source/http_block.h"
+#include "text/pattern.h"
 #include "text/text.h"
-
-/* What one match may cost. */
-#define MATCH_LIMIT 100000
-#define DEPTH_LIMIT 1000
 
 typedef struct rule_settings {
     const char *name;
@@ -31,8 +26,7 @@ typedef struct param_settings {
 
 typedef struct rule_param {
     param_settings settings;
-    pcre2_code *code;
-    pcre2_match_context *limits;
+    const mc_pattern *pattern; /* NULL: values are compared */
 } rule_param;
 
 static const mc_key param_keys[] = {
@@ -60,31 +54,14 @@ static const mc_key rule_keys[] = {
     MC_KEY_END,
 };
 
-static apr_status_t
-free_pattern(void *data)
-{
-    rule_param *param = data;
-    pcre2_match_context_free(param->limits);
-    pcre2_code_free(param->code);
-    return APR_SUCCESS;
-}
-
 static bool
 compile_pattern(rule_param *param, const mc_node *node, mc_build *build)
 {
-    int code;
-    PCRE2_SIZE offset;
-    param->code = pcre2_compile((PCRE2_SPTR)param->settings.pattern, PCRE2_ZERO_TERMINATED, 0, &code, &offset, NULL);
-    if (param->code == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "the regular expression \"%s\" fails at character %lu",
-                    param->settings.pattern, (unsigned long)offset);
-        return false;
-    }
-    param->limits = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(param->limits, MATCH_LIMIT);
-    pcre2_set_depth_limit(param->limits, DEPTH_LIMIT);
-    apr_pool_cleanup_register(build->pool, param, free_pattern, apr_pool_cleanup_null);
-    return true;
+    const char *text = param->settings.pattern, *problem;
+    param->pattern = mc_pattern_compile(text, &problem, build->pool);
+    if (param->pattern == NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "the regular expression \"%s\" %s", text, problem);
+    return param->pattern != NULL;
 }
 
 static bool
@@ -141,13 +118,8 @@ mc_forwarding_read(mc_wms *wms, mc_build *build)
 static bool
 param_matches(const rule_param *param, const char *text)
 {
-    if (param->code != NULL) {
-        pcre2_match_data *match = pcre2_match_data_create(1, NULL);
-        MC_ASSERT(match != NULL);
-        int found = pcre2_match(param->code, (PCRE2_SPTR)text, strlen(text), 0, 0, match, param->limits);
-        pcre2_match_data_free(match);
-        return found >= 0;
-    }
+    if (param->pattern != NULL)
+        return mc_pattern_matches(param->pattern, text);
     for (int i = 0; i < param->settings.values->nelts; i++) {
         const char *value = APR_ARRAY_IDX(param->settings.values, i, const mc_node *)->text;
         if ((param->settings.case_sensitive ? strcmp(value, text) : strcasecmp(value, text)) == 0)

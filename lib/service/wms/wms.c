@@ -56,10 +56,10 @@ read_format(mc_wms *wms, const mc_node *at, mc_build *build)
 }
 
 static mc_service *
-wms_service_from_config(const mc_node *node, mc_build *build)
+wms_service_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
 {
     mc_wms *wms = apr_pcalloc(build->pool, sizeof(*wms));
-    if (!mc_service_read(&wms->base, &mc_service_wms, node, build))
+    if (!mc_service_read(&wms->base, ops, node, build))
         return NULL;
     if (!read_format(wms, wms->format_node != NULL ? wms->format_node : node, build))
         return NULL;
@@ -155,12 +155,6 @@ wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 }
 
 const mc_service_ops mc_service_wms = {
-    .type = "wms",
-    .prefix = "",
-    .keys = wms_keys,
-    .help = "Web Map Service 1.1.1 and 1.3.0.",
-    .from_config = wms_service_from_config,
-    .parse = wms_parse,
+    MC_SERVICE(wms, "", wms_keys, wms_service_from_config, "Web Map Service 1.1.1 and 1.3.0."),
     .report = mc_wms_report,
-    .operations = wms_operations,
 };

@@ -68,26 +68,25 @@ last_row(const mc_param_reader *reader)
     return ((const info_params *)reader->target)->view.height - 1;
 }
 
+/* A side of the pixel: its parameter in WMS 1.3.0, and in 1.1.1. */
+#define PIXEL_ROWS(name_130, name_111, member, noun, zero, most_, limit_)                                              \
+    MC_PARAM_INTEGER(name_130, offsetof(info_params, member),                                                          \
+                     "The pixel's " noun " in WMS 1.3.0, " zero "; " name_111                                          \
+                     " is read, too, unless the service is strict.",                                                   \
+                     .other = name_111, .applies = is_info_130, .flags = MC_PARAM_REQUIRED | MC_PARAM_LAX_OTHER,       \
+                     .most = most_, .limit = limit_, .locator = name_130, .kind = MC_ERR_INVALID_POINT),               \
+        MC_PARAM_INTEGER(name_111, offsetof(info_params, member), "The pixel's " noun " in WMS 1.1.1, " zero ".",      \
+                         .applies = is_info_111, .flags = MC_PARAM_REQUIRED, .most = most_, .limit = limit_,           \
+                         .locator = name_111, .kind = MC_ERR_INVALID_POINT)
+
 const mc_param_row mc_wms_info_params[] = {
     MC_PARAM_TEXT("QUERY_LAYERS", offsetof(info_params, query_layer), "The name of the tileset that is asked.",
                   .flags = MC_PARAM_REQUIRED, .locator = "query_layers", .kind = MC_ERR_LAYER_NOT_DEFINED),
     MC_PARAM_TEXT("LAYERS", offsetof(info_params, layers), "The layers of the map; not read.", .flags = MC_PARAM_STRICT,
                   .locator = "layers"),
     MC_PARAM_STEP(find_query_layer),
-    MC_PARAM_INTEGER("I", offsetof(info_params, x),
-                     "The pixel's column in WMS 1.3.0, 0 on the left; X is read, too, unless the service is strict.",
-                     .other = "X", .applies = is_info_130, .flags = MC_PARAM_REQUIRED | MC_PARAM_LAX_OTHER,
-                     .most = last_column, .limit = "width - 1", .locator = "I", .kind = MC_ERR_INVALID_POINT),
-    MC_PARAM_INTEGER("X", offsetof(info_params, x), "The pixel's column in WMS 1.1.1, 0 on the left.",
-                     .applies = is_info_111, .flags = MC_PARAM_REQUIRED, .most = last_column, .limit = "width - 1",
-                     .locator = "X", .kind = MC_ERR_INVALID_POINT),
-    MC_PARAM_INTEGER("J", offsetof(info_params, y),
-                     "The pixel's row in WMS 1.3.0, 0 at the top; Y is read, too, unless the service is strict.",
-                     .other = "Y", .applies = is_info_130, .flags = MC_PARAM_REQUIRED | MC_PARAM_LAX_OTHER,
-                     .most = last_row, .limit = "height - 1", .locator = "J", .kind = MC_ERR_INVALID_POINT),
-    MC_PARAM_INTEGER("Y", offsetof(info_params, y), "The pixel's row in WMS 1.1.1, 0 at the top.",
-                     .applies = is_info_111, .flags = MC_PARAM_REQUIRED, .most = last_row, .limit = "height - 1",
-                     .locator = "Y", .kind = MC_ERR_INVALID_POINT),
+    PIXEL_ROWS("I", "X", x, "column", "0 on the left", last_column, "width - 1"),
+    PIXEL_ROWS("J", "Y", y, "row", "0 at the top", last_row, "height - 1"),
     MC_PARAM_TEXT("INFO_FORMAT", offsetof(info_params, format),
                   "The media type of the answer: one that the layer's source offers.", .flags = MC_PARAM_REQUIRED,
                   .locator = "info_format", .kind = MC_ERR_INVALID_FORMAT,

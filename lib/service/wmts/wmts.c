@@ -13,10 +13,10 @@ typedef struct wmts {
 static const mc_key wmts_keys[] = { MC_SERVICE_KEYS(wmts), MC_SERVICE_STRICT_KEY(wmts), MC_KEY_END };
 
 static mc_service *
-wmts_from_config(const mc_node *node, mc_build *build)
+wmts_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
 {
     wmts *service = apr_pcalloc(build->pool, sizeof(*service));
-    return mc_service_read(&service->base, &mc_service_wmts, node, build) ? &service->base.service : NULL;
+    return mc_service_read(&service->base, ops, node, build) ? &service->base.service : NULL;
 }
 
 static mc_error *
@@ -41,12 +41,6 @@ static const mc_operation wmts_operations[] = {
 };
 
 const mc_service_ops mc_service_wmts = {
-    .type = "wmts",
-    .prefix = "wmts",
-    .keys = wmts_keys,
-    .help = "Web Map Tile Service 1.0.0, KVP and RESTful.",
-    .from_config = wmts_from_config,
-    .parse = wmts_parse,
+    MC_SERVICE(wmts, "wmts", wmts_keys, wmts_from_config, "Web Map Tile Service 1.0.0, KVP and RESTful."),
     .report = mc_wmts_report,
-    .operations = wmts_operations,
 };

@@ -23,7 +23,7 @@ static const mc_key gdal_keys[] = {
     MC_KEY_TEXT(
         "data", offsetof(gdal_source, raster.data),
         "The raster: a file name, or any other text that GDAL opens. 8-bit gray, palette, RGB or RGBA, with a CRS.",
-        .flags = MC_KEY_REQUIRED),
+        .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
     MC_KEY_BOOL("connection_pooled", offsetof(gdal_source, raster.pooled),
                 "Whether the raster stays open between maps.", .fallback = "true"),
     MC_KEY_TEXT(

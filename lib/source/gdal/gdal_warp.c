@@ -65,7 +65,7 @@ continue_gdal_warp(double done, const char *text, void *baton)
     (void)text;
     const mc_ctx *ctx = ((gdal_warp_job *)baton)->ctx;
     bool late = ctx->deadline != 0 && mc_clock_now() >= ctx->deadline;
-    return !late && (ctx->abandoned == NULL || !ctx->abandoned(ctx->abandoned_baton));
+    return !late && !mc_ctx_abandoned(ctx);
 }
 
 static mc_error *

@@ -84,10 +84,6 @@ postgis_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr
 
 const mc_source_ops mc_source_postgis = {
     MC_KIND("postgis", postgis_keys, postgis_from_config, "Styled maps of vector data in PostGIS."),
-    .render = mc_vector_render,
-    .render_stack = mc_vector_render_stack,
-    .info = mc_vector_info,
+    MC_VECTOR_OPS,
     .inspect = postgis_inspect,
-    .legend = mc_vector_legend,
-    .vector_layers = mc_vector_tile_layers,
 };

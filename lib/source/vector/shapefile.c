@@ -17,7 +17,7 @@ static const mc_key layer_keys[] = {
     MC_VECTOR_LAYER_KEYS(shapefile_layer),
     MC_KEY_TEXT("data", FIELD(path),
                 "Path of the .shp file; its table (.dbf, .cpg), CRS (.prj) and indexes (.shx, .qix) lie beside it.",
-                .flags = MC_KEY_REQUIRED | MC_KEY_OURS),
+                .flags = MC_KEY_REQUIRED | MC_KEY_OURS | MC_KEY_FILE),
     MC_KEY_TEXT("srs", FIELD(srs), "CRS of the data, where there is no .prj or it is wrong: EPSG:2056, or WKT.",
                 .flags = MC_KEY_OURS),
     MC_KEY_TEXT("encoding", FIELD(encoding),
@@ -138,9 +138,5 @@ shapefile_from_config(const mc_node *node, mc_build *build)
 
 const mc_source_ops mc_source_shapefile = {
     MC_KIND("shapefile", shapefile_keys, shapefile_from_config, "Styled maps of vector data in shapefiles."),
-    .render = mc_vector_render,
-    .render_stack = mc_vector_render_stack,
-    .info = mc_vector_info,
-    .legend = mc_vector_legend,
-    .vector_layers = mc_vector_tile_layers,
+    MC_VECTOR_OPS,
 };

@@ -48,7 +48,7 @@ typedef struct mc_vector_source {
                 .flags = MC_KEY_OURS, .fallback = "layer"),                                                            \
         MC_KEY_TEXT("style", offsetof(type_, layer.style_file),                                                        \
                     "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines.",                 \
-                    .flags = MC_KEY_OURS),                                                                             \
+                    .flags = MC_KEY_OURS | MC_KEY_FILE),                                                               \
         MC_KEY_TEXT("style_name", offsetof(type_, layer.style_name),                                                   \
                     "Which user style of the file; by default its first one.", .flags = MC_KEY_OURS),                  \
         MC_KEY_CHOICE(                                                                                                 \
@@ -99,6 +99,11 @@ mc_error *mc_vector_tile(mc_rendered *map, const mc_vector_source *source, const
                          apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
+
+/* The members of mc_source_ops that all vector sources share. */
+#define MC_VECTOR_OPS                                                                                                  \
+    .render = mc_vector_render, .render_stack = mc_vector_render_stack, .info = mc_vector_info,                        \
+    .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers
 
 /* The query of a map. The query's pixel grid is that of a level of the grid where the map lies on that level; else the
  * map has a pixel grid of its own. */

@@ -59,16 +59,6 @@ typedef struct ring {
     int32_t minx, miny, maxx, maxy;
 } ring;
 
-static double
-twice_area_of(const mc_shape_point *p, int count)
-{
-    double twice = 0;
-    for (int i = 1; i + 1 < count; i++)
-        twice += ((double)p[i].x - p[0].x) * ((double)p[i + 1].y - p[0].y) -
-                 ((double)p[i + 1].x - p[0].x) * ((double)p[i].y - p[0].y);
-    return twice;
-}
-
 /* All rings. Files whose rings run the wrong way are not rare: the largest one is never a hole. */
 static ring *
 rings_of(const mc_shape *shape, apr_pool_t *pool)
@@ -84,7 +74,7 @@ rings_of(const mc_shape *shape, apr_pool_t *pool)
                               .point_count = *end,
                               .ends = end,
                               .part_count = 1 };
-        r->twice_area = twice_area_of(r->only.points, *end);
+        r->twice_area = mc_shape_twice_area(r->only.points, *end);
         mc_shape_bounds(&r->only, &r->minx, &r->miny, &r->maxx, &r->maxy);
         largest = fabs(r->twice_area) > fabs(largest) ? r->twice_area : largest;
     }
@@ -128,7 +118,7 @@ find_holes(ring *rings, int count)
 static void
 write_ring(mc_json_writer *json, const ring *of, const double *xy, const mc_shape *shape)
 {
-    bool with_the_clock = twice_area_of(shape->points + of->begin, of->end - of->begin) > 0;
+    bool with_the_clock = mc_shape_twice_area(shape->points + of->begin, of->end - of->begin) > 0;
     write_path(json, NULL, xy, of->begin, of->end, true, with_the_clock == (of->outer < 0));
 }
 

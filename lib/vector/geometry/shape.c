@@ -147,11 +147,7 @@ mc_shape_end_ring(mc_shape *shape, bool hole)
         return;
     mc_shape_point *points = shape->points + begin;
     int count = shape->point_count - begin;
-    double twice = 0; /* of the area: the sign is all that matters */
-    for (int i = 1; i + 1 < count; i++)
-        twice += (double)(points[i].x - points[0].x) * (points[i + 1].y - points[0].y) -
-                 (double)(points[i + 1].x - points[0].x) * (points[i].y - points[0].y);
-    if ((twice < 0) == hole)
+    if ((mc_shape_twice_area(points, count) < 0) == hole)
         return;
     for (int i = 0; i < count / 2; i++) {
         mc_shape_point swap = points[i];

@@ -67,6 +67,17 @@ mc_shape_same_point(mc_shape_point a, mc_shape_point b)
     return a.x == b.x && a.y == b.y;
 }
 
+/* Twice the area of a ring that begins at its first point; its sign is that of the ring's direction. */
+static inline double
+mc_shape_twice_area(const mc_shape_point *points, int count)
+{
+    double twice = 0;
+    for (int i = 1; i + 1 < count; i++)
+        twice += ((double)points[i].x - points[0].x) * ((double)points[i + 1].y - points[0].y) -
+                 ((double)points[i + 1].x - points[0].x) * ((double)points[i].y - points[0].y);
+    return twice;
+}
+
 /* Bounds of all points; false without any. */
 bool mc_shape_bounds(const mc_shape *shape, int32_t *minx, int32_t *miny, int32_t *maxx, int32_t *maxy);
 

@@ -6,6 +6,7 @@
 
 #include "vector/geometry/geometry.h"
 #include "vector/geometry/warp.h"
+#include "vector/geometry/wkb_bytes.h"
 
 enum { TWKB_POINT = 1, TWKB_LINE, TWKB_POLYGON, TWKB_MULTIPOINT, TWKB_MULTILINE, TWKB_MULTIPOLYGON, TWKB_COLLECTION };
 
@@ -20,12 +21,6 @@ typedef struct twkb_reader {
     int values;      /* of a vertex: 2, 3 or 4 */
     int64_t last[4]; /* the vertex before */
 } twkb_reader;
-
-static mc_error *
-twkb_truncated_error(const twkb_reader *r)
-{
-    return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
-}
 
 static bool
 read_number(uint64_t *number, twkb_reader *r)
@@ -70,7 +65,7 @@ static mc_error *
 read_twkb_vertices(twkb_reader *r, mc_shape *shape, uint64_t count, bool hole)
 {
     if (count > (uint64_t)(r->end - r->at) / (uint64_t)r->values)
-        return twkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     bool warped = r->pixel_grid->warp != NULL, finite = true;
     double *xy = warped ? mc_warp_vertices(r->pixel_grid->warp, (size_t)count) : NULL;
     int begin = shape->point_count;
@@ -80,7 +75,7 @@ read_twkb_vertices(twkb_reader *r, mc_shape *shape, uint64_t count, bool hole)
         for (int v = 0; v < r->values; v++) {
             int64_t step;
             if (!read_signed(&step, r))
-                return twkb_truncated_error(r);
+                return mc_wkb_truncated(r->pool);
             r->last[v] = (int64_t)((uint64_t)r->last[v] + (uint64_t)step);
         }
         double x = (double)r->last[0] / r->scale, y = (double)r->last[1] / r->scale;
@@ -107,10 +102,10 @@ read_simple(twkb_reader *r, int type)
     mc_shape *shape = &r->geometry->shapes[kinds[type]];
     uint64_t parts = 1, count = 1;
     if (type == TWKB_POLYGON && !read_count(&parts, r))
-        return twkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     for (uint64_t i = 0; i < parts; i++) {
         if (type != TWKB_POINT && !read_count(&count, r))
-            return twkb_truncated_error(r);
+            return mc_wkb_truncated(r->pool);
         MC_TRY(read_twkb_vertices(r, shape, count, i > 0));
     }
     return MC_OK;
@@ -125,10 +120,10 @@ read_twkb_members(twkb_reader *r, int type, int flags, int depth)
     uint64_t count;
     int64_t id;
     if (!read_count(&count, r))
-        return twkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     for (uint64_t i = 0; (flags & HAS_IDS) != 0 && i < count; i++)
         if (!read_signed(&id, r))
-            return twkb_truncated_error(r);
+            return mc_wkb_truncated(r->pool);
     for (uint64_t i = 0; i < count; i++)
         MC_TRY(type == TWKB_COLLECTION ? read_twkb_geometry(r, depth + 1)
                                        : read_simple(r, type - TWKB_MULTIPOINT + TWKB_POINT));
@@ -142,7 +137,7 @@ read_twkb_head(twkb_reader *r, int *type, int *flags)
     uint64_t size;
     int64_t bound;
     if (r->end - r->at < 2)
-        return twkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     int precision = (*r->at >> 5) ^ -((*r->at >> 4) & 1);
     *type = *r->at++ & 0x0F;
     *flags = *r->at++;
@@ -152,15 +147,15 @@ read_twkb_head(twkb_reader *r, int *type, int *flags)
         r->last[v] = 0;
     if ((*flags & HAS_MORE_DIMENSIONS) != 0) {
         if (r->at >= r->end)
-            return twkb_truncated_error(r);
+            return mc_wkb_truncated(r->pool);
         r->values += (*r->at & 1) + (*r->at >> 1 & 1);
         r->at++;
     }
     if ((*flags & HAS_SIZE) != 0 && !read_number(&size, r))
-        return twkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     for (int v = 0; (*flags & HAS_BOX) != 0 && v < r->values * 2; v++)
         if (!read_signed(&bound, r))
-            return twkb_truncated_error(r);
+            return mc_wkb_truncated(r->pool);
     return MC_OK;
 }
 

@@ -33,12 +33,6 @@ typedef struct wkb_reader {
     apr_pool_t *pool;
 } wkb_reader;
 
-static mc_error *
-wkb_truncated_error(const wkb_reader *r)
-{
-    return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
-}
-
 static bool
 read_wkb_word(uint32_t *word, wkb_reader *r)
 {
@@ -78,7 +72,7 @@ read_wkb_vertices(wkb_reader *r, mc_shape *shape, uint32_t count, bool hole)
 {
     size_t stride = (size_t)r->values * 8;
     if (count > (size_t)(r->end - r->at) / stride)
-        return wkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     bool finite = true;
     int begin = shape->point_count;
     r->geometry->vertex_count += count;
@@ -96,10 +90,10 @@ read_rings(wkb_reader *r)
 {
     uint32_t rings, count;
     if (!read_wkb_word(&rings, r))
-        return wkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     for (uint32_t i = 0; i < rings; i++) {
         if (!read_wkb_word(&count, r))
-            return wkb_truncated_error(r);
+            return mc_wkb_truncated(r->pool);
         MC_TRY(read_wkb_vertices(r, &r->geometry->shapes[MC_SHAPE_POLYGONS], count, i > 0));
     }
     return MC_OK;
@@ -113,7 +107,7 @@ read_wkb_head(wkb_reader *r, uint32_t *type)
     if (r->at<r->end && * r->at> 1)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a geometry is no well-known binary: byte order %d", *r->at);
     if (!mc_wkb_take_head(&head, &r->at, r->end))
-        return wkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     if (r->geometry->srid == 0)
         r->geometry->srid = (int)head.srid;
     r->swapped = head.swapped;
@@ -137,7 +131,7 @@ read_curve(wkb_reader *r, bool arcs)
     uint32_t count;
     double begin[2], middle[2], end[2];
     if (!read_wkb_word(&count, r) || count > (size_t)(r->end - r->at) / ((size_t)r->values * 8))
-        return wkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     if (arcs && count > 0 && count % 2 == 0)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a line of arcs has %u vertices", count);
     r->geometry->vertex_count += count;
@@ -164,7 +158,7 @@ read_wkb_path(wkb_reader *r, int depth)
     if (type != WKB_COMPOUND || depth > 1)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a curve is made of geometries of type %u", type);
     if (!read_wkb_word(&count, r))
-        return wkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     for (uint32_t i = 0; i < count; i++)
         MC_TRY(read_wkb_path(r, depth + 1));
     return MC_OK;
@@ -192,7 +186,7 @@ read_curved(wkb_reader *r, const uint8_t *head, uint32_t type)
     if (line)
         r->at = head;
     else if (!read_wkb_word(&count, r))
-        return wkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     return read_paths(r, &r->geometry->shapes[line ? MC_SHAPE_LINES : MC_SHAPE_POLYGONS], count, line ? 0 : 1);
 }
 
@@ -203,7 +197,7 @@ read_wkb_members(wkb_reader *r, int depth)
 {
     uint32_t count;
     if (!read_wkb_word(&count, r))
-        return wkb_truncated_error(r);
+        return mc_wkb_truncated(r->pool);
     for (uint32_t i = 0; i < count; i++)
         MC_TRY(read_wkb_geometry(r, depth + 1));
     return MC_OK;
@@ -221,7 +215,7 @@ read_wkb_geometry(wkb_reader *r, int depth)
         return read_wkb_vertices(r, &r->geometry->shapes[MC_SHAPE_POINTS], 1, false);
     if (type == WKB_LINE) {
         if (!read_wkb_word(&count, r))
-            return wkb_truncated_error(r);
+            return mc_wkb_truncated(r->pool);
         return read_wkb_vertices(r, &r->geometry->shapes[MC_SHAPE_LINES], count, false);
     }
     if (type == WKB_POLYGON || type == WKB_TRIANGLE)

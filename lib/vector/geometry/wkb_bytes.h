@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "mapcache/error.h"
+
 /* What a geometry begins with. */
 typedef struct mc_wkb_head {
     uint32_t type; /* without what it says of Z, M and SRID */
@@ -14,6 +16,12 @@ typedef struct mc_wkb_head {
     int values;    /* of a vertex: 2, 3 or 4 */
     bool swapped;  /* the bytes are of the other order than this machine's */
 } mc_wkb_head;
+
+static inline mc_error *
+mc_wkb_truncated(apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_CORRUPT, "a geometry ends before its last vertex");
+}
 
 /* False where the bytes end before. */
 static inline bool

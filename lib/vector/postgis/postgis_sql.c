@@ -2,11 +2,11 @@
 #include <apr_strings.h>
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "grid/earth.h"
+#include "text/text.h"
 #include "text/time.h"
 #include "vector/postgis/postgis.h"
 
@@ -53,17 +53,12 @@ eight_bytes(uint64_t bits, unsigned type, apr_pool_t *pool)
 static const char *
 bind_double(postgis_sql_builder *b, double value)
 {
-    char text[64];
     uint64_t bits;
     if (!b->request->copy) {
         memcpy(&bits, &value, sizeof(bits));
         return bind_value(b, eight_bytes(bits, MC_POSTGRES_FLOAT8, b->pool), "float8");
     }
-    snprintf(text, sizeof(text), "'%.17g'::float8", value);
-    char *comma = strchr(text, ','); /* of some locales */
-    if (comma != NULL)
-        *comma = '.';
-    return apr_pstrdup(b->pool, text);
+    return apr_psprintf(b->pool, "'%s'::float8", mc_double_text('g', 17, value, b->pool));
 }
 
 static bool

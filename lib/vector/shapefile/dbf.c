@@ -1,6 +1,5 @@
 /* dBASE III: a header, fields of fixed width, records of fixed width; with FoxPro's binary types. */
 #include "vector/shapefile/dbf.h"
-#include "text/calendar.h"
 
 #include <apr_strings.h>
 #include <inttypes.h>
@@ -8,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "text/calendar.h"
+#include "text/text.h"
 
 enum {
     HEAD = 32,
@@ -157,8 +159,7 @@ binary_value(const mc_dbf_field *field, const uint8_t *bytes, apr_pool_t *pool)
         return NULL;
     if (field->type == 'B') {
         double value = mc_little_double(bytes);
-        snprintf(text, sizeof(text), "%.15g", value);
-        return isfinite(value) ? apr_pstrdup(pool, text) : NULL;
+        return isfinite(value) ? mc_double_text('g', 15, value, pool) : NULL;
     }
     if (field->type == 'Y') {
         int64_t value = (int64_t)mc_little64(bytes);

@@ -23,10 +23,8 @@ static const char *const kinds[] = {
 
 START_TEST(every_kind_conforms)
 {
-    start_cache_test();
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         conform_cache(cache_of(mc_replace_all(kinds[i], "%s", cache_folder, pool)));
-    end_cache_test();
 }
 END_TEST
 
@@ -44,7 +42,6 @@ is_tested_elsewhere(const char *type)
 /* A new kind is tested with its first line. */
 START_TEST(every_sample_conforms)
 {
-    start_cache_test();
     for (int i = 0; mc_cache_kinds[i] != NULL; i++) {
         const mc_cache_ops *kind = mc_cache_kinds[i];
         ck_assert_msg((kind->sample == NULL) == is_tested_elsewhere(kind->type), "the sample of %s", kind->type);
@@ -52,7 +49,6 @@ START_TEST(every_sample_conforms)
             conform_cache(cache_of(apr_psprintf(pool, "<cache name='c' type='%s'>%s</cache>", kind->type,
                                                 mc_replace_all(kind->sample, "{folder}", cache_folder, pool))));
     }
-    end_cache_test();
 }
 END_TEST
 
@@ -89,19 +85,16 @@ child_named(const char *name)
 
 START_TEST(layered_caches_conform)
 {
-    start_cache_test();
     conform_cache(layered_of("<cache name='l' type='composite'><cache max-zoom='5'>a</cache></cache>"));
     run_shell("rm -rf %s/la.db* %s/lb");
     conform_cache(layered_of("<cache name='l' type='fallback'><cache>a</cache><cache>b</cache></cache>"));
     run_shell("rm -rf %s/la.db* %s/lb");
     conform_cache(layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>"));
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_composite_chooses_by_level_and_dimension)
 {
-    start_cache_test();
     mc_cache *cache = layered_of("<cache name='l' type='composite'><cache max-zoom='2' dimensions='d=1'>a</cache>"
                                  "<cache min-zoom='2' grids='H,G'>b</cache></cache>");
     mc_dimension_value dimension = { "d", "1", false };
@@ -116,13 +109,11 @@ START_TEST(a_composite_chooses_by_level_and_dimension)
     mc_tile *tile;
     key = key_at(1, 0, 0);
     ck_fails(CONFIG, mc_cache_get(&tile, cache, &key, &ctx, pool));
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_composite_parts_a_series_by_child)
 {
-    start_cache_test();
     mc_cache *cache =
         layered_of("<cache name='l' type='composite'><cache max-zoom='1'>a</cache><cache>b</cache></cache>");
     mc_tile_write puts[6];
@@ -138,26 +129,22 @@ START_TEST(a_composite_parts_a_series_by_child)
         expect_text(child_named("a"), &puts[i].key, puts[i].key.z <= 1 ? "tile" : NULL);
         expect_text(child_named("b"), &puts[i].key, puts[i].key.z <= 1 ? NULL : "tile");
     }
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_multitier_copies_what_it_finds)
 {
-    start_cache_test();
     mc_cache *cache = layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
     mc_tile_key key = key_at(2, 1, 1);
     put_text(cache, &key, "deep");
     expect_text(child_named("a"), &key, NULL);
     expect_text(cache, &key, "deep");
     expect_text(child_named("a"), &key, "deep");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(what_has_no_stamp_is_remembered_for_a_time)
 {
-    start_cache_test();
     mc_cache *cache = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
     mc_tile_key key = key_at(2, 1, 1);
     mc_tile_key absent = key_at(2, 0, 0);
@@ -187,7 +174,6 @@ START_TEST(what_has_no_stamp_is_remembered_for_a_time)
     ck_assert_int_eq(
         cache_complaint_of("<cache name='c' type='composite'><memory>true</memory><cache>b</cache></cache>"),
         MC_REFUSED);
-    end_cache_test();
 }
 END_TEST
 
@@ -202,7 +188,6 @@ keep_lines(void *baton, const char *text, size_t size)
 
 START_TEST(spans_of_failures_say_so)
 {
-    start_cache_test();
     static const char *const broken[] = {
         "<cache name='c' type='sqlite3'><dbfile>%s</dbfile></cache>",
         "<cache name='c' type='disk' layout='template'><template>%s</template></cache>"
@@ -226,13 +211,11 @@ START_TEST(spans_of_failures_say_so)
         ck_assert(inner);
     }
     ctx.trace = NULL;
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(open_files_stay_bounded)
 {
-    start_cache_test();
     mc_cache *cache = cache_of(mc_replace_all(
         "<cache name='c' type='sqlite3'><dbfile>%s/{z}-{x}-{y}.db</dbfile><xcount>1</xcount><ycount>1</ycount></cache>",
         "%s", cache_folder, pool));
@@ -243,7 +226,6 @@ START_TEST(open_files_stay_bounded)
         expect_text(cache, &key, "tile");
         ck_assert_int_le(count_open_files(), 16);
     }
-    end_cache_test();
 }
 END_TEST
 
@@ -262,7 +244,7 @@ another_process_writes(sqlite3 *db, sqlite3_stmt *write, int number)
 static void
 never_stale(const char *journal)
 {
-    start_cache_test();
+    restart_cache_test();
     const char *path = apr_psprintf(pool, "%s/a.db", cache_folder);
     int go[2];
     int done[2];
@@ -309,7 +291,6 @@ never_stale(const char *journal)
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    end_cache_test();
 }
 
 START_TEST(writes_of_others_show_at_once_in_rollback_mode)
@@ -326,7 +307,6 @@ END_TEST
 
 START_TEST(a_file_renamed_over_another_shows_at_once)
 {
-    start_cache_test();
     mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", cache_folder, pool));
     mc_cache *next = cache_of(
         mc_replace_all("<cache name='n' type='sqlite3'><dbfile>%s/n.db</dbfile><pragma name='journal_mode'>delete"
@@ -340,7 +320,6 @@ START_TEST(a_file_renamed_over_another_shows_at_once)
     run_shell("cp %s/a.db-wal %s/kept && mv %s/n.db %s/a.db");
     for (int i = 0; i < 3; i++)
         expect_text(cache, &key, "new");
-    end_cache_test();
 }
 END_TEST
 
@@ -392,7 +371,6 @@ END_TEST
 
 START_TEST(broken_files_give_errors)
 {
-    start_cache_test();
     mc_cache *cache = cache_of(mc_replace_all(kinds[0], "%s", cache_folder, pool));
     mc_tile_key key = key_at(1, 0, 0);
     mc_tile *tile;
@@ -406,7 +384,6 @@ START_TEST(broken_files_give_errors)
     mc_cache *disk = cache_of(mc_replace_all(kinds[8], "%s", cache_folder, pool));
     run_shell("mkdir -p %s/w/1/0000 && : > %s/w/1/0000/0000_0000.png");
     expect_text(disk, &key, NULL);
-    end_cache_test();
 }
 END_TEST
 
@@ -459,7 +436,6 @@ hammer(void *baton)
 
 START_TEST(threads_share_a_cache)
 {
-    start_cache_test();
     static const int shared[] = { 0, 1, 4 };
     for (size_t kind = 0; kind < 3; kind++) {
         mc_cache *cache = cache_of(mc_replace_all(kinds[shared[kind]], "%s", cache_folder, pool));
@@ -473,13 +449,13 @@ START_TEST(threads_share_a_cache)
         }
         ck_assert_int_le(count_open_files(), 16);
     }
-    end_cache_test();
 }
 END_TEST
 
-UNIT_MAIN("cache", every_kind_conforms, every_sample_conforms, layered_caches_conform,
-          a_composite_chooses_by_level_and_dimension, a_composite_parts_a_series_by_child,
-          a_multitier_copies_what_it_finds, what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so,
-          open_files_stay_bounded, writes_of_others_show_at_once_in_rollback_mode,
-          writes_of_others_show_at_once_in_wal_mode, a_file_renamed_over_another_shows_at_once,
-          paths_are_those_of_the_reference, broken_files_give_errors, configurations_are_checked, threads_share_a_cache)
+CACHE_MAIN("cache", every_kind_conforms, every_sample_conforms, layered_caches_conform,
+           a_composite_chooses_by_level_and_dimension, a_composite_parts_a_series_by_child,
+           a_multitier_copies_what_it_finds, what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so,
+           open_files_stay_bounded, writes_of_others_show_at_once_in_rollback_mode,
+           writes_of_others_show_at_once_in_wal_mode, a_file_renamed_over_another_shows_at_once,
+           paths_are_those_of_the_reference, broken_files_give_errors, configurations_are_checked,
+           threads_share_a_cache)

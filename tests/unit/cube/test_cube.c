@@ -2,25 +2,23 @@
 
 #include "postgres.h"
 
-static database server; /* of all tests */
 static int tables;      /* a number for each cube */
 static apr_pool_t *own; /* of writers, which end before the process does */
 
 static void
-set_up(void)
+set_up_cubes(void)
 {
+    postgres_set_up(8);
     cube_process();
     apr_pool_create(&own, pool);
-    process.postgres = mc_postgres_create(8, 1, 60 * APR_USEC_PER_SEC, true);
-    ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC;
 }
 
 static void
-tear_down(void)
+tear_down_cubes(void)
 {
     apr_pool_destroy(own);
-    mc_postgres_destroy(process.postgres);
     cube_process_end();
+    postgres_tear_down();
 }
 
 static const mc_cube *
@@ -29,7 +27,7 @@ cube_of(bool sqlite, const char *shape)
     if (sqlite)
         return cube_in_file(shape);
     const char *where = apr_psprintf(pool, "<connection>%s</connection><table>a \"b\" '%d'.c$d</table>",
-                                     database_connection(&server), tables);
+                                     database_connection(&postgres_server), tables);
     const mc_cube *cube = cube_from("postgresql", where, shape, NULL);
     ck_assert_ptr_nonnull(cube);
     return cube;
@@ -39,8 +37,8 @@ cube_of(bool sqlite, const char *shape)
 static void
 new_schema(void)
 {
-    database_do(&server, apr_psprintf(pool, "sql create schema \"a \"\"b\"\" '%d'\"",
-                                      tables = tables == 0 ? getpid() * 100 : tables + 1));
+    database_do(&postgres_server, apr_psprintf(pool, "sql create schema \"a \"\"b\"\" '%d'\"",
+                                               tables = tables == 0 ? getpid() * 100 : tables + 1));
 }
 
 #define SMALL CUBE_PLACE "<bands>gray</bands><chunk>32 32 2</chunk>"
@@ -71,7 +69,6 @@ count_dates(void *baton, const mc_cube_date *date)
 
 START_TEST(a_store_gives_back_what_was_committed)
 {
-    set_up();
     for (int sqlite = 0; sqlite < 2; sqlite++) {
         static const char cover[] = "\0\2\1\0";
         mc_cube_writer *writer;
@@ -108,14 +105,12 @@ START_TEST(a_store_gives_back_what_was_committed)
         apr_pool_clear(own);                                                           /* not committed */
         ck_assert_int_eq(CUBE_PLANE(cube_planes(cube, some), 1)->present[4], 1);
     }
-    tear_down();
 }
 END_TEST
 
 /* What is left of a first ingestion that was cut off before it had made the tables. */
 START_TEST(a_file_without_tables_has_no_dates)
 {
-    set_up();
     mc_cube_writer *writer;
     apr_array_header_t *dates;
     const mc_cube *cube = cube_in_file(SMALL);
@@ -131,13 +126,11 @@ START_TEST(a_file_without_tables_has_no_dates)
     ck_ok(cube->ops->commit(writer));
     ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 1, &ctx, pool));
     ck_assert_int_eq(dates->nelts, 1);
-    tear_down();
 }
 END_TEST
 
 START_TEST(spans_and_bounds_choose_dates)
 {
-    set_up();
     for (int sqlite = 0; sqlite < 2; sqlite++) {
         mc_cube_writer *writer;
         apr_array_header_t *dates;
@@ -165,13 +158,11 @@ START_TEST(spans_and_bounds_choose_dates)
         ck_assert_int_eq(CUBE_PLANE(planes, 0)->time_us, DAY(4));
         ck_assert_int_eq(CUBE_PLANE(planes, 0)->present[0], 0);
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(another_shape_is_refused)
 {
-    set_up();
     for (int sqlite = 0; sqlite < 2; sqlite++) {
         mc_cube_writer *writer;
         apr_array_header_t *dates;
@@ -189,13 +180,11 @@ START_TEST(another_shape_is_refused)
         ck_fails(CONFIG, cube->ops->write(&writer, other, &ctx, own));
         ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 1, &ctx, pool));
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(chunks_that_cannot_be_are_told)
 {
-    set_up();
     for (int sqlite = 0; sqlite < 2; sqlite++) {
         static const char *const covers[] = { "\0", "\0\1\7", "\0\1\2", "" };
         const mc_cube_window window = { 0, 0, 8, 8 };
@@ -214,13 +203,11 @@ START_TEST(chunks_that_cannot_be_are_told)
             unlink(apr_pstrcat(pool, cube_folder, "/cube.db", NULL));
         }
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(too_much_at_once_is_refused)
 {
-    set_up();
     mc_cube_writer *writer;
     apr_array_header_t *planes;
     const mc_cube *cube = cube_in_file("<srs>EPSG:3857</srs><extent>0 0 8000 8000</extent><resolution>1</resolution>");
@@ -230,7 +217,6 @@ START_TEST(too_much_at_once_is_refused)
     ck_ok(cube->ops->put_date(writer, &(mc_cube_date){ DAY(1), 0, 0, 0 }));
     ck_ok(cube->ops->commit(writer));
     ck_fails(LIMIT, mc_cube_read(&planes, cube, NULL, 0, 1, &window, &ctx, pool));
-    tear_down();
 }
 END_TEST
 
@@ -257,7 +243,7 @@ START_TEST(configurations_that_cannot_be_are_told)
     }
     const char *complaint;
     ck_assert_ptr_null(cube_from("tape", "", CUBE_PLACE, &complaint));
-    ck_assert_ptr_nonnull(strstr(complaint, "postgresql|sqlite3"));
+    ck_assert_ptr_nonnull(strstr(complaint, "postgresql, sqlite3"));
 }
 END_TEST
 
@@ -296,16 +282,7 @@ START_TEST(the_default_chunk_fills_a_page)
 }
 END_TEST
 
-int
-main(void)
-{
-    server = database_start(NULL);
-    const TTest *const tests[] = {
-        a_store_gives_back_what_was_committed, spans_and_bounds_choose_dates,  another_shape_is_refused,
-        chunks_that_cannot_be_are_told,        too_much_at_once_is_refused,    configurations_that_cannot_be_are_told,
-        names_of_tables_are_checked,           the_default_chunk_fills_a_page, a_file_without_tables_has_no_dates,
-    };
-    int result = unit_run("cube", tests, (int)(sizeof(tests) / sizeof(tests[0])));
-    database_stop(&server);
-    return result;
-}
+POSTGRES_MAIN_BETWEEN("cube", set_up_cubes, tear_down_cubes, a_store_gives_back_what_was_committed,
+                      spans_and_bounds_choose_dates, another_shape_is_refused, chunks_that_cannot_be_are_told,
+                      too_much_at_once_is_refused, configurations_that_cannot_be_are_told, names_of_tables_are_checked,
+                      the_default_chunk_fills_a_page, a_file_without_tables_has_no_dates)

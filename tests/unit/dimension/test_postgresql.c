@@ -7,7 +7,6 @@
 #include "base/metrics.h"
 #include "mapcache/dimension.h"
 
-static database server; /* of all tests */
 static mc_build build;
 
 static const char schema[] =
@@ -20,18 +19,10 @@ static const char schema[] =
     " ('s3', 'autumn', 1282304000, 500, 500, 600, 600, st_makeenvelope(500, 500, 600, 600, 3857), 3)";
 
 static void
-set_up(void)
+set_up_scene(void)
 {
-    process.postgres = mc_postgres_create(4, 1, 60 * APR_USEC_PER_SEC, true);
-    process.metrics = mc_metrics_create();
-    ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
-}
-
-static void
-tear_down(void)
-{
-    mc_postgres_destroy(process.postgres);
-    mc_metrics_destroy(process.metrics);
+    postgres_set_up(4);
+    database_do(&postgres_server, schema);
 }
 
 static mc_dimension *
@@ -51,7 +42,7 @@ make_at(const char *connection, const char *attributes, const char *validate, co
 static mc_dimension *
 make(const char *validate)
 {
-    return make_at(database_connection(&server), "", validate, "select 1", "");
+    return make_at(database_connection(&postgres_server), "", validate, "select 1", "");
 }
 
 static const mc_grid grid = { .name = "g", .srs = "EPSG:3857" };
@@ -86,7 +77,6 @@ refuse(mc_dimension *dimension, const char *value)
 
 START_TEST(rows_are_values_in_their_order)
 {
-    set_up();
     mc_dimension *dimension = make("select id from scene where :dim = 'all' or campaign = :dim or id = :dim"
                                    " order by taken desc");
     ck_assert_str_eq(resolve(dimension, "all"), "s3,s2,s1");
@@ -96,7 +86,6 @@ START_TEST(rows_are_values_in_their_order)
     ck_assert_str_eq(resolve(dimension, "a,b"), "");
     dimension = make("select x from unnest(array[:tileset, :gridsrs, :dim, null]) x");
     ck_assert_str_eq(resolve(dimension, "d"), "mosaic,EPSG:3857,d");
-    tear_down();
 }
 END_TEST
 
@@ -106,7 +95,6 @@ START_TEST(hostile_values_stay_values)
         "'; drop table scene; --",     "' or '1'='1", "\\", "$1", ":dim", "%", "\n", "\xc3\xa9\xe2\x82\xac", "",
         "); select pg_sleep(100); --", "E'\\''",
     };
-    set_up();
     mc_dimension *dimension = make("select :dim where :dim <> 'x'");
     for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++)
         ck_assert_str_eq(resolve(dimension, hostile[i]), hostile[i]);
@@ -115,8 +103,7 @@ START_TEST(hostile_values_stay_values)
     memset(list, ',', 16384);
     dimension = make("select length(:dim)");
     ck_assert_str_eq(resolve(dimension, list), "16384");
-    ck_assert_str_eq(database_do(&server, "sql select count(*) from scene"), "3");
-    tear_down();
+    ck_assert_str_eq(database_do(&postgres_server, "sql select count(*) from scene"), "3");
 }
 END_TEST
 
@@ -131,7 +118,6 @@ START_TEST(extents_compare_with_any_number_and_with_geometries)
         " box(point(:minx, :miny), point(:maxx, :maxy)) order by id",
     };
     static const mc_extent near = { 10.25, 10.25, 20.5, 20.5 }, both = { 60, 60, 70, 70 }, far = { 1e6, 1e6, 2e6, 2e6 };
-    set_up();
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
         mc_dimension *dimension = make(statements[i]);
         ck_assert(mc_dimension_by_extent(dimension));
@@ -140,15 +126,13 @@ START_TEST(extents_compare_with_any_number_and_with_geometries)
         ck_assert_str_eq(resolve_in(dimension, "x", &far), "");
         ck_assert_str_eq(resolve(dimension, "x"), "s1,s2,s3"); /* unbounded: -DBL_MAX, DBL_MAX */
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(times_are_seconds)
 {
-    set_up();
     mc_dimension *dimension =
-        make_at(database_connection(&server), "time='true'",
+        make_at(database_connection(&postgres_server), "time='true'",
                 "select id from scene where taken >= :start_timestamp and taken < :end_timestamp order by taken",
                 "select '2010-01-01'", "");
     ck_assert_str_eq(resolve(dimension, "2010"), "s1,s2,s3");
@@ -158,20 +142,18 @@ START_TEST(times_are_seconds)
     ck_assert_str_eq(resolve(dimension, "2011"), "");
     ck_assert_str_eq(resolve(dimension, "2009-12-31T23:59:59.5Z/2010-01-01T00:00:00.25Z"), "s1");
     ck_fails(INVALID_DIMENSION, refuse(dimension, "soon"));
-    dimension = make_at(database_connection(&server), "time='true'",
+    dimension = make_at(database_connection(&postgres_server), "time='true'",
                         "select id from scene where to_timestamp(taken) >= to_timestamp(:start_timestamp)"
                         " and to_timestamp(taken) < to_timestamp(:end_timestamp) order by taken",
                         "select 1", "");
     ck_assert_str_eq(resolve(dimension, "2010-04"), "s2");
     dimension = make("select :start_timestamp + 1 || ':' || :end_timestamp"); /* no times: 0 */
     ck_assert_str_eq(resolve(dimension, "x"), "1:0");
-    tear_down();
 }
 END_TEST
 
 START_TEST(a_value_that_the_statement_cannot_take_is_refused)
 {
-    set_up();
     mc_dimension *dimension = make("select id from scene where number = :dim");
     ck_assert_str_eq(resolve(dimension, "2"), "s2");
     ck_fails(INVALID_DIMENSION, refuse(dimension, "two"));
@@ -182,7 +164,6 @@ START_TEST(a_value_that_the_statement_cannot_take_is_refused)
     ck_assert_int_eq(error->kind, MC_ERR_INVALID_DIMENSION);
     ck_assert_str_eq(error->locator, "scene");
     ck_assert_ptr_null(strstr(error->message, "date")); /* the server's words are for the log */
-    tear_down();
 }
 END_TEST
 
@@ -197,7 +178,6 @@ START_TEST(wrong_statements_are_the_databases_failure)
         "delete from scene where id = :dim and nowhere",
         "select 1; select 2",
     };
-    set_up();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         if (*wrong[i] == '\0')
             continue; /* refused with the configuration */
@@ -213,32 +193,28 @@ START_TEST(wrong_statements_are_the_databases_failure)
         ck_assert_ptr_null(strstr(error->message, "127.0.0.1"));
         ck_assert_ptr_nonnull(strstr(mc_error_chain(error, pool), "PostgreSQL (127.0.0.1"));
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(answers_are_bounded)
 {
-    set_up();
     mc_dimension *dimension = make("select generate_series(1, 100000)");
     mc_error *error = refuse(dimension, "x");
     ck_assert_int_eq(error->kind, MC_ERR_LIMIT);
     ck_assert_ptr_nonnull(strstr(error->message, "10000"));
     ck_fails(LIMIT, refuse(make("select repeat('x', 5000)"), "x"));
-    dimension = make_at(database_connection(&server), "", "select generate_series(1, 100000)", "select 1",
+    dimension = make_at(database_connection(&postgres_server), "", "select generate_series(1, 100000)", "select 1",
                         "<max_entries>100000</max_entries>");
     apr_array_header_t *values;
     ck_ok(ask(&values, dimension, "x", NULL));
     ck_assert_int_eq(values->nelts, 100000);
     ck_assert_str_eq(APR_ARRAY_IDX(values, 99999, const char *), "100000");
     ck_assert_str_eq(resolve(make("select 'still here'"), "x"), "still here");
-    tear_down();
 }
 END_TEST
 
 START_TEST(a_query_that_blocks_ends_at_the_deadline)
 {
-    set_up();
     mc_dimension *dimension = make("select pg_sleep(300)::text || :dim");
     apr_time_t begin = mc_clock_now();
     ctx.deadline = begin + 500000;
@@ -246,18 +222,16 @@ START_TEST(a_query_that_blocks_ends_at_the_deadline)
     ck_assert_int_lt(mc_clock_now() - begin, 15 * APR_USEC_PER_SEC);
     ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
     ck_assert_str_eq(resolve(make("select 'still here'"), "x"), "still here");
-    tear_down();
 }
 END_TEST
 
 START_TEST(lists_and_defaults_have_no_value_no_grid_and_no_extent)
 {
-    set_up();
     apr_array_header_t *values;
     const char *value;
     static const char probe[] = "select coalesce(:dim, 'none') || coalesce(:gridsrs, 'none') || :tileset union all"
                                 " select 'unbounded' where :minx < -1e300 and :maxy > 1e300 and :start_timestamp = 0";
-    mc_dimension *dimension = make_at(database_connection(&server), "", "select 1", probe, "");
+    mc_dimension *dimension = make_at(database_connection(&postgres_server), "", "select 1", probe, "");
     ck_ok(mc_dimension_list(&values, dimension, "mosaic", &ctx, pool));
     ck_assert_str_eq(apr_array_pstrcat(pool, values, ','), "nonenonemosaic,unbounded");
     ck_ok(mc_dimension_default(&value, dimension, "mosaic", &ctx, pool));
@@ -271,44 +245,39 @@ START_TEST(lists_and_defaults_have_no_value_no_grid_and_no_extent)
         { "select generate_series(1, 100000)", "1" },
     };
     for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
-        dimension = make_at(database_connection(&server), "", "select 1", "select 1",
+        dimension = make_at(database_connection(&postgres_server), "", "select 1", "select 1",
                             apr_psprintf(pool, "<default_query>%s</default_query>", queries[i][0]));
         ck_ok(mc_dimension_default(&value, dimension, "mosaic", &ctx, pool));
         ck_assert_str_eq(value, queries[i][1]);
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(no_database_is_no_answer)
 {
-    set_up();
     mc_dimension *dimension = make_at("host=127.0.0.1 port=1 dbname=x", "", "select 1", "select 1", "");
     ck_fails(UNAVAILABLE, refuse(dimension, "x"));
     mc_postgres_destroy(process.postgres);
     process.postgres = NULL;
     ck_fails(UNAVAILABLE, refuse(make("select 1"), "x"));
-    tear_down();
 }
 END_TEST
 
 START_TEST(answers_are_asked_again_unless_they_are_remembered)
 {
-    set_up();
     process.query_results = mc_clock_cache_create(1 << 20);
-    database_do(&server,
+    database_do(&postgres_server,
                 "sql drop table if exists moving; create table moving(v text); insert into moving values ('a')");
     mc_dimension *fresh = make("select v from moving where v <> :dim");
-    mc_dimension *kept = make_at(database_connection(&server), "", "select v from moving where :dim <> v", "select 1",
-                                 "<remember>3600</remember>");
+    mc_dimension *kept = make_at(database_connection(&postgres_server), "", "select v from moving where :dim <> v",
+                                 "select 1", "<remember>3600</remember>");
     for (int i = 0; i < 2; i++) {
         apr_pool_create(&ctx.pool, pool); /* another request */
         ck_assert_str_eq(resolve(fresh, "x"), i == 0 ? "a" : "b");
         ck_assert_str_eq(resolve(kept, "x"), "a");
-        database_do(&server, "sql update moving set v = 'b'");
+        database_do(&postgres_server, "sql update moving set v = 'b'");
     }
     mc_clock_cache_destroy(process.query_results);
-    tear_down();
 }
 END_TEST
 
@@ -344,30 +313,10 @@ START_TEST(a_connection_that_is_no_connection_string_is_warned_of)
 }
 END_TEST
 
-int
-main(void)
-{
-    server = database_start(NULL);
-    apr_initialize();
-    unit_setup();
-    database_do(&server, schema);
-    unit_teardown();
-    const TTest *const tests[] = {
-        rows_are_values_in_their_order,
-        hostile_values_stay_values,
-        extents_compare_with_any_number_and_with_geometries,
-        times_are_seconds,
-        a_value_that_the_statement_cannot_take_is_refused,
-        wrong_statements_are_the_databases_failure,
-        answers_are_bounded,
-        a_query_that_blocks_ends_at_the_deadline,
-        lists_and_defaults_have_no_value_no_grid_and_no_extent,
-        no_database_is_no_answer,
-        answers_are_asked_again_unless_they_are_remembered,
-        incomplete_declarations_are_refused,
-        a_connection_that_is_no_connection_string_is_warned_of,
-    };
-    int result = unit_run("postgresql", tests, (int)(sizeof(tests) / sizeof(tests[0])));
-    database_stop(&server);
-    return result;
-}
+POSTGRES_MAIN_BETWEEN("postgresql", set_up_scene, postgres_tear_down, rows_are_values_in_their_order,
+                      hostile_values_stay_values, extents_compare_with_any_number_and_with_geometries,
+                      times_are_seconds, a_value_that_the_statement_cannot_take_is_refused,
+                      wrong_statements_are_the_databases_failure, answers_are_bounded,
+                      a_query_that_blocks_ends_at_the_deadline, lists_and_defaults_have_no_value_no_grid_and_no_extent,
+                      no_database_is_no_answer, answers_are_asked_again_unless_they_are_remembered,
+                      incomplete_declarations_are_refused, a_connection_that_is_no_connection_string_is_warned_of)

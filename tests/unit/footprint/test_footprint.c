@@ -6,7 +6,6 @@
 
 START_TEST(a_footprint_is_the_box_of_what_shows)
 {
-    start_cache_test();
     mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, (patch){ 10, 20, 30, 40, 200 });
     put_patch(cache, "a", 3, 1, 3, (patch){ 0, 0, 256, 256, 255 });
@@ -32,13 +31,11 @@ START_TEST(a_footprint_is_the_box_of_what_shows)
     ck_assert_int_eq(wants[3].footprint->opacity, MC_EMPTY);
     ck_assert_ptr_null(wants[4].footprint);
     ck_assert(wants[0].footprint->tag != wants[1].footprint->tag && wants[0].footprint->mtime != 0);
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(files_have_numbers_of_their_own)
 {
-    start_cache_test();
     mc_cache *cache = product_cache("");
     put_patch(cache, "a", 0, 0, 0, (patch){ 1, 1, 1, 1, 255 });
     put_patch(cache, "b", 0, 0, 0, (patch){ 2, 2, 2, 2, 255 });
@@ -56,13 +53,11 @@ START_TEST(files_have_numbers_of_their_own)
     check_patch(wants[1].footprint, (patch){ 2, 2, 2, 2, 255 });
     ck_assert_ptr_null(wants[2].footprint);
     check_patch(wants[3].footprint, (patch){ 1, 1, 1, 1, 255 });
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(what_is_no_image_is_an_error_each_time)
 {
-    start_cache_test();
     mc_cache *cache = product_cache("");
     mc_tile_key key = product_key("a", 1, 1, 1);
     put_text(cache, &key, "not a picture");
@@ -78,7 +73,6 @@ START_TEST(what_is_no_image_is_an_error_each_time)
         ck_assert(!want.known);
         apr_pool_destroy(request);
     }
-    end_cache_test();
 }
 END_TEST
 
@@ -90,9 +84,10 @@ static void
 check_kind(mc_cache *cache, bool remembers)
 {
     static const patch first = { 10, 20, 30, 40, 200 }, second = { 50, 60, 71, 80, 255 };
-    process.metrics = mc_metrics_create();
     mc_memory_destroy(process.memory); /* what another kind knows by its content would do */
     process.memory = mc_memory_create(1 << 20);
+    mc_metrics_destroy(process.metrics);
+    process.metrics = mc_metrics_create();
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
     for (int i = 0; i < 3; i++) {
@@ -113,8 +108,6 @@ check_kind(mc_cache *cache, bool remembers)
     found = show_patch(cache, "a", 3, 1, 2);
     ck_ok(found.error);
     ck_assert_ptr_null(found.footprint);
-    mc_metrics_destroy(process.metrics);
-    process.metrics = NULL;
 }
 
 static mc_cache *
@@ -126,14 +119,12 @@ kind_of(const char *type, const char *inner)
 
 START_TEST(every_kind_of_cache_has_footprints)
 {
-    start_cache_test();
     check_kind(kind_of("sqlite3", QUICK "<dbfile>%s/one.db</dbfile>"), true);
     check_kind(kind_of("sqlite3", QUICK "<dbfile>%s/{dim:product}-{z}.db</dbfile>"), true);
     check_kind(kind_of("sqlite3", QUICK "<memory>false</memory><dbfile>%s/forgotten.db</dbfile>"), false);
     check_kind(kind_of("mbtiles", QUICK "<dbfile>%s/{dim:product}.mbtiles</dbfile>"), true);
     check_kind(kind_of("disk", "<base>%s/tiles</base>"), true);
     check_kind(kind_of("disk", "<memory>false</memory><base>%s/forgotten</base>"), false);
-    end_cache_test();
 }
 END_TEST
 
@@ -155,20 +146,17 @@ layered_of(const char *type, const char *attributes)
 
 START_TEST(layered_caches_have_footprints)
 {
-    start_cache_test();
     check_kind(layered_of("composite", ""), true);
     check_kind(layered_of("fallback", ""), true);
     check_kind(layered_of("multitier", ""), true);
     /* Where no part is for the tile, the fetch says so. */
     mc_cache *none = layered_of("composite", " min-zoom='5'");
     ck_fails(CONFIG, show_patch(none, "a", 3, 1, 2).error);
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_colour_is_a_footprint)
 {
-    start_cache_test();
     mc_memory_destroy(process.memory);
     process.memory = mc_memory_create(4 << 20); /* a full tile is at most an eighth of it */
     mc_cache *cache = product_cache("<detect_blank/>");
@@ -179,7 +167,6 @@ START_TEST(a_colour_is_a_footprint)
     wait_settled();
     for (int i = 0; i < 2; i++)
         expect_patch(cache, "a", 3, 1, 2, ((patch){ 0, 0, 256, 256, 120 }), i > 0);
-    end_cache_test();
 }
 END_TEST
 
@@ -187,7 +174,6 @@ END_TEST
 START_TEST(memory_keeps_its_bound)
 {
     enum { BOUND = 4 << 20 };
-    start_cache_test();
     mc_memory_destroy(process.memory);
     process.memory = mc_memory_create(BOUND);
     mc_cache *cache = product_cache(QUICK);
@@ -214,7 +200,6 @@ START_TEST(memory_keeps_its_bound)
             ctx.pool = pool = whole;
         }
     ck_assert_uint_gt(mc_memory_bytes(process.memory), BOUND / 4 * 3); /* full tiles use what is free */
-    end_cache_test();
 }
 END_TEST
 
@@ -268,8 +253,6 @@ read_all(void *data)
 START_TEST(threads_share_footprints_while_files_change)
 {
     enum { THREADS = 4 };
-    start_cache_test();
-    process.metrics = mc_metrics_create();
     mc_cache *cache = product_cache(QUICK);
     for (int i = 0; i < 4; i++)
         for (int x = 0; x < 2; x++)
@@ -294,12 +277,9 @@ START_TEST(threads_share_footprints_while_files_change)
         ck_assert_int_eq(pthread_join(readers[i].thread, NULL), 0);
         ck_assert_int_gt(readers[i].shown, 0);
     }
-    mc_metrics_destroy(process.metrics);
-    process.metrics = NULL;
-    end_cache_test();
 }
 END_TEST
 
-UNIT_MAIN("footprint", a_footprint_is_the_box_of_what_shows, files_have_numbers_of_their_own,
-          what_is_no_image_is_an_error_each_time, every_kind_of_cache_has_footprints, layered_caches_have_footprints,
-          a_colour_is_a_footprint, memory_keeps_its_bound, threads_share_footprints_while_files_change)
+CACHE_MAIN("footprint", a_footprint_is_the_box_of_what_shows, files_have_numbers_of_their_own,
+           what_is_no_image_is_an_error_each_time, every_kind_of_cache_has_footprints, layered_caches_have_footprints,
+           a_colour_is_a_footprint, memory_keeps_its_bound, threads_share_footprints_while_files_change)

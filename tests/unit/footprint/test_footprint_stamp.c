@@ -8,24 +8,8 @@ static const patch first = { 10, 20, 30, 40, 200 }, second = { 50, 60, 71, 80, 2
 
 #define ROLLBACK "<pragma name='journal_mode'>delete</pragma>"
 
-static void
-begin(void)
-{
-    start_cache_test();
-    process.metrics = mc_metrics_create();
-}
-
-static void
-end(void)
-{
-    mc_metrics_destroy(process.metrics);
-    process.metrics = NULL;
-    end_cache_test();
-}
-
 START_TEST(a_footprint_is_remembered)
 {
-    begin();
     mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     put_patch(cache, "b", 3, 1, 2, second);
@@ -38,13 +22,11 @@ START_TEST(a_footprint_is_remembered)
     ck_assert_uint_eq(counted_events(MC_COUNT_cache_hits_total), read + 1);
     ck_assert_uint_eq(counted_events(MC_COUNT_footprint_hits_total), 2);
     ck_assert_uint_eq(counted_events(MC_COUNT_footprint_misses_total), 2);
-    end();
 }
 END_TEST
 
 START_TEST(what_changed_a_moment_ago_is_not)
 {
-    begin();
     mc_cache *cache = product_cache("");
     wait_settled();
     put_patch(cache, "a", 3, 1, 2, first);
@@ -55,13 +37,11 @@ START_TEST(what_changed_a_moment_ago_is_not)
     apr_time_t age = apr_time_now() - ((apr_time_t)info.st_mtim.tv_sec * 1000000 + info.st_mtim.tv_nsec / 1000);
     if (age < 50000) /* on a machine that was held up there is nothing to see here */
         ck_assert(!known);
-    end();
 }
 END_TEST
 
 START_TEST(the_first_absence_asks_for_all)
 {
-    begin();
     mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     put_patch(cache, "a", 2, 1, 1, second);
@@ -75,13 +55,11 @@ START_TEST(the_first_absence_asks_for_all)
     expect_patch(cache, "a", 3, 1, 2, first, false); /* what is covered is still read */
     expect_patch(cache, "a", 2, 1, 1, second, false);
     ck_assert_uint_eq(counted_events(MC_COUNT_cache_misses_total), 1);
-    end();
 }
 END_TEST
 
 START_TEST(other_statements_remember_absences_one_by_one)
 {
-    begin();
     mc_cache *cache =
         product_cache("<queries><get>SELECT data FROM tiles WHERE x=:x AND y=:y AND z=:z LIMIT 1</get></queries>");
     put_patch(cache, "a", 3, 1, 2, first);
@@ -91,13 +69,11 @@ START_TEST(other_statements_remember_absences_one_by_one)
     expect_patch(cache, "a", 3, 1, 4, nothing, false);
     ck_assert_uint_eq(counted_events(MC_COUNT_coverage_skips_total), 0);
     ck_assert_uint_eq(counted_events(MC_COUNT_footprint_absences_total), 1);
-    end();
 }
 END_TEST
 
 START_TEST(coverage_is_of_what_the_statement_asks_for)
 {
-    begin();
     char dbfile[128];
     snprintf(dbfile, sizeof(dbfile), "<cache name='c' type='sqlite3'><dbfile>%s/all.db</dbfile></cache>", cache_folder);
     mc_cache *cache = cache_of(dbfile); /* one file; its default statement compares dim, too */
@@ -114,13 +90,11 @@ START_TEST(coverage_is_of_what_the_statement_asks_for)
     shown found = show_key(cache, &elsewhere);
     ck_ok(found.error);
     ck_assert_ptr_null(found.footprint);
-    end();
 }
 END_TEST
 
 START_TEST(files_with_too_many_tiles_keep_their_coverage)
 {
-    begin();
     mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     write_outside(
@@ -132,13 +106,11 @@ START_TEST(files_with_too_many_tiles_keep_their_coverage)
     expect_patch(cache, "a", 3, 1, 4, nothing, false);
     expect_patch(cache, "a", 3, 1, 2, first, false);
     ck_assert_uint_eq(counted_events(MC_COUNT_coverage_skips_total), 0);
-    end();
 }
 END_TEST
 
 START_TEST(numbers_that_are_no_tiles_do_not_hide_any)
 {
-    begin();
     mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     write_outside("a", "INSERT INTO tiles(tileset, grid, x, y, z, data, dim) VALUES"
@@ -146,13 +118,11 @@ START_TEST(numbers_that_are_no_tiles_do_not_hide_any)
     wait_settled();
     expect_patch(cache, "a", 3, 1, 3, nothing, false);
     expect_patch(cache, "a", 3, 1, 2, first, false);
-    end();
 }
 END_TEST
 
 START_TEST(what_may_render_has_no_final_word)
 {
-    begin();
     mc_cache *cache = product_cache("");
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
@@ -164,7 +134,6 @@ START_TEST(what_may_render_has_no_final_word)
         ck_ok(found.error);
         ck_assert(!found.known && found.footprint == NULL);
     }
-    end();
 }
 END_TEST
 
@@ -203,23 +172,18 @@ check_writes(mc_cache *cache)
 
 START_TEST(writes_of_others_show_in_rollback_mode)
 {
-    begin();
     check_writes(product_cache(ROLLBACK));
-    end();
 }
 END_TEST
 
 START_TEST(writes_of_others_show_in_wal_mode)
 {
-    begin();
     check_writes(product_cache("<pragma name='journal_mode'>wal</pragma>"));
-    end();
 }
 END_TEST
 
 START_TEST(a_file_that_turns_to_wal_mode_shows_its_writes)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
     /* Somebody holds the log open, so that the change stays there. */
@@ -239,13 +203,11 @@ START_TEST(a_file_that_turns_to_wal_mode_shows_its_writes)
     shown found = show_patch(cache, "a", 3, 1, 2);
     ck_ok(found.error);
     check_patch(found.footprint, second);
-    end();
 }
 END_TEST
 
 START_TEST(writes_of_our_own_show)
 {
-    begin();
     mc_cache *cache = product_cache("");
     remember_all(cache);
     put_patch(cache, "a", 3, 1, 2, second);
@@ -255,26 +217,22 @@ START_TEST(writes_of_our_own_show)
     mc_tile_key key = product_key("a", 3, 1, 3);
     ck_ok(mc_cache_remove(cache, &key, &ctx));
     expect_patch(cache, "a", 3, 1, 3, nothing, false);
-    end();
 }
 END_TEST
 
 START_TEST(our_own_writes_show_though_the_times_lie)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
     const char *path = apr_pstrcat(pool, cache_folder, "/a.db", NULL);
     unsigned before = mc_memory_generation(process.memory, path);
     put_patch(cache, "a", 3, 1, 2, second);
     ck_assert_uint_ne(mc_memory_generation(process.memory, path), before);
-    end();
 }
 END_TEST
 
 START_TEST(a_file_renamed_over_another_shows)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
     put_patch(cache, "new", 3, 1, 4, second);
@@ -284,13 +242,11 @@ START_TEST(a_file_renamed_over_another_shows)
     expect_patch(cache, "a", 3, 1, 2, nothing, false);
     expect_patch(cache, "a", 3, 1, 4, second, false);
     expect_patch(cache, "a", 3, 1, 3, nothing, true); /* the look of a moment ago says so */
-    end();
 }
 END_TEST
 
 START_TEST(files_come_and_go)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     expect_patch(cache, "a", 3, 1, 2, nothing, true); /* its look says so */
     put_patch(cache, "a", 3, 1, 2, first);
@@ -303,13 +259,11 @@ START_TEST(files_come_and_go)
     shown found = show_patch(cache, "a", 3, 1, 2);
     ck_ok(found.error);
     check_patch(found.footprint, first);
-    end();
 }
 END_TEST
 
 START_TEST(damaged_files_are_errors_and_not_remembered)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
     run_shell("cp %s/a.db %s/good.db && truncate -s 5000 %s/a.db");
@@ -323,13 +277,11 @@ START_TEST(damaged_files_are_errors_and_not_remembered)
     ck_fails(IO, show_patch(cache, "a", 3, 1, 2).error);
     run_shell("cat %s/good.db > %s/a.db");
     expect_patch(cache, "a", 3, 1, 2, first, false);
-    end();
 }
 END_TEST
 
 START_TEST(a_damaged_tile_is_an_error_and_not_remembered)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     remember_all(cache);
     write_outside("a", "UPDATE tiles SET data=substr(data, 1, length(data) / 2) WHERE y=2");
@@ -344,13 +296,11 @@ START_TEST(a_damaged_tile_is_an_error_and_not_remembered)
     expect_patch(cache, "a", 3, 1, 3, other, false);
     write_outside("a", apr_pstrcat(pool, "UPDATE tiles SET data=", patch_literal(second), " WHERE y=2", NULL));
     expect_patch(cache, "a", 3, 1, 2, second, false);
-    end();
 }
 END_TEST
 
 START_TEST(a_locked_file_is_an_error_until_it_is_free)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
@@ -367,13 +317,11 @@ START_TEST(a_locked_file_is_an_error_until_it_is_free)
     ck_assert_int_eq(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
     expect_patch(cache, "a", 3, 1, 2, first, true);
     sqlite3_close(db);
-    end();
 }
 END_TEST
 
 START_TEST(an_older_transaction_is_not_read_for_a_newer_look)
 {
-    begin();
     mc_cache *cache = product_cache("<pragma name='journal_mode'>wal</pragma>");
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
@@ -386,13 +334,11 @@ START_TEST(an_older_transaction_is_not_read_for_a_newer_look)
     expect_patch(cache, "a", 3, 1, 2, second, false);
     mc_cache_reads_end(&ctx);
     expect_patch(cache, "a", 3, 1, 2, second, true);
-    end();
 }
 END_TEST
 
 START_TEST(a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
 {
-    begin();
     mc_cache *cache = product_cache(ROLLBACK);
     put_patch(cache, "a", 3, 1, 2, first);
     wait_settled();
@@ -403,17 +349,16 @@ START_TEST(a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
     ck_ok(mc_footprints_fetch(batch, 0, &ctx));
     check_patch(want.footprint, second);
     expect_patch(cache, "a", 3, 1, 2, second, false);
-    end();
 }
 END_TEST
 
-UNIT_MAIN("footprint stamp", a_footprint_is_remembered, what_changed_a_moment_ago_is_not,
-          the_first_absence_asks_for_all, other_statements_remember_absences_one_by_one,
-          coverage_is_of_what_the_statement_asks_for, files_with_too_many_tiles_keep_their_coverage,
-          numbers_that_are_no_tiles_do_not_hide_any, what_may_render_has_no_final_word,
-          writes_of_others_show_in_rollback_mode, writes_of_others_show_in_wal_mode,
-          a_file_that_turns_to_wal_mode_shows_its_writes, writes_of_our_own_show,
-          our_own_writes_show_though_the_times_lie, a_file_renamed_over_another_shows, files_come_and_go,
-          damaged_files_are_errors_and_not_remembered, a_damaged_tile_is_an_error_and_not_remembered,
-          a_locked_file_is_an_error_until_it_is_free, an_older_transaction_is_not_read_for_a_newer_look,
-          a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
+CACHE_MAIN("footprint stamp", a_footprint_is_remembered, what_changed_a_moment_ago_is_not,
+           the_first_absence_asks_for_all, other_statements_remember_absences_one_by_one,
+           coverage_is_of_what_the_statement_asks_for, files_with_too_many_tiles_keep_their_coverage,
+           numbers_that_are_no_tiles_do_not_hide_any, what_may_render_has_no_final_word,
+           writes_of_others_show_in_rollback_mode, writes_of_others_show_in_wal_mode,
+           a_file_that_turns_to_wal_mode_shows_its_writes, writes_of_our_own_show,
+           our_own_writes_show_though_the_times_lie, a_file_renamed_over_another_shows, files_come_and_go,
+           damaged_files_are_errors_and_not_remembered, a_damaged_tile_is_an_error_and_not_remembered,
+           a_locked_file_is_an_error_until_it_is_free, an_older_transaction_is_not_read_for_a_newer_look,
+           a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)

@@ -6,11 +6,27 @@
 #include "base/metrics.h"
 #include "origin.h"
 
+static origin o; /* of the test */
+
+static void
+set_up(void)
+{
+    unit_setup();
+    o = origin_start();
+}
+
+static void
+tear_down(void)
+{
+    origin_stop(&o);
+    unit_teardown();
+}
+
 static mc_http_call
-get(const origin *o, const char *path)
+get(const char *path)
 {
     return (mc_http_call){
-        .method = "GET", .url = origin_url(o, path), .connect_timeout = 5, .timeout = 20, .max_response = 1 << 20
+        .method = "GET", .url = origin_url(&o, path), .connect_timeout = 5, .timeout = 20, .max_response = 1 << 20
     };
 }
 
@@ -28,8 +44,7 @@ body_text(const mc_http_reply *reply)
 
 START_TEST(one_connection_serves_many_requests)
 {
-    origin o = origin_start();
-    mc_http_call call = get(&o, "/echo?a=b");
+    mc_http_call call = get("/echo?a=b");
     for (int i = 0; i < 20; i++) {
         mc_http_reply reply;
         ck_ok(send_call(&reply, &call));
@@ -37,28 +52,24 @@ START_TEST(one_connection_serves_many_requests)
         ck_assert_ptr_nonnull(strstr(body_text(&reply), "\"connection\": 1,"));
     }
     ck_assert_int_eq(origin_count(&o), 20);
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(without_idle_connections_each_request_has_its_own)
 {
-    origin o = origin_start();
     mc_http *http = mc_http_create(0);
-    mc_http_call call = get(&o, "/echo");
+    mc_http_call call = get("/echo");
     mc_http_reply reply;
     ck_ok(mc_http_send(&reply, http, &call, &ctx, pool));
     ck_ok(mc_http_send(&reply, http, &call, &ctx, pool));
     ck_assert_ptr_nonnull(strstr(body_text(&reply), "\"connection\": 2,"));
     mc_http_destroy(http);
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(the_deadline_ends_a_request)
 {
-    origin o = origin_start();
-    mc_http_call call = get(&o, "/late/60000/wms");
+    mc_http_call call = get("/late/60000/wms");
     mc_http_reply reply;
     apr_time_t begin = mc_clock_now();
     ctx.deadline = begin + 2 * APR_USEC_PER_SEC; /* time enough to send it, also on a busy machine */
@@ -68,20 +79,17 @@ START_TEST(the_deadline_ends_a_request)
     ctx.deadline = mc_clock_now() - 1;
     ck_fails(UNAVAILABLE, send_call(&reply, &call)); /* it has passed: nothing is sent */
     ck_assert_int_eq(origin_count(&o), 1);
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(the_timeout_covers_the_whole_transfer)
 {
-    origin o = origin_start();
-    mc_http_call call = get(&o, "/drip/1000?WIDTH=64&HEIGHT=64");
+    mc_http_call call = get("/drip/1000?WIDTH=64&HEIGHT=64");
     call.timeout = 2.5;
     mc_http_reply reply;
     apr_time_t begin = mc_clock_now();
     ck_fails(TIMEOUT, send_call(&reply, &call));
     ck_assert_double_lt(seconds_since(begin), 20);
-    origin_stop(&o);
 }
 END_TEST
 
@@ -96,8 +104,7 @@ has_gone(void *baton)
 
 START_TEST(a_client_that_has_gone_ends_the_request)
 {
-    origin o = origin_start();
-    mc_http_call call = get(&o, "/late/60000/wms");
+    mc_http_call call = get("/late/60000/wms");
     mc_http_reply reply;
     int asked = 0;
     apr_time_t begin = mc_clock_now();
@@ -107,72 +114,64 @@ START_TEST(a_client_that_has_gone_ends_the_request)
     ck_fails(UNAVAILABLE, send_call(&reply, &call));
     ck_assert_double_lt(seconds_since(begin), 30);
     ck_assert_int_lt(asked, 100 * (1 + (int)seconds_since(begin))); /* it waits, it does not spin */
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(five_redirects_are_followed_to_http_only)
 {
-    origin o = origin_start();
     mc_http_reply reply;
-    mc_http_call call = get(&o, "/redirect/5/echo?x=y");
+    mc_http_call call = get("/redirect/5/echo?x=y");
     ck_ok(send_call(&reply, &call));
     ck_assert_ptr_nonnull(strstr(body_text(&reply), "\"path\": \"/echo\", \"query\": \"x=y\""));
     ck_assert_ptr_null(apr_table_get(reply.headers, "Location"));
     static const char *const refused[] = { "/redirect/6/echo", "/loop", "/elsewhere?to=file:///etc/passwd",
                                            "/elsewhere?to=ftp://127.0.0.1/", "/elsewhere?to=gopher://127.0.0.1/" };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        call = get(&o, refused[i]);
+        call = get(refused[i]);
         ck_fails(UPSTREAM, send_call(&reply, &call));
     }
-    call = get(&o, "");
+    call = get("");
     call.url = "file:///etc/passwd";
     ck_fails(UPSTREAM, send_call(&reply, &call));
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(answers_are_bounded)
 {
-    origin o = origin_start();
     mc_http_reply reply;
     static const char *const large[] = { "/huge/100001", "/stream/100001", "/bomb/100001", "/bomb/50000000",
                                          "/headers/200" };
     for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
-        mc_http_call call = get(&o, large[i]);
+        mc_http_call call = get(large[i]);
         call.max_response = 100000;
         ck_fails(UPSTREAM, send_call(&reply, &call));
     }
     static const char *const fitting[] = { "/huge/100000", "/stream/100000", "/bomb/100000" };
     for (size_t i = 0; i < sizeof(fitting) / sizeof(fitting[0]); i++) {
-        mc_http_call call = get(&o, fitting[i]);
+        mc_http_call call = get(fitting[i]);
         call.max_response = 100000;
         ck_ok(send_call(&reply, &call));
         ck_assert_uint_eq(reply.body->size, 100000);
     }
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(gzip_is_undone)
 {
-    origin o = origin_start();
-    mc_http_call call = get(&o, "/gzip/echo");
+    mc_http_call call = get("/gzip/echo");
     mc_http_reply reply;
     ck_ok(send_call(&reply, &call));
     ck_assert_ptr_nonnull(strstr(body_text(&reply), "\"accept-encoding\": \"gzip\""));
     ck_assert_ptr_null(apr_table_get(reply.headers, "Content-Encoding"));
     ck_assert_ptr_null(apr_table_get(reply.headers, "Content-Length"));
     ck_assert_str_eq(apr_table_get(reply.headers, "Content-Type"), "application/json");
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(messages_do_not_tell_the_url)
 {
-    origin o = origin_start();
     mc_http_reply reply;
-    mc_http_call call = get(&o, "/loop");
+    mc_http_call call = get("/loop");
     call.url = apr_psprintf(pool, "http://user:pass%%40word@127.0.0.1:%d/loop?key=1", o.port);
     mc_error *error = send_call(&reply, &call);
     ck_assert_ptr_nonnull(error);
@@ -181,24 +180,22 @@ START_TEST(messages_do_not_tell_the_url)
     const char *chain = mc_error_chain(error, pool);
     ck_assert_ptr_nonnull(strstr(chain, "/loop?key=1"));
     ck_assert_ptr_null(strstr(chain, "word"));
-    call = get(&o, "");
+    call = get("");
     call.url = "http://127.0.0.1:1/closed";
     error = send_call(&reply, &call);
     ck_assert_ptr_nonnull(error);
     ck_assert_int_eq(error->kind, MC_ERR_UPSTREAM);
     ck_assert_ptr_null(strstr(error->message, "127.0.0.1"));
     ck_assert_ptr_nonnull(strstr(mc_error_chain(error, pool), "127.0.0.1"));
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(headers_cannot_be_smuggled)
 {
-    origin o = origin_start();
     apr_table_t *headers = apr_table_make(pool, 2);
     apr_table_set(headers, "X-Good", "a\r\nX-Evil: b");
     apr_table_set(headers, "X-Empty", "");
-    mc_http_call call = get(&o, "/echo");
+    mc_http_call call = get("/echo");
     call.headers = headers;
     mc_http_reply reply;
     ck_ok(send_call(&reply, &call));
@@ -217,14 +214,12 @@ START_TEST(headers_cannot_be_smuggled)
         ck_fails(CONFIG, send_call(&reply, &call));
     }
     ck_assert_int_eq(origin_count(&o), 2);
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(repeated_headers_of_the_answer_are_kept)
 {
-    origin o = origin_start();
-    mc_http_call call = get(&o, "/echo");
+    mc_http_call call = get("/echo");
     mc_http_reply reply;
     ck_ok(send_call(&reply, &call));
     int count = 0;
@@ -232,17 +227,15 @@ START_TEST(repeated_headers_of_the_answer_are_kept)
     for (int i = 0; i < items->nelts; i++)
         count += strcmp(APR_ARRAY_IDX(items, i, apr_table_entry_t).key, "X-Echo") == 0;
     ck_assert_int_eq(count, 2);
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(methods_carry_bodies)
 {
-    origin o = origin_start();
     static const char *const methods[] = { "POST", "PUT", "DELETE", "GET" };
     mc_http_reply reply;
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-        mc_http_call call = get(&o, "/echo");
+        mc_http_call call = get("/echo");
         call.method = methods[i];
         call.body = "{\"q\": \0}";
         call.body_size = 7;
@@ -257,40 +250,37 @@ START_TEST(methods_carry_bodies)
         ck_assert_str_eq(origin_last(&o, "method"), methods[i]);
         ck_assert_str_eq(origin_last(&o, "body"), "");
     }
-    mc_http_call call = get(&o, "/echo");
+    mc_http_call call = get("/echo");
     call.method = "HEAD";
     ck_ok(send_call(&reply, &call));
     ck_assert_str_eq(origin_last(&o, "method"), "HEAD");
     ck_assert_uint_eq(reply.body->size, 0);
     ck_assert_str_eq(apr_table_get(reply.headers, "Content-Type"), "application/json");
-    origin_stop(&o);
 }
 END_TEST
 
 START_TEST(statuses_are_answers_and_broken_transfers_are_errors)
 {
-    origin o = origin_start();
     process.metrics = mc_metrics_create();
     mc_http_reply reply;
-    mc_http_call call = get(&o, "/status/500");
+    mc_http_call call = get("/status/500");
     ck_ok(send_call(&reply, &call));
     ck_assert_int_eq(reply.status, 500);
-    call = get(&o, "/status/404");
+    call = get("/status/404");
     ck_ok(send_call(&reply, &call));
     ck_assert_int_eq(reply.status, 404);
     static const char *const broken[] = { "/cut?WIDTH=64&HEIGHT=64", "/silent" };
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
-        call = get(&o, broken[i]);
+        call = get(broken[i]);
         ck_fails(UPSTREAM, send_call(&reply, &call));
     }
-    call = get(&o, "/huge/777");
+    call = get("/huge/777");
     uint64_t before = mc_counter_value(process.metrics, MC_COUNT_origin_bytes_total);
     ck_ok(send_call(&reply, &call));
     ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_origin_requests_total), 5);
     ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_origin_errors_total), 3);
     ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_origin_bytes_total) - before, 777);
     mc_metrics_destroy(process.metrics);
-    origin_stop(&o);
 }
 END_TEST
 
@@ -330,7 +320,6 @@ client(void *unused)
 
 START_TEST(threads_share_a_client)
 {
-    origin o = origin_start();
     shared_url = origin_url(&o, "/wms?LAYERS=red");
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
@@ -339,13 +328,26 @@ START_TEST(threads_share_a_client)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(succeeded, THREADS * REQUESTS);
     ck_assert_int_eq(origin_count(&o), THREADS * REQUESTS);
-    origin_stop(&o);
 }
 END_TEST
 
-UNIT_MAIN("http", one_connection_serves_many_requests, without_idle_connections_each_request_has_its_own,
-          the_deadline_ends_a_request, the_timeout_covers_the_whole_transfer, a_client_that_has_gone_ends_the_request,
-          five_redirects_are_followed_to_http_only, answers_are_bounded, gzip_is_undone, messages_do_not_tell_the_url,
-          headers_cannot_be_smuggled, repeated_headers_of_the_answer_are_kept, methods_carry_bodies,
-          statuses_are_answers_and_broken_transfers_are_errors, without_a_client_nothing_is_sent,
-          threads_share_a_client)
+int
+main(void)
+{
+    const TTest *const tests[] = { one_connection_serves_many_requests,
+                                   without_idle_connections_each_request_has_its_own,
+                                   the_deadline_ends_a_request,
+                                   the_timeout_covers_the_whole_transfer,
+                                   a_client_that_has_gone_ends_the_request,
+                                   five_redirects_are_followed_to_http_only,
+                                   answers_are_bounded,
+                                   gzip_is_undone,
+                                   messages_do_not_tell_the_url,
+                                   headers_cannot_be_smuggled,
+                                   repeated_headers_of_the_answer_are_kept,
+                                   methods_carry_bodies,
+                                   statuses_are_answers_and_broken_transfers_are_errors,
+                                   without_a_client_nothing_is_sent,
+                                   threads_share_a_client };
+    return unit_run_between("http", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
+}

@@ -1,15 +1,8 @@
 /* Resampling against its definition, computed in floating point. */
+#include "images.h"
 #include "unit.h"
 
 #include "samples.h"
-
-static mc_pixels *
-image(int width, int height)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
-    return mc_pixels_attach(pixels, pool);
-}
 
 static double
 sample_at(const mc_pixels *source, double x, double y, int channel)
@@ -29,7 +22,7 @@ sample_at(const mc_pixels *source, double x, double y, int channel)
 static void
 check(const mc_pixels *source, double x0, double y0, double sx, double sy, mc_resample mode)
 {
-    mc_pixels *target = image(61, 43);
+    mc_pixels *target = clear_image(61, 43);
     mc_pixels_resample(target, source, x0, y0, sx, sy, mode);
     for (int j = 0; j < 43; j++) {
         for (int i = 0; i < 61; i++) {
@@ -51,7 +44,7 @@ check(const mc_pixels *source, double x0, double y0, double sx, double sy, mc_re
 
 START_TEST(test_definition)
 {
-    mc_pixels *source = image(40, 30);
+    mc_pixels *source = clear_image(40, 30);
     sample_overlay(source);
     for (int mode = 0; mode < 2; mode++) {
         check(source, 3.3, 2.7, 0.37, 0.41, mode);
@@ -71,7 +64,7 @@ END_TEST
 /* A white disc on nothing: no channel may fall below its alpha, that is, edges stay white. */
 START_TEST(test_edges_do_not_darken)
 {
-    mc_pixels *source = image(20, 20), *target = image(90, 90);
+    mc_pixels *source = clear_image(20, 20), *target = clear_image(90, 90);
     for (int y = 0; y < 20; y++)
         for (int x = 0; x < 20; x++)
             sample_set(source, x, y, 255, 255, 255, hypot(x - 9.5, y - 9.5) < 7 ? 255 : 0);
@@ -89,7 +82,7 @@ END_TEST
 
 START_TEST(test_shift_copies)
 {
-    mc_pixels *source = image(64, 64), *target = image(64, 64);
+    mc_pixels *source = clear_image(64, 64), *target = clear_image(64, 64);
     sample_photo(source);
     mc_pixels_resample(target, source, 1e-7, -0.001, 1 + 1e-6, 1 - 1e-6, MC_BILINEAR);
     ck_assert_int_eq(sample_difference(source, target), 0);
@@ -99,7 +92,7 @@ END_TEST
 
 START_TEST(test_draws_over)
 {
-    mc_pixels *source = image(8, 8), *target = image(16, 16);
+    mc_pixels *source = clear_image(8, 8), *target = clear_image(16, 16);
     mc_pixels_fill(source, (const uint8_t[]){ 50, 50, 50, 100 });
     mc_pixels_fill(target, (const uint8_t[]){ 200, 200, 200, 255 });
     mc_pixels_resample(target, source, 0, 0, 0.5, 0.5, MC_BILINEAR);

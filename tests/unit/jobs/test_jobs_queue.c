@@ -7,23 +7,16 @@
 
 #include "mapcache/jobs.h"
 
-static database server; /* of all tests */
 static mc_jobs *jobs;
 static mc_tile_range limits[] = { { 0, 0, 8, 8 } };
 
 static void
-set_up(void)
+set_up_jobs(void)
 {
-    process.postgres = mc_postgres_create(8, 1, 60 * APR_USEC_PER_SEC, true);
-    jobs = mc_jobs_create(database_connection(&server), NULL, pool);
-    database_do(&server, "sql drop table if exists mapcache_job_units, mapcache_jobs, mapcache_job_workers, "
-                         "mapcache_jobs_schema");
-}
-
-static void
-tear_down(void)
-{
-    mc_postgres_destroy(process.postgres);
+    postgres_set_up(8);
+    jobs = mc_jobs_create(database_connection(&postgres_server), NULL, pool);
+    database_do(&postgres_server, "sql drop table if exists mapcache_job_units, mapcache_jobs, mapcache_job_workers, "
+                                  "mapcache_jobs_schema");
 }
 
 /* Four units of 16 metatiles. */
@@ -75,13 +68,12 @@ lease(mc_job_unit *unit, const char *worker)
 static void
 end_leases(void)
 {
-    database_do(&server, "sql update mapcache_job_units set until = now() - interval '1 second'");
+    database_do(&postgres_server, "sql update mapcache_job_units set until = now() - interval '1 second'");
 }
 
 START_TEST(units_are_leased_in_order_each_once)
 {
     mc_job_unit unit;
-    set_up();
     int64_t low = enqueue(0, NULL), high = enqueue(5, NULL);
     for (int i = 0; i < 8; i++) {
         ck_assert(lease(&unit, "w"));
@@ -91,7 +83,6 @@ START_TEST(units_are_leased_in_order_each_once)
     }
     ck_assert(!lease(&unit, "w"));
     ck_assert_int_eq(find(low).next_unit, 4);
-    tear_down();
 }
 END_TEST
 
@@ -99,9 +90,8 @@ START_TEST(a_finished_unit_counts_once_and_the_last_one_ends_the_job)
 {
     mc_job_unit unit;
     mc_job_told told;
-    set_up();
     int64_t id = enqueue(0, NULL);
-    database_do(&server, "sql update mapcache_jobs set metatiles = 99"); /* as if they had been guessed */
+    database_do(&postgres_server, "sql update mapcache_jobs set metatiles = 99"); /* as if they had been guessed */
     for (int i = 0; i < 4; i++) {
         ck_assert(lease(&unit, "w"));
         ck_assert_int_eq(find(id).metatiles, 99);
@@ -118,7 +108,6 @@ START_TEST(a_finished_unit_counts_once_and_the_last_one_ends_the_job)
     ck_assert_int_eq(job.finished, 4);
     ck_assert_int_eq(job.metatiles, 64);
     ck_assert(job.ended >= job.started && job.started > 0);
-    tear_down();
 }
 END_TEST
 
@@ -127,7 +116,6 @@ START_TEST(a_lease_that_has_ended_goes_to_another_with_what_was_told)
     static const int again[] = { 1, 4 };
     mc_job_unit unit, second;
     mc_job_told told;
-    set_up();
     int64_t id = enqueue(0, NULL);
     ck_assert(lease(&unit, "first"));
     unit.position = 6;
@@ -165,7 +153,6 @@ START_TEST(a_lease_that_has_ended_goes_to_another_with_what_was_told)
     second.again_count = 0;
     ck_ok(mc_jobs_finish(&told, jobs, &second, 16, &ctx));
     ck_assert(told.held);
-    tear_down();
 }
 END_TEST
 
@@ -173,7 +160,6 @@ START_TEST(what_is_given_back_is_free_at_once_and_no_try)
 {
     mc_job_unit unit, next;
     mc_job_told told;
-    set_up();
     enqueue(0, NULL);
     ck_assert(lease(&unit, "w"));
     unit.position = 3;
@@ -184,7 +170,6 @@ START_TEST(what_is_given_back_is_free_at_once_and_no_try)
     ck_assert_int_eq(next.position, 3);
     ck_assert_int_eq(next.attempt, 0);
     ck_assert(next.lease != unit.lease);
-    tear_down();
 }
 END_TEST
 
@@ -195,9 +180,9 @@ START_TEST(failures_are_tried_again_with_a_cap_and_kept)
     mc_job_told told;
     mc_job_state state;
     apr_array_header_t *units;
-    set_up();
     int64_t id = enqueue(0, NULL);
-    database_do(&server, "sql update mapcache_jobs set units = 1, maxzoom = 3, limits = '{0,0,4,4}', metatiles = 16");
+    database_do(&postgres_server,
+                "sql update mapcache_jobs set units = 1, maxzoom = 3, limits = '{0,0,4,4}', metatiles = 16");
     for (int attempt = 0; attempt < 2; attempt++) {
         end_leases();
         ck_assert(lease(&unit, "w"));
@@ -229,7 +214,6 @@ START_TEST(failures_are_tried_again_with_a_cap_and_kept)
     ck_ok(mc_jobs_finish(&told, jobs, &unit, 16, &ctx));
     ck_assert_int_eq(told.state, MC_JOB_DONE);
     ck_assert_int_eq(find(id).counts.done, 16);
-    tear_down();
 }
 END_TEST
 
@@ -239,7 +223,6 @@ START_TEST(a_cancelled_job_keeps_its_counts_and_hands_out_nothing)
     mc_job_told told;
     mc_job_state state;
     int64_t count;
-    set_up();
     int64_t id = enqueue(0, NULL);
     ck_assert(lease(&unit, "w"));
     unit.position = 5;
@@ -260,18 +243,15 @@ START_TEST(a_cancelled_job_keeps_its_counts_and_hands_out_nothing)
     ck_assert_int_eq(count, 0);
     ck_ok(mc_jobs_prune(&count, jobs, 0, &ctx));
     ck_assert_int_eq(count, 1);
-    tear_down();
 }
 END_TEST
 
 START_TEST(a_request_makes_one_job)
 {
-    set_up();
     int64_t first = enqueue(0, "tonight");
     ck_assert_int_eq(enqueue(3, "tonight"), first);
     ck_assert_int_ne(enqueue(0, "tomorrow"), first);
     ck_assert_int_ne(enqueue(0, NULL), enqueue(0, NULL));
-    tear_down();
 }
 END_TEST
 
@@ -312,7 +292,6 @@ START_TEST(many_workers_finish_each_unit_once_and_all_jobs)
 {
     static char names[THREADS][8];
     pthread_t threads[THREADS];
-    set_up();
     for (int i = 0; i < JOBS; i++)
         ck_assert_int_eq(enqueue(i, NULL), i + 1);
     for (int i = 0; i < THREADS; i++) {
@@ -328,7 +307,6 @@ START_TEST(many_workers_finish_each_unit_once_and_all_jobs)
         ck_assert_int_eq(job.state, MC_JOB_DONE);
         ck_assert_int_eq(job.counts.done, 64);
     }
-    tear_down();
 }
 END_TEST
 
@@ -347,55 +325,39 @@ START_TEST(rows_that_were_changed_by_hand_are_refused)
         "units = 5",
         "limits = '{0,0,2147483647,2147483647}', side = 1024",
     };
-    set_up();
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         mc_job job;
         int64_t id = enqueue(0, NULL);
-        database_do(&server, apr_psprintf(pool, "sql update mapcache_jobs set %s where id = %d", changes[i], (int)id));
+        database_do(&postgres_server,
+                    apr_psprintf(pool, "sql update mapcache_jobs set %s where id = %d", changes[i], (int)id));
         ck_fails(CORRUPT, mc_jobs_find(&job, jobs, id, false, &ctx, pool));
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(tables_of_the_first_version_are_brought_to_this_one)
 {
     mc_job_unit unit;
-    set_up();
     int64_t old = enqueue(0, NULL);
-    database_do(&server, "sql alter table mapcache_jobs drop column unit_order");
-    database_do(&server, "sql update mapcache_jobs_schema set version = 1");
-    jobs = mc_jobs_create(database_connection(&server), NULL, pool); /* another program */
+    database_do(&postgres_server, "sql alter table mapcache_jobs drop column unit_order");
+    database_do(&postgres_server, "sql update mapcache_jobs_schema set version = 1");
+    jobs = mc_jobs_create(database_connection(&postgres_server), NULL, pool); /* another program */
     ck_assert(lease(&unit, "w"));
     ck_assert_int_eq(unit.job, old);
     ck_assert_int_eq(find(old).order, MC_SEED_LEVELS);
     ck_assert_int_gt(enqueue(0, NULL), old);
-    database_do(&server, "sql update mapcache_jobs_schema set version = 3");
-    jobs = mc_jobs_create(database_connection(&server), NULL, pool);
+    database_do(&postgres_server, "sql update mapcache_jobs_schema set version = 3");
+    jobs = mc_jobs_create(database_connection(&postgres_server), NULL, pool);
     bool found;
     int64_t open;
     ck_fails(CONFIG, mc_jobs_lease(&found, &unit, &open, jobs, "w", NULL, &ctx, pool));
-    tear_down();
 }
 END_TEST
 
-int
-main(void)
-{
-    server = database_start(NULL);
-    const TTest *const tests[] = {
-        units_are_leased_in_order_each_once,
-        a_finished_unit_counts_once_and_the_last_one_ends_the_job,
-        a_lease_that_has_ended_goes_to_another_with_what_was_told,
-        what_is_given_back_is_free_at_once_and_no_try,
-        failures_are_tried_again_with_a_cap_and_kept,
-        a_cancelled_job_keeps_its_counts_and_hands_out_nothing,
-        a_request_makes_one_job,
-        many_workers_finish_each_unit_once_and_all_jobs,
-        rows_that_were_changed_by_hand_are_refused,
-        tables_of_the_first_version_are_brought_to_this_one,
-    };
-    int result = unit_run("jobs_queue", tests, (int)(sizeof(tests) / sizeof(tests[0])));
-    database_stop(&server);
-    return result;
-}
+POSTGRES_MAIN_BETWEEN("jobs_queue", set_up_jobs, postgres_tear_down, units_are_leased_in_order_each_once,
+                      a_finished_unit_counts_once_and_the_last_one_ends_the_job,
+                      a_lease_that_has_ended_goes_to_another_with_what_was_told,
+                      what_is_given_back_is_free_at_once_and_no_try, failures_are_tried_again_with_a_cap_and_kept,
+                      a_cancelled_job_keeps_its_counts_and_hands_out_nothing, a_request_makes_one_job,
+                      many_workers_finish_each_unit_once_and_all_jobs, rows_that_were_changed_by_hand_are_refused,
+                      tables_of_the_first_version_are_brought_to_this_one)

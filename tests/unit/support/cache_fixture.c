@@ -44,6 +44,35 @@ end_cache_test(void)
     ck_assert_int_eq(system(command), 0);
 }
 
+void
+restart_cache_test(void)
+{
+    end_cache_test();
+    start_cache_test();
+}
+
+static void
+cache_set_up(void)
+{
+    unit_setup();
+    start_cache_test();
+    process.metrics = mc_metrics_create();
+}
+
+static void
+cache_tear_down(void)
+{
+    mc_metrics_destroy(process.metrics);
+    end_cache_test();
+    unit_teardown();
+}
+
+int
+cache_run(const char *name, const TTest *const *tests, int count)
+{
+    return unit_run_between(name, tests, count, cache_set_up, cache_tear_down);
+}
+
 mc_tile_key
 key_at(int z, int x, int y)
 {
@@ -56,6 +85,15 @@ void
 put_text(mc_cache *cache, const mc_tile_key *key, const char *text)
 {
     mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+    ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
+}
+
+void
+put_colour(mc_cache *cache, const mc_tile_key *key, const uint8_t bgra[4])
+{
+    mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
+    tile.uniform = true;
+    memcpy(tile.bgra, bgra, sizeof(tile.bgra));
     ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
 }
 

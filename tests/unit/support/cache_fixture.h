@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/metrics.h"
 #include "cache/cache_base.h"
 #include "text/text.h"
 
@@ -18,10 +19,29 @@ extern mc_grid cache_grid;
 
 mc_cache *cache_of(const char *xml);
 mc_severity cache_complaint_of(const char *xml);
+
+/* A folder, open files and memory; for a test that has been set up, and before it ends. */
 void start_cache_test(void);
 void end_cache_test(void);
+
+/* The same anew in the middle of a test: the folder is empty, nothing is open, nothing remembered. */
+void restart_cache_test(void);
+
+/* Runs a suite with that, and with counters, before and after each test. */
+int cache_run(const char *name, const TTest *const *tests, int count);
+
+#define CACHE_MAIN(name, ...)                                                                                          \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const TTest *const tests[] = { __VA_ARGS__ };                                                                  \
+        return cache_run(name, tests, (int)(sizeof(tests) / sizeof(tests[0])));                                        \
+    }
+
 mc_tile_key key_at(int z, int x, int y);
 void put_text(mc_cache *cache, const mc_tile_key *key, const char *text);
+
+/* A tile of one colour, premultiplied, whose bytes are "picture". */
+void put_colour(mc_cache *cache, const mc_tile_key *key, const uint8_t bgra[4]);
 void expect_text(mc_cache *cache, const mc_tile_key *key, const char *text);
 int count_open_files(void);
 void run_shell(const char *format);

@@ -1,19 +1,5 @@
 #include "labels.h"
 
-uint32_t
-next_random(void)
-{
-    static uint32_t state = 4711;
-    state = state * 1664525U + 1013904223U;
-    return state >> 8;
-}
-
-double
-random_between(double low, double high)
-{
-    return low + (high - low) * (next_random() % 10000) / 10000.0;
-}
-
 const char *const label_fonts[] = { "DejaVu Sans" };
 static const mc_expression label_name = { .kind = MC_PROPERTY, .property = 0 };
 const mc_expression label_rank = { .kind = MC_PROPERTY, .property = 1 };

@@ -2,6 +2,7 @@
 #ifndef LABELS_H
 #define LABELS_H
 
+#include "random_numbers.h"
 #include "unit.h"
 
 #include "draw/label/label_private.h"
@@ -9,8 +10,6 @@
 
 enum { SIDE = 200 };
 
-uint32_t next_random(void);
-double random_between(double low, double high);
 extern const char *const label_fonts[];
 extern const mc_expression label_rank;
 

@@ -1,5 +1,10 @@
 #include "postgres.h"
 
+#include "base/metrics.h"
+
+database postgres_server;
+static int connections_at_most;
+
 database
 database_start(const char *setting)
 {
@@ -56,4 +61,43 @@ database_connection(const database *d)
                         "host=127.0.0.1 port=%d dbname=postgres user=mapcache password='" DATABASE_PASSWORD
                         "' sslmode=disable gssencmode=disable",
                         d->port);
+}
+
+void
+postgres_set_up(int connections)
+{
+    unit_setup();
+    process.postgres = mc_postgres_create(connections, 1, 60 * APR_USEC_PER_SEC, true);
+    process.metrics = mc_metrics_create();
+    ctx.deadline = mc_clock_now() + 120 * APR_USEC_PER_SEC;
+}
+
+void
+postgres_tear_down(void)
+{
+    mc_postgres_destroy(process.postgres);
+    mc_metrics_destroy(process.metrics);
+    unit_teardown();
+}
+
+int
+postgres_run_between(const char *name, const TTest *const *tests, int count, SFun before, SFun after)
+{
+    postgres_server = database_start(NULL);
+    int result = unit_run_between(name, tests, count, before, after);
+    database_stop(&postgres_server);
+    return result;
+}
+
+static void
+set_up_connections(void)
+{
+    postgres_set_up(connections_at_most);
+}
+
+int
+postgres_run(const char *name, int connections, const TTest *const *tests, int count)
+{
+    connections_at_most = connections;
+    return postgres_run_between(name, tests, count, set_up_connections, postgres_tear_down);
 }

@@ -30,4 +30,31 @@ void database_stop(database *d);
 const char *database_do(const database *d, const char *command);
 const char *database_connection(const database *d);
 
+/* The server of a program's tests, which these functions start before the tests and stop behind them. */
+extern database postgres_server;
+
+/* Before a test: what unit_setup does, connections to the server, at most that many, counters, two minutes of time. */
+void postgres_set_up(int connections);
+void postgres_tear_down(void);
+
+/* Runs a suite with that before and after each test. */
+int postgres_run(const char *name, int connections, const TTest *const *tests, int count);
+
+/* The same with what is done before and after each test. */
+int postgres_run_between(const char *name, const TTest *const *tests, int count, SFun before, SFun after);
+
+#define POSTGRES_MAIN(name, connections, ...)                                                                          \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const TTest *const tests[] = { __VA_ARGS__ };                                                                  \
+        return postgres_run(name, connections, tests, (int)(sizeof(tests) / sizeof(tests[0])));                        \
+    }
+
+#define POSTGRES_MAIN_BETWEEN(name, before, after, ...)                                                                \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const TTest *const tests[] = { __VA_ARGS__ };                                                                  \
+        return postgres_run_between(name, tests, (int)(sizeof(tests) / sizeof(tests[0])), before, after);              \
+    }
+
 #endif

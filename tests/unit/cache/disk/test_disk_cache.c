@@ -30,7 +30,6 @@ roads(int z, int x, int y)
 
 START_TEST(layouts_have_the_paths_of_the_reference)
 {
-    start_cache_test();
     mc_tile_key key = roads(5, 9, 12);
     put_text(disk("tilecache", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/05/000/000/009/000/000/012.png"));
@@ -43,31 +42,19 @@ START_TEST(layouts_have_the_paths_of_the_reference)
     ck_assert(is_file("roads/WGS84/05/012/345/678/255/001/002.png"));
     put_text(disk("arcgis", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/L05/R0f3301aa/C00bc614e.png"));
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(dimensions_are_folders_last_first)
 {
-    start_cache_test();
     mc_dimension_value dimensions[] = { { "a", "A.1/x", true }, { "b", "../../../b", true } };
     mc_tile_key key = roads(1, 1, 0);
     key.dimensions = dimensions;
     key.dimension_count = 2;
     put_text(disk("", ""), &key, "tile");
     ck_assert(is_file("roads/WGS84/#########b/A#1#x/01/000/000/001/000/000/000.png"));
-    end_cache_test();
 }
 END_TEST
-
-static void
-put_colour(mc_cache *cache, const mc_tile_key *key, const uint8_t bgra[4])
-{
-    mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
-    tile.uniform = true;
-    memcpy(tile.bgra, bgra, sizeof(tile.bgra));
-    ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
-}
 
 static const char *
 link_at(const char *path)
@@ -81,7 +68,6 @@ static const uint8_t colour[4] = { 0x1a, 0x22, 0x33, 0x80 };
 
 START_TEST(tiles_of_one_colour_are_links_to_one_file)
 {
-    start_cache_test();
     mc_cache *cache = disk("", "<symlink_blank/>");
     mc_tile_key key = roads(5, 9, 12);
     put_colour(cache, &key, colour);
@@ -106,14 +92,12 @@ START_TEST(tiles_of_one_colour_are_links_to_one_file)
                      apr_pstrcat(pool, cache_folder, "/c/roads/WGS84/blanks/1A223380.png", NULL));
     put_text(cache, &second, "raw"); /* without pixels, as a RAW tileset */
     ck_assert_str_eq(link_at("roads/WGS84/05/000/000/010/000/000/012.png"), "");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(transparent_tiles_are_not_written_when_asked_for)
 {
     static const uint8_t nothing[4] = { 0, 0, 0, 0 };
-    start_cache_test();
     mc_cache *cache =
         disk("", "<detect_blank>false</detect_blank>"); /* its presence counts (docs/reference/configuration.md 5.5) */
     mc_tile_key key = roads(5, 9, 12);
@@ -127,13 +111,11 @@ START_TEST(transparent_tiles_are_not_written_when_asked_for)
     key = roads(5, 10, 12);
     put_colour(cache, &key, nothing);
     expect_text(cache, &key, "picture");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_stored_colour_is_expanded)
 {
-    start_cache_test();
     mc_cache *cache = disk("", "");
     mc_tile_key key = roads(1, 0, 0);
     mc_tile_write stored = { .key = key, .data = mc_buf_attach(mc_buf_copy("#\x1a\x22\x33\x80", 5), pool) };
@@ -145,7 +127,6 @@ START_TEST(a_stored_colour_is_expanded)
         ck_assert(tile->blank && tile->coding == MC_CODING_PNG && memcmp(tile->bgra, colour, 4) == 0);
         ck_assert_int_eq(memcmp(tile->data->data, "\x89PNG", 4), 0);
     }
-    end_cache_test();
 }
 END_TEST
 
@@ -173,7 +154,6 @@ write_by_turns(void *baton)
 
 START_TEST(nobody_reads_half_a_tile)
 {
-    start_cache_test();
     mc_cache *cache = disk("", "");
     mc_tile_key key = roads(1, 1, 1);
     put_text(cache, &key, "a");
@@ -196,13 +176,11 @@ START_TEST(nobody_reads_half_a_tile)
     pthread_join(writer, &failures);
     ck_assert_int_eq((intptr_t)failures, 0);
     run_shell("! ls %s/c/roads/WGS84/01/000/000/001/000/000 | grep -q tmp");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(unwritable_places_give_errors_without_their_path)
 {
-    start_cache_test();
     mc_cache *cache = disk("", "<creation_retry>2</creation_retry>");
     mc_tile_key key = roads(1, 1, 1);
     run_shell(": > %s/c"); /* a file where the folder should be */
@@ -219,10 +197,9 @@ START_TEST(unwritable_places_give_errors_without_their_path)
     key.dimension_count = 1;
     mc_tile *found;
     ck_fails(INVALID_DIMENSION, mc_cache_get(&found, cache, &key, &ctx, pool));
-    end_cache_test();
 }
 END_TEST
 
-UNIT_MAIN("disk cache", layouts_have_the_paths_of_the_reference, dimensions_are_folders_last_first,
-          tiles_of_one_colour_are_links_to_one_file, transparent_tiles_are_not_written_when_asked_for,
-          a_stored_colour_is_expanded, nobody_reads_half_a_tile, unwritable_places_give_errors_without_their_path)
+CACHE_MAIN("disk cache", layouts_have_the_paths_of_the_reference, dimensions_are_folders_last_first,
+           tiles_of_one_colour_are_links_to_one_file, transparent_tiles_are_not_written_when_asked_for,
+           a_stored_colour_is_expanded, nobody_reads_half_a_tile, unwritable_places_give_errors_without_their_path)

@@ -6,55 +6,47 @@
 #include "db/postgres/postgres.h"
 #include "postgres.h"
 
-static database server;
-
 static void
-begin(void)
+set_up_tables(void)
 {
+    postgres_set_up(8);
     start_cache_test();
-    server = database_start(NULL);
-    process.postgres = mc_postgres_create(8, 1, 60 * APR_USEC_PER_SEC, true);
-    ctx.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC;
+    database_do(&postgres_server, "sql DROP TABLE IF EXISTS mapcache_tiles, remembered, public.\"ti'l\"\"es; --\"");
 }
 
 static void
-end(void)
+tear_down_tables(void)
 {
-    mc_postgres_destroy(process.postgres);
-    process.postgres = NULL;
-    database_stop(&server);
     end_cache_test();
+    postgres_tear_down();
 }
 
 static mc_cache *
 store(const char *inner)
 {
     return cache_of(apr_psprintf(pool, "<cache name='c' type='postgresql'><connection>%s</connection>%s</cache>",
-                                 database_connection(&server), inner));
+                                 database_connection(&postgres_server), inner));
 }
 
 static const char *
 ask(const char *sql)
 {
-    return database_do(&server, apr_pstrcat(pool, "sql ", sql, NULL));
+    return database_do(&postgres_server, apr_pstrcat(pool, "sql ", sql, NULL));
 }
 
 START_TEST(it_conforms)
 {
-    begin();
     conform_cache(store(""));
     conform_cache(store("<table>public.ti'l\"es; --</table>"));
     conform_cache(store("<table>remembered</table><memory>60</memory>"));
     ck_assert_str_eq(ask("SELECT attstorage FROM pg_attribute WHERE attrelid = 'mapcache_tiles'::regclass"
                          " AND attname = 'data'"),
                      "e");
-    end();
 }
 END_TEST
 
 START_TEST(keys_are_told_apart)
 {
-    begin();
     mc_cache *cache = store("");
     mc_dimension_value dimensions[] = { { "a", "1' OR '1'='1", false }, { "b", "2", false } };
     mc_tile_key plain = key_at(3, 5, 6), with = plain, other = plain;
@@ -71,13 +63,11 @@ START_TEST(keys_are_told_apart)
     ck_ok(mc_cache_remove(cache, &with, &ctx));
     expect_text(cache, &with, NULL);
     expect_text(cache, &plain, "plain");
-    end();
 }
 END_TEST
 
 START_TEST(all_tiles_of_a_map_come_together)
 {
-    begin();
     mc_cache *cache = store("");
     mc_tile_key keys[64];
     mc_tile *tiles[64];
@@ -106,47 +96,39 @@ START_TEST(all_tiles_of_a_map_come_together)
         ck_assert_int_eq(memcmp(tiles[i]->data->data, text, strlen(text)), 0);
         ck_assert(tiles[i]->mtime > apr_time_now() - 600 * APR_USEC_PER_SEC && tiles[i]->mtime <= apr_time_now());
     }
-    end();
 }
 END_TEST
 
 START_TEST(tiles_of_one_colour_are_five_bytes)
 {
-    begin();
     static const uint8_t colour[4] = { 0x11, 0x22, 0x33, 0x80 };
     mc_cache *cache = store("<detect_blank/>");
     mc_tile_key key = key_at(3, 5, 6);
-    mc_tile_write tile = { .key = key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
-    tile.uniform = true;
-    memcpy(tile.bgra, colour, sizeof(tile.bgra));
-    ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
+    put_colour(cache, &key, colour);
     ck_assert_str_eq(ask("SELECT encode(data, 'hex') FROM mapcache_tiles"), "2311223380");
     mc_tile *read;
     ck_ok(mc_cache_get(&read, cache, &key, &ctx, pool));
     ck_assert(read->blank && memcmp(read->bgra, colour, 4) == 0);
-    end();
 }
 END_TEST
 
 START_TEST(a_database_that_is_away_is_an_error_and_comes_back)
 {
-    begin();
     mc_cache *cache = store("");
     mc_tile_key key = key_at(3, 5, 6);
     mc_tile *tile;
     put_text(cache, &key, "kept");
-    ck_assert_str_eq(database_do(&server, "stop"), "done");
+    ck_assert_str_eq(database_do(&postgres_server, "stop"), "done");
     ck_fails(UNAVAILABLE, mc_cache_get(&tile, cache, &key, &ctx, pool));
     mc_tile_write late = { .key = key, .data = mc_buf_attach(mc_buf_copy("late", 4), pool) };
     ck_fails(UNAVAILABLE, mc_cache_put(cache, &late, 1, &ctx));
-    ck_assert_str_eq(database_do(&server, "start"), "done");
+    ck_assert_str_eq(database_do(&postgres_server, "start"), "done");
     usleep(1100000); /* a server that was away is asked again after a second */
     expect_text(cache, &key, "kept");
     ask("DROP TABLE mapcache_tiles");
     expect_text(cache, &key, NULL);
     put_text(cache, &key, "made again");
     expect_text(cache, &key, "made again");
-    end();
 }
 END_TEST
 
@@ -203,7 +185,6 @@ write_tiles(void *baton)
 /* From the moment when there is no table: one of them makes it, and no metatile is mixed. */
 START_TEST(many_may_write_at_once)
 {
-    begin();
     for (int tiles = 16; tiles <= MOST; tiles += MOST - 16) {
         writer writers[6];
         for (int i = 0; i < 6; i++) {
@@ -218,7 +199,6 @@ START_TEST(many_may_write_at_once)
                          apr_psprintf(pool, "%d 1", tiles));
         ask("DROP TABLE mapcache_tiles");
     }
-    end();
 }
 END_TEST
 
@@ -263,7 +243,6 @@ load(mc_cache *cache, int round)
 START_TEST(a_series_is_copied_in)
 {
     static const mc_log counting = { .level = MC_LOG_DEBUG, .write = count_complaints };
-    begin();
     ctx.log = &counting;
     mc_cache *cache = store("");
     load(cache, 0);
@@ -272,12 +251,11 @@ START_TEST(a_series_is_copied_in)
     load(cache, 2);
     ck_assert_int_eq(complaints, 1);
     ck_assert_str_eq(ask("SELECT count(*) FROM mapcache_tiles"), "400");
-    ck_assert_str_eq(database_do(&server, "restart"), "done");
+    ck_assert_str_eq(database_do(&postgres_server, "restart"), "done");
     load(cache, 3); /* over connections that have ended meanwhile */
     ask("ALTER TABLE mapcache_tiles ALTER COLUMN ctime DROP DEFAULT");
     load(cache, 4); /* what cannot be copied goes the other way */
     ck_assert_str_eq(ask("SELECT count(*) FROM mapcache_tiles"), "400");
-    end();
 }
 END_TEST
 
@@ -290,6 +268,7 @@ START_TEST(configurations_are_checked)
 }
 END_TEST
 
-UNIT_MAIN("postgresql_cache", it_conforms, keys_are_told_apart, all_tiles_of_a_map_come_together,
-          tiles_of_one_colour_are_five_bytes, a_database_that_is_away_is_an_error_and_comes_back,
-          many_may_write_at_once, a_series_is_copied_in, configurations_are_checked)
+POSTGRES_MAIN_BETWEEN("postgresql_cache", set_up_tables, tear_down_tables, it_conforms, keys_are_told_apart,
+                      all_tiles_of_a_map_come_together, tiles_of_one_colour_are_five_bytes,
+                      a_database_that_is_away_is_an_error_and_comes_back, many_may_write_at_once, a_series_is_copied_in,
+                      configurations_are_checked)

@@ -119,7 +119,7 @@ START_TEST(a_load_leaves_wal_and_comes_back)
     static const char *const types[] = { "sqlite3", "mbtiles", "geopackage" };
     cache_grid.origin = MC_TOP_LEFT; /* a GeoPackage's levels begin at one corner */
     for (int i = 0; i < 3; i++) {
-        start_cache_test();
+        restart_cache_test();
         mc_cache *cache = store(types[i], "");
         mc_tile_key key = key_at(1, 0, 0);
         put_text(cache, &key, "one");
@@ -135,7 +135,6 @@ START_TEST(a_load_leaves_wal_and_comes_back)
         ck_assert(!there("-bulk") && !there("-journal"));
         ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
         expect_loaded(cache, 0, TILES);
-        end_cache_test();
     }
     cache_grid.origin = MC_BOTTOM_LEFT;
 }
@@ -169,7 +168,6 @@ hold_open(int release[2])
 START_TEST(what_a_removed_file_has_left_does_not_count)
 {
     int release[2];
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     ck_ok(load(cache, 0, TILES));
     mc_handles_destroy(process.handles);
@@ -192,13 +190,11 @@ START_TEST(what_a_removed_file_has_left_does_not_count)
     ck_assert_int_eq(wait_for(holder), 0);
     expect_loaded(cache, TILES, 2 * TILES);
     ck_assert_str_eq(ask("SELECT count(*) FROM tiles"), apr_psprintf(pool, "%d", 2 * TILES + 2));
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_load_beside_others_stays_in_wal)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     sqlite3 *other;
     mc_tile_key key = key_at(1, 0, 0);
@@ -211,13 +207,11 @@ START_TEST(a_load_beside_others_stays_in_wal)
     ck_ok(load(cache, TILES, TILES)); /* and leaves it once they have gone */
     ck_assert(there("-bulk") && !there("-wal"));
     expect_loaded(cache, 0, 2 * TILES);
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(what_a_killed_load_leaves_is_put_right)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     pid_t child = fork();
     if (child == 0) {
@@ -234,17 +228,14 @@ START_TEST(what_a_killed_load_leaves_is_put_right)
     renew_handles();
     ck_assert(!there("-bulk"));
     ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_configured_journal_mode_stays)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "<pragma name='journal_mode'>wal</pragma>");
     ck_ok(load(cache, 0, TILES));
     ck_assert(!there("-bulk") && there("-wal"));
-    end_cache_test();
 }
 END_TEST
 
@@ -266,7 +257,7 @@ enum { MANNERS = sizeof(manners) / sizeof(*manners) };
 static void
 gather(int manner)
 {
-    start_cache_test();
+    restart_cache_test();
     mc_cache *cache = store("sqlite3", manners[manner]);
     int sizes[256] = { 0 };
     unsigned state = (unsigned)manner + 1;
@@ -296,7 +287,6 @@ gather(int manner)
             ck_assert(tile->data->size == wanted.data->size &&
                       memcmp(tile->data->data, wanted.data->data, wanted.data->size) == 0);
     }
-    end_cache_test();
 }
 
 START_TEST(what_is_gathered_is_what_is_read)
@@ -319,7 +309,7 @@ load_for_ever(mc_cache *cache, int told)
 static void
 survive_kills(int manner)
 {
-    start_cache_test();
+    restart_cache_test();
     mc_cache *cache = store("sqlite3", manners[manner]);
     for (int round = 0; round < 6; round++) {
         int told[2], last = -1, number;
@@ -340,7 +330,6 @@ survive_kills(int manner)
         if (atoi(ask("SELECT count(*) FROM sqlite_master WHERE name = 'tiles'")) == 1)
             ck_assert_int_eq(atoi(ask("SELECT count(*) FROM tiles")) % TILES, 0); /* whole commits */
     }
-    end_cache_test();
 }
 
 START_TEST(what_is_committed_survives_a_kill)
@@ -370,7 +359,6 @@ cut_a_writer_off(void)
 
 START_TEST(readers_take_back_what_was_cut_off)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", manners[1]);
     ck_ok(load(cache, 0, TILES));
     cut_a_writer_off();
@@ -383,14 +371,12 @@ START_TEST(readers_take_back_what_was_cut_off)
     expect_loaded(cache, 0, TILES);
     mc_cache_reads_end(&ctx);
     ck_assert_str_eq(ask("PRAGMA integrity_check"), "ok");
-    end_cache_test();
 }
 END_TEST
 
 /* As a user who may only read: what is in the middle of a commit is an error, not a tile. */
 START_TEST(who_may_not_write_reads_nothing_half)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", manners[1]);
     ck_ok(load(cache, 0, TILES));
     cut_a_writer_off();
@@ -412,7 +398,6 @@ START_TEST(who_may_not_write_reads_nothing_half)
     else
         (void)wait_for(child); /* the owner may write */
     expect_loaded(cache, 0, TILES);
-    end_cache_test();
 }
 END_TEST
 
@@ -441,7 +426,7 @@ fill_disk(int manner)
     static const char *const inner[] = { "", "<pragma name='journal_mode'>delete</pragma>",
                                          "<pragma name='journal_mode'>wal</pragma>",
                                          "<pragma name='max_page_count'>800</pragma>" };
-    start_cache_test();
+    restart_cache_test();
     mc_cache *cache = store("sqlite3", inner[manner]);
     pid_t child = fork();
     if (child == 0)
@@ -455,7 +440,6 @@ fill_disk(int manner)
         ck_ok(load(cache, loaded * TILES, TILES));
         expect_loaded(cache, 0, (loaded + 1) * TILES);
     }
-    end_cache_test();
 }
 
 START_TEST(a_full_disk_loses_nothing_that_was_stored)
@@ -469,7 +453,7 @@ static void
 share_file(int manner)
 {
     enum { WRITERS = 3, ROUNDS = 5 };
-    start_cache_test();
+    restart_cache_test();
     mc_cache *cache = store("sqlite3", manners[manner]);
     pid_t children[WRITERS];
     for (int w = 0; w < WRITERS; w++) {
@@ -498,7 +482,6 @@ share_file(int manner)
         ck_assert_int_eq(wait_for(children[w]), 0);
     expect_loaded(cache, 0, WRITERS * ROUNDS * TILES);
     ck_assert_str_eq(ask("PRAGMA integrity_check"), "ok");
-    end_cache_test();
 }
 
 START_TEST(several_writers_share_a_file)
@@ -544,7 +527,7 @@ load_and_look(void *baton)
 START_TEST(several_threads_share_a_file)
 {
     for (int round = 0; round < 4; round++) {
-        start_cache_test();
+        restart_cache_test();
         loader loaders[4];
         for (int i = 0; i < 4; i++) {
             loaders[i] = (loader){ .cache = store("sqlite3", ""), .number = i };
@@ -560,13 +543,12 @@ START_TEST(several_threads_share_a_file)
         renew_handles();
         ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
         ck_assert(!there("-bulk") && !there("-journal"));
-        end_cache_test();
     }
 }
 END_TEST
 
-UNIT_MAIN("sqlite bulk", several_threads_share_a_file, a_load_leaves_wal_and_comes_back,
-          a_load_beside_others_stays_in_wal, what_a_removed_file_has_left_does_not_count,
-          what_a_killed_load_leaves_is_put_right, a_configured_journal_mode_stays, what_is_gathered_is_what_is_read,
-          what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off, who_may_not_write_reads_nothing_half,
-          a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)
+CACHE_MAIN("sqlite bulk", several_threads_share_a_file, a_load_leaves_wal_and_comes_back,
+           a_load_beside_others_stays_in_wal, what_a_removed_file_has_left_does_not_count,
+           what_a_killed_load_leaves_is_put_right, a_configured_journal_mode_stays, what_is_gathered_is_what_is_read,
+           what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off, who_may_not_write_reads_nothing_half,
+           a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)

@@ -47,18 +47,8 @@ ask(const char *sql)
     return found == NULL ? "" : found;
 }
 
-static void
-put_colour(mc_cache *cache, const mc_tile_key *key, const uint8_t bgra[4])
-{
-    mc_tile_write tile = { .key = *key, .data = mc_buf_attach(mc_buf_copy("picture", 7), pool) };
-    tile.uniform = true;
-    memcpy(tile.bgra, bgra, sizeof(tile.bgra));
-    ck_ok(mc_cache_put(cache, &tile, 1, &ctx));
-}
-
 START_TEST(tiles_of_one_colour_are_five_bytes)
 {
-    start_cache_test();
     mc_tile_key key = key_at(1, 0, 1);
     put_colour(store("sqlite3", ""), &key, colour);
     ck_assert_str_eq(ask("SELECT hex(data) FROM tiles"), "70696374757265");
@@ -87,13 +77,11 @@ START_TEST(tiles_of_one_colour_are_five_bytes)
     expect_text(cache, &key, NULL);
     outside("UPDATE tiles SET data = NULL");
     expect_text(cache, &key, NULL);
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(mbtiles_share_the_picture_of_one_colour)
 {
-    start_cache_test();
     mc_cache *cache = store("mbtiles", "");
     mc_tile_key first = key_at(3, 5, 6);
     mc_tile_key second = key_at(3, 5, 7);
@@ -112,13 +100,11 @@ START_TEST(mbtiles_share_the_picture_of_one_colour)
     ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'minzoom'"), "3");
     ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'maxzoom'"), "4");
     ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'format'"), "png");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(mbtiles_keep_no_picture_that_no_tile_has)
 {
-    start_cache_test();
     mc_cache *cache = store("mbtiles", "");
     mc_tile_key key = key_at(4, 1, 2), other = key_at(4, 1, 3);
     put_text(cache, &key, "other");
@@ -128,14 +114,12 @@ START_TEST(mbtiles_keep_no_picture_that_no_tile_has)
     expect_text(cache, &other, "same");
     ck_assert_str_eq(ask("SELECT group_concat(tile_id) FROM (SELECT tile_id FROM images ORDER BY 1)"),
                      "#11223380,1-3-4");
-    end_cache_test();
 }
 END_TEST
 
 /* MBTiles 1.3, tiles: a table, or a view. A file of GDAL's has a table, others have not even an index. */
 START_TEST(mbtiles_of_other_programs_are_written_where_they_are_read)
 {
-    start_cache_test();
     mc_cache *cache = store("mbtiles", "");
     mc_tile_key key = key_at(3, 5, 6), other = key_at(3, 5, 7);
     outside("CREATE TABLE metadata(name text, value text); CREATE TABLE tiles(zoom_level integer, tile_column integer,"
@@ -152,14 +136,12 @@ START_TEST(mbtiles_of_other_programs_are_written_where_they_are_read)
     ck_ok(mc_cache_remove(cache, &key, &ctx));
     expect_text(cache, &key, NULL);
     expect_text(cache, &other, "kept");
-    end_cache_test();
 }
 END_TEST
 
 /* MBTiles 1.3, metadata: pbf, jpg, png, webp, or a type of IETF; "xxx" of MapCache's mixed format is none of these. */
 START_TEST(mbtiles_tell_the_format_of_their_pictures)
 {
-    start_cache_test();
     mc_cache *cache = store("mbtiles", "");
     mc_tile_key key = key_at(4, 1, 2);
     key.extension = "xxx";
@@ -168,13 +150,11 @@ START_TEST(mbtiles_tell_the_format_of_their_pictures)
     outside("DELETE FROM metadata");
     put_text(cache, &key, "\x89PNG\r\n\x1a\n and so on");
     ck_assert_str_eq(ask("SELECT value FROM metadata WHERE name = 'format'"), "png");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(statements_may_use_every_name)
 {
-    start_cache_test();
 #define KEY "ts=:tileset AND g=:grid AND x=:x AND y=:y AND z=:z AND ix=:inv_x AND iy=:inv_y AND d=:dim"
     mc_cache *cache = store("sqlite3", "<queries><create>CREATE TABLE IF NOT EXISTS own(ts, g, x, y, z, ix, iy, d, b,"
                                        " PRIMARY KEY(ts, g, x, y, z, ix, iy, d))</create>"
@@ -202,14 +182,12 @@ START_TEST(statements_may_use_every_name)
     mc_error *error = mc_cache_get(&tile, wrong, &key, &ctx, pool);
     ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
     ck_assert_ptr_null(strstr(error->message, "nothing"));
-    end_cache_test();
 }
 END_TEST
 
 /* A store that fails between two flushes: the next flush tells, as somebody counts on what is gone. */
 START_TEST(what_is_lost_early_is_told_by_the_flush)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     mc_tile_key one = key_at(1, 0, 0), two = key_at(1, 1, 0);
     mc_tile *tile;
@@ -224,7 +202,6 @@ START_TEST(what_is_lost_early_is_told_by_the_flush)
     ctx.writes = NULL;
     expect_text(cache, &one, NULL);
     expect_text(cache, &two, "two");
-    end_cache_test();
 }
 END_TEST
 
@@ -240,7 +217,6 @@ count_warnings(void *baton, mc_log_level level, const char *message)
 
 START_TEST(a_missing_index_is_told)
 {
-    start_cache_test();
     const mc_log log = { .level = MC_LOG_WARN, .write = count_warnings };
     ctx.log = &log;
     outside("CREATE TABLE tiles(tileset, grid, x, y, z, data, dim, ctime);"
@@ -262,7 +238,6 @@ START_TEST(a_missing_index_is_told)
     outside("DROP INDEX i");
     expect_text(store("sqlite3", "<memory>false</memory><index_check>off</index_check>"), &key, "tile");
     ck_assert_int_eq(warnings, 0);
-    end_cache_test();
 }
 END_TEST
 
@@ -294,7 +269,6 @@ lock_file(int *release)
 
 START_TEST(a_lock_of_another_process_ends_with_the_deadline)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", ROLLBACK "<memory>false</memory>");
     mc_cache *immutable = store("sqlite3", ROLLBACK "<memory>false</memory><immutable>true</immutable>");
     mc_cache *fresh = store("sqlite3", ROLLBACK "<memory>false</memory><pragma name='cache_size'>100</pragma>");
@@ -324,13 +298,11 @@ START_TEST(a_lock_of_another_process_ends_with_the_deadline)
     ck_assert_int_eq(status, 0);
     expect_text(cache, &key, "tile");
     expect_text(fresh, &key, "tile");
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(damaged_files_give_errors)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", ROLLBACK);
     mc_tile_key key = key_at(5, 31, 31);
     mc_tile_write tile = { .key = key, .data = mc_buf_create(20000, 20000) };
@@ -371,7 +343,6 @@ START_TEST(damaged_files_give_errors)
     key = key_at(5, 31, 1);
     ck_ok(mc_cache_get(&found, cache, &key, &ctx, pool));
     ck_assert_uint_eq(found->data->size, 20000);
-    end_cache_test();
 }
 END_TEST
 
@@ -383,8 +354,6 @@ counted(mc_counter counter)
 
 START_TEST(absences_are_remembered_where_nothing_renders)
 {
-    start_cache_test();
-    process.metrics = mc_metrics_create();
     mc_cache *cache = store("sqlite3", "");
     mc_tile_key there = key_at(1, 0, 0);
     mc_tile_key absent = key_at(1, 1, 1);
@@ -407,14 +376,11 @@ START_TEST(absences_are_remembered_where_nothing_renders)
         ck_ok(mc_cache_get(&tile, cache, &absent, &ctx, pool));
     }
     ck_assert_uint_gt(counted(MC_COUNT_memory_evictions_total), 0);
-    mc_metrics_destroy(process.metrics);
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(long_dimensions_are_told_apart)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     char longest[6000];
     for (int round = 0; round < 3; round++) {
@@ -433,7 +399,6 @@ START_TEST(long_dimensions_are_told_apart)
         }
         usleep(60000);
     }
-    end_cache_test();
 }
 END_TEST
 
@@ -449,7 +414,6 @@ complaints_of_use(int expected, mc_cache *cache, const char *tileset, const mc_g
 
 START_TEST(tilesets_that_share_an_mbtiles_file_are_named)
 {
-    start_cache_test();
     static const double half = 20037508.342789244;
     static const mc_level halves[] = { { 156543.03392804097, 1, 1 }, { 78271.516964020485, 2, 2 } };
     const mc_grid world = { .name = "W",
@@ -488,13 +452,11 @@ START_TEST(tilesets_that_share_an_mbtiles_file_are_named)
     ck_assert_int_eq(build.diagnostics->complaints->nelts, before + 1);
     complaints_of_use(0, cache, "one", &world, &build);
     complaints_of_use(0, cache, "two", &other, &build);
-    end_cache_test();
 }
 END_TEST
 
 START_TEST(a_wal_file_is_read_where_no_shared_memory_can_be_made)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     mc_tile_key key = key_at(1, 1, 1);
     outside("PRAGMA journal_mode=WAL; CREATE TABLE tiles(tileset, grid, x, y, z, data, dim, ctime,"
@@ -520,7 +482,6 @@ START_TEST(a_wal_file_is_read_where_no_shared_memory_can_be_made)
     ck_fails(IO, mc_cache_get(&tile, copy, &key, &ctx, pool));
     run_shell("rm %s/b/a.db-shm");
     expect_text(copy, &key, "three");
-    end_cache_test();
 }
 END_TEST
 
@@ -528,7 +489,7 @@ START_TEST(a_series_of_gets_sees_one_state)
 {
     static const char *const journals[] = { "wal", "delete" };
     for (int i = 0; i < 2; i++) {
-        start_cache_test();
+        restart_cache_test();
         mc_cache *cache =
             store("sqlite3", apr_psprintf(pool, "<memory>%s</memory><pragma name='journal_mode'>%s</pragma>",
                                           i == 0 ? "true" : "false", journals[i]));
@@ -553,14 +514,12 @@ START_TEST(a_series_of_gets_sees_one_state)
         mc_cache_reads_end(&ctx);
         ck_assert_ptr_null(ctx.reads);
         expect_text(cache, &second, "new");
-        end_cache_test();
     }
 }
 END_TEST
 
 START_TEST(a_series_of_gets_holds_one_file)
 {
-    start_cache_test();
     mc_cache *cache = cache_of(apr_psprintf(
         pool,
         "<cache name='c' type='sqlite3'><dbfile>%s/{x}-{y}.db</dbfile><xcount>1</xcount><ycount>1</ycount></cache>",
@@ -578,8 +537,7 @@ START_TEST(a_series_of_gets_holds_one_file)
     mc_tile_key absent = key_at(3, 7, 7);
     expect_text(cache, &absent, NULL);
     expect_text(cache, &absent, NULL);
-    mc_cache_reads_end(&ctx);
-    end_cache_test(); /* stops the process if a handle is still in use */
+    mc_cache_reads_end(&ctx); /* what follows a test stops the process if a handle is still in use */
 }
 END_TEST
 
@@ -623,16 +581,14 @@ START_TEST(lists_are_whole_wherever_files_count_from)
     static const char *const types[] = { "sqlite3", "mbtiles", "geopackage" };
     for (int type = 0; type < 3; type++)
         for (int origin = 0; origin < 4; origin++) {
-            start_cache_test();
+            restart_cache_test();
             check_list(types[type], (mc_origin)origin);
-            end_cache_test();
         }
 }
 END_TEST
 
 START_TEST(foreign_and_empty_files_are_listed)
 {
-    start_cache_test();
     const mc_tile_key key = key_at(3, 0, 0);
     const mc_tile_range all = { 0, 0, 8, 8 };
     seen_tiles met = { .most = 9 };
@@ -645,7 +601,6 @@ START_TEST(foreign_and_empty_files_are_listed)
             " (3, 1, 2, 'a'), (3, 7, 7, 'b'), (2, 0, 0, 'c')");
     ck_ok(mc_cache_list(store("mbtiles", ""), &key, &all, see_tile, &met, &ctx));
     ck_assert(met.count == 2 && met.places[2][1] == 1 && met.places[7][7] == 1);
-    end_cache_test();
 }
 END_TEST
 
@@ -683,7 +638,6 @@ note(void *baton, const mc_store *before, const mc_store *after, const mc_error 
 /* The first time all of a file is written anew, which takes as long as the file is large. */
 START_TEST(compacting_ends_when_it_is_stopped)
 {
-    start_cache_test();
     mc_cache *cache = store("sqlite3", "");
     mc_tile_key key = key_at(1, 0, 0);
     put_text(cache, &key, "kept");
@@ -702,16 +656,15 @@ START_TEST(compacting_ends_when_it_is_stopped)
     ck_ok(mc_cache_upkeep(cache, &task, &ctx));
     ck_assert(!found.failed && found.after < found.before);
     expect_text(cache, &key, "kept");
-    end_cache_test();
 }
 END_TEST
 
-UNIT_MAIN("sqlite cache", compacting_ends_when_it_is_stopped, what_is_lost_early_is_told_by_the_flush,
-          tiles_of_one_colour_are_five_bytes, mbtiles_share_the_picture_of_one_colour,
-          mbtiles_keep_no_picture_that_no_tile_has, mbtiles_of_other_programs_are_written_where_they_are_read,
-          mbtiles_tell_the_format_of_their_pictures, statements_may_use_every_name, a_missing_index_is_told,
-          a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
-          absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
-          tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
-          a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file, lists_are_whole_wherever_files_count_from,
-          foreign_and_empty_files_are_listed)
+CACHE_MAIN("sqlite cache", compacting_ends_when_it_is_stopped, what_is_lost_early_is_told_by_the_flush,
+           tiles_of_one_colour_are_five_bytes, mbtiles_share_the_picture_of_one_colour,
+           mbtiles_keep_no_picture_that_no_tile_has, mbtiles_of_other_programs_are_written_where_they_are_read,
+           mbtiles_tell_the_format_of_their_pictures, statements_may_use_every_name, a_missing_index_is_told,
+           a_lock_of_another_process_ends_with_the_deadline, damaged_files_give_errors,
+           absences_are_remembered_where_nothing_renders, long_dimensions_are_told_apart,
+           tilesets_that_share_an_mbtiles_file_are_named, a_wal_file_is_read_where_no_shared_memory_can_be_made,
+           a_series_of_gets_sees_one_state, a_series_of_gets_holds_one_file, lists_are_whole_wherever_files_count_from,
+           foreign_and_empty_files_are_listed)

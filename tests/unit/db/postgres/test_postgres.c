@@ -11,23 +11,6 @@
 
 enum { LIMIT = 4 };
 
-static database server; /* of all tests */
-
-static void
-set_up(void)
-{
-    process.postgres = mc_postgres_create(LIMIT, 1, 60 * APR_USEC_PER_SEC, true);
-    process.metrics = mc_metrics_create();
-    ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
-}
-
-static void
-tear_down(void)
-{
-    mc_postgres_destroy(process.postgres);
-    mc_metrics_destroy(process.metrics);
-}
-
 static uint64_t
 counted(mc_counter counter)
 {
@@ -37,7 +20,7 @@ counted(mc_counter counter)
 static mc_postgres_query
 query_of(const char *sql, const mc_postgres_param *params, int count)
 {
-    return (mc_postgres_query){ .connection = database_connection(&server),
+    return (mc_postgres_query){ .connection = database_connection(&postgres_server),
                                 .sql = sql,
                                 .params = params,
                                 .param_count = count,
@@ -79,17 +62,14 @@ answer_to(const char *sql)
 
 START_TEST(rows_of_text_come_in_order)
 {
-    set_up();
     ck_assert_str_eq(answer_to("select v from (values (3), (1), (2)) t(v) order by 1"), "1,2,3");
     ck_assert_str_eq(answer_to("select null::text union all select ''"), "null,");
     ck_assert_str_eq(answer_to("select 1 where false"), "");
-    tear_down();
 }
 END_TEST
 
 START_TEST(values_are_bound_and_never_part_of_the_statement)
 {
-    set_up();
     const char *hostile = "'; drop table pg_class; -- $1 \\";
     mc_postgres_param param = { .value = hostile };
     mc_postgres_query query = query_of("select $1::text", &param, 1);
@@ -99,13 +79,11 @@ START_TEST(values_are_bound_and_never_part_of_the_statement)
     param.value = NULL;
     ck_ok(ask(&rows, &query));
     ck_assert_str_eq(rows, "null");
-    tear_down();
 }
 END_TEST
 
 START_TEST(binary_parameters_and_results)
 {
-    set_up();
     uint64_t wire = htobe64(0x0102030405060708);
     mc_postgres_param param = { .value = &wire, .size = 8, .binary = true, .type = MC_POSTGRES_INT8 };
     mc_postgres_query query = query_of("select $1 + 1, '\\x00ff00'::bytea, null::int8", &param, 1);
@@ -124,7 +102,6 @@ START_TEST(binary_parameters_and_results)
     ck_ok(mc_postgres_next(&row, query_result));
     ck_assert_ptr_null(row);
     mc_postgres_end(query_result);
-    tear_down();
 }
 END_TEST
 
@@ -144,7 +121,6 @@ START_TEST(parameters_fit_the_columns_that_they_are_compared_with)
         "select 1 where abs($1) > 0",
         "select 1 where point(0, 0) <> point($1, $1)",
     };
-    set_up();
     static const char *const values[] = { "180.000000", "1.7976931348623157e+308" };
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
         for (int j = 0; j < 2; j++) {
@@ -161,13 +137,11 @@ START_TEST(parameters_fit_the_columns_that_they_are_compared_with)
     const char *rows;
     ck_ok(ask(&rows, &query));
     ck_assert_str_eq(rows, "xy");
-    tear_down();
 }
 END_TEST
 
 START_TEST(a_connection_and_its_statements_serve_again)
 {
-    set_up();
     mc_postgres_param param = { .value = "7" };
     mc_postgres_query query = query_of("select pg_backend_pid() || ':' || $1", &param, 1);
     const char *first = NULL, *rows;
@@ -178,14 +152,12 @@ START_TEST(a_connection_and_its_statements_serve_again)
     }
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
     ck_assert_str_eq(answer_to("select count(*) from pg_prepared_statements where statement like '%|| $1'"), "1");
-    tear_down();
 }
 END_TEST
 
 /* More statements than are kept: the oldest ones go, and come back when they are needed. */
 START_TEST(prepared_statements_are_bounded)
 {
-    set_up();
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < 100; i++)
             ck_assert_str_eq(answer_to(apr_psprintf(pool, "select %d", i)), apr_itoa(pool, i));
@@ -193,13 +165,11 @@ START_TEST(prepared_statements_are_bounded)
     ck_assert_int_ge(kept, 10);
     ck_assert_int_le(kept, 64);
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
-    tear_down();
 }
 END_TEST
 
 START_TEST(a_wrong_statement_is_an_error_and_the_connection_stays)
 {
-    set_up();
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
     mc_postgres_query query = query_of("select nonsense", NULL, 0);
@@ -222,7 +192,6 @@ START_TEST(a_wrong_statement_is_an_error_and_the_connection_stays)
     mc_postgres_end(query_result);
     ck_assert_str_eq(answer_to("select 5"), "5");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
-    tear_down();
 }
 END_TEST
 
@@ -230,8 +199,8 @@ END_TEST
 static int
 running(void)
 {
-    return atoi(database_do(&server, "sql select count(*) from pg_stat_activity where state = 'active' and"
-                                     " application_name = 'mapcache'"));
+    return atoi(database_do(&postgres_server, "sql select count(*) from pg_stat_activity where state = 'active' and"
+                                              " application_name = 'mapcache'"));
 }
 
 static void
@@ -245,7 +214,6 @@ wait_for_rest(void)
 
 START_TEST(what_is_not_read_is_cancelled_and_the_connection_serves_on)
 {
-    set_up();
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
     mc_postgres_query query = query_of("select v, repeat('x', 1000) from generate_series(1, 10000000) v", NULL, 0);
@@ -260,13 +228,11 @@ START_TEST(what_is_not_read_is_cancelled_and_the_connection_serves_on)
         ck_assert_str_eq(answer_to("select 1"), "1"); /* the cancel hits nobody else */
         apr_sleep(1000);
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(the_deadline_ends_a_query_at_the_server_too)
 {
-    set_up();
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
     ctx.deadline = mc_clock_now() + 500000;
@@ -277,7 +243,6 @@ START_TEST(the_deadline_ends_a_query_at_the_server_too)
     ck_assert_int_lt(mc_clock_now() - begin, 15 * APR_USEC_PER_SEC);
     mc_postgres_end(query_result);
     wait_for_rest();
-    tear_down();
 }
 END_TEST
 
@@ -289,7 +254,6 @@ is_gone(void *baton)
 
 START_TEST(a_client_that_goes_away_ends_its_query)
 {
-    set_up();
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
     apr_time_t leaves = mc_clock_now() + 300000;
@@ -300,14 +264,12 @@ START_TEST(a_client_that_goes_away_ends_its_query)
     ck_fails(UNAVAILABLE, mc_postgres_next(&row, query_result));
     mc_postgres_end(query_result);
     wait_for_rest();
-    tear_down();
 }
 END_TEST
 
 /* An answer that nobody ends, ends with its pool. */
 START_TEST(an_answer_ends_with_its_pool)
 {
-    set_up();
     for (int i = 0; i < LIMIT * 3; i++) {
         apr_pool_t *sub;
         apr_pool_create(&sub, pool);
@@ -317,13 +279,11 @@ START_TEST(an_answer_ends_with_its_pool)
         apr_pool_destroy(sub);
     }
     ck_assert_str_eq(answer_to("select 1"), "1");
-    tear_down();
 }
 END_TEST
 
 START_TEST(several_answers_at_once_and_no_more_than_the_limit)
 {
-    set_up();
     mc_postgres_result *answers[LIMIT], *one_more;
     const mc_postgres_row *row;
     for (int i = 0; i < LIMIT; i++) {
@@ -341,21 +301,18 @@ START_TEST(several_answers_at_once_and_no_more_than_the_limit)
     }
     ck_assert_str_eq(answer_to("select 1"), "1");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), LIMIT);
-    tear_down();
 }
 END_TEST
 
 /* A backend that was ended while its connection lay idle: replaced without a word. */
 START_TEST(a_connection_that_has_ended_is_replaced)
 {
-    set_up();
     for (int i = 0; i < 5; i++) {
         const char *before = answer_to("select pg_backend_pid()");
         const char *kill = apr_psprintf(pool, "sql select pg_terminate_backend(%s, 10000)", before);
-        ck_assert_str_eq(database_do(&server, kill), "t");
+        ck_assert_str_eq(database_do(&postgres_server, kill), "t");
         ck_assert_str_ne(answer_to("select pg_backend_pid()"), before);
     }
-    tear_down();
 }
 END_TEST
 
@@ -363,8 +320,7 @@ END_TEST
  * ends its own backend the first time, which is as much in the middle as can be. */
 START_TEST(a_backend_that_ends_in_the_middle_is_replaced_once)
 {
-    set_up();
-    database_do(&server, "sql drop sequence if exists turns; create sequence turns");
+    database_do(&postgres_server, "sql drop sequence if exists turns; create sequence turns");
     ck_assert_str_eq(answer_to("select 1"), "1");
     const char *once = "select case nextval('turns') when 1 then pg_terminate_backend(pg_backend_pid())::text ||"
                        " pg_sleep(30) else 'survived' end";
@@ -376,14 +332,12 @@ START_TEST(a_backend_that_ends_in_the_middle_is_replaced_once)
         query_of("select nextval('turns'), pg_terminate_backend(pg_backend_pid()), pg_sleep(30)", NULL, 0);
     ck_fails(UNAVAILABLE, ask(&rows, &query));
     ck_assert_str_eq(answer_to("select last_value from turns"), "4");
-    tear_down();
 }
 END_TEST
 
 /* Rows had arrived: a second attempt could show them twice. */
 START_TEST(nothing_is_replaced_once_rows_have_arrived)
 {
-    set_up();
     ck_assert_str_eq(answer_to("select 1"), "1");
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
@@ -401,31 +355,27 @@ START_TEST(nothing_is_replaced_once_rows_have_arrived)
     ck_assert_int_le(rows, 3001);
     mc_postgres_end(query_result);
     ck_assert_str_eq(answer_to("select 1"), "1");
-    tear_down();
 }
 END_TEST
 
 /* A plan that PostgreSQL will not renew by itself. */
 START_TEST(a_table_that_changes_under_a_prepared_statement)
 {
-    set_up();
-    database_do(&server, "sql drop table if exists shape; create table shape(a int); insert into shape values (1)");
+    database_do(&postgres_server,
+                "sql drop table if exists shape; create table shape(a int); insert into shape values (1)");
     ck_assert_str_eq(answer_to("select * from shape"), "1");
-    database_do(&server, "sql alter table shape alter a type text using 'now ' || a");
+    database_do(&postgres_server, "sql alter table shape alter a type text using 'now ' || a");
     ck_assert_str_eq(answer_to("select * from shape"), "now 1");
-    tear_down();
 }
 END_TEST
 
 START_TEST(copy_is_refused_and_leaves_nothing_behind)
 {
-    set_up();
     const char *rows;
     mc_postgres_query query = query_of("copy (select 1) to stdout", NULL, 0);
     for (int i = 0; i < LIMIT * 2; i++)
         ck_fails(UPSTREAM, ask(&rows, &query));
     ck_assert_str_eq(answer_to("select 1"), "1");
-    tear_down();
 }
 END_TEST
 
@@ -441,16 +391,15 @@ keep_log(void *baton, mc_log_level level, const char *message)
 
 START_TEST(no_password_is_ever_logged)
 {
-    set_up();
     const mc_log log = { MC_LOG_DEBUG, keep_log, NULL };
     ctx.log = &log;
     logged = "";
     const char *connections[] = {
         apr_psprintf(pool, "host=127.0.0.1 port=%d dbname=postgres user=mapcache password=%s sslmode=disable",
-                     server.port, "sesame-open"),
+                     postgres_server.port, "sesame-open"),
         apr_psprintf(pool, "host=127.0.0.1 port=%d dbname=sesame-open user=sesame-open password=sesame-open",
-                     server.port),
-        apr_psprintf(pool, "postgresql://mapcache:sesame-open@127.0.0.1:%d/postgres", server.port),
+                     postgres_server.port),
+        apr_psprintf(pool, "postgresql://mapcache:sesame-open@127.0.0.1:%d/postgres", postgres_server.port),
         "host=127.0.0.1 password=sesame-open sesame-open",
         "host=127.0.0.1 port=1 password=sesame-open",
         "postgresql://mapcache:sesame-open@127.0.0.1:port/postgres",
@@ -470,7 +419,6 @@ START_TEST(no_password_is_ever_logged)
     ck_assert_ptr_nonnull(named);
     memset(named, ' ', strlen("database sesame-open, user sesame-open"));
     ck_assert_ptr_null(strstr(logged, "sesame"));
-    tear_down();
 }
 END_TEST
 
@@ -499,7 +447,6 @@ accepted(int fd)
 
 START_TEST(a_server_that_cannot_be_reached_is_left_alone_for_a_while)
 {
-    set_up();
     int port;
     int fd = listen_silently(&port);
     const char *rows;
@@ -522,43 +469,37 @@ START_TEST(a_server_that_cannot_be_reached_is_left_alone_for_a_while)
         ck_assert_int_eq(accepted(fd), 0);
     ck_assert_int_lt(mc_clock_now() - begin, 20 * APR_USEC_PER_SEC);
     close(fd);
-    tear_down();
 }
 END_TEST
 
 START_TEST(the_server_goes_and_comes_back)
 {
-    set_up();
     ck_assert_str_eq(answer_to("select 1"), "1");
-    database_do(&server, "stop");
+    database_do(&postgres_server, "stop");
     const char *rows;
     mc_postgres_query query = query_of("select 1", NULL, 0);
     ck_fails(UNAVAILABLE, ask(&rows, &query));
     ck_fails(UNAVAILABLE, ask(&rows, &query));
-    database_do(&server, "start");
+    database_do(&postgres_server, "start");
     apr_sleep(1100000); /* the failure is remembered for a second */
     ck_assert_str_eq(answer_to("select 1"), "1");
-    database_do(&server, "restart");
+    database_do(&postgres_server, "restart");
     ck_assert_str_eq(answer_to("select 1"), "1");
-    tear_down();
 }
 END_TEST
 
 START_TEST(idle_connections_are_closed_in_time)
 {
-    set_up();
     mc_postgres_destroy(process.postgres);
     process.postgres = mc_postgres_create(LIMIT, 1, 0, true);
     for (int i = 0; i < 3; i++)
         ck_assert_str_eq(answer_to("select 1"), "1");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 3);
-    tear_down();
 }
 END_TEST
 
 START_TEST(without_threads_a_query_is_cancelled_by_the_caller)
 {
-    set_up();
     mc_postgres_destroy(process.postgres);
     process.postgres = mc_postgres_create(1, 1, 60 * APR_USEC_PER_SEC, false);
     mc_postgres_result *query_result;
@@ -567,7 +508,6 @@ START_TEST(without_threads_a_query_is_cancelled_by_the_caller)
     mc_postgres_end(query_result);
     ck_assert_str_eq(answer_to("select 1"), "1");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
-    tear_down();
 }
 END_TEST
 
@@ -639,14 +579,12 @@ run_crowd(crowd *all, int threads, void (*meanwhile)(void))
 
 START_TEST(many_threads_share_few_connections)
 {
-    set_up();
-    crowd all = { .connection = database_connection(&server), .rounds = 40, .patience = 30 };
+    crowd all = { .connection = database_connection(&postgres_server), .rounds = 40, .patience = 30 };
     run_crowd(&all, 16, NULL);
     ck_assert_int_eq(all.wrong, 0);
     ck_assert_int_eq(all.unavailable, 0);
     ck_assert_int_eq(all.answered, 16 * 40);
     ck_assert_uint_ge(counted(MC_COUNT_postgres_connections_total), 1);
-    tear_down();
 }
 END_TEST
 
@@ -654,17 +592,16 @@ static void
 kill_some(void)
 {
     for (int i = 0; i < 5; i++) {
-        database_do(&server, "sql select count(pg_terminate_backend(pid)) from pg_stat_activity where"
-                             " application_name = 'mapcache'");
+        database_do(&postgres_server, "sql select count(pg_terminate_backend(pid)) from pg_stat_activity where"
+                                      " application_name = 'mapcache'");
         apr_sleep(30000);
     }
-    database_do(&server, "restart");
+    database_do(&postgres_server, "restart");
 }
 
 START_TEST(many_threads_while_backends_end_and_the_server_restarts)
 {
-    set_up();
-    crowd all = { .connection = database_connection(&server), .rounds = 60, .patience = 10 };
+    crowd all = { .connection = database_connection(&postgres_server), .rounds = 60, .patience = 10 };
     run_crowd(&all, 8, kill_some);
     ck_assert_int_eq(all.wrong, 0);
     ck_assert_int_gt(all.answered, 0);
@@ -679,7 +616,6 @@ START_TEST(many_threads_while_backends_end_and_the_server_restarts)
     }
     for (int i = 0; i < LIMIT; i++)
         mc_postgres_end(answers[i]);
-    tear_down();
 }
 END_TEST
 
@@ -687,7 +623,6 @@ END_TEST
 START_TEST(many_threads_at_a_server_with_few_places)
 {
     database small = database_start("max_connections=6"); /* three of them for superusers only */
-    set_up();
     mc_postgres_destroy(process.postgres);
     process.postgres = mc_postgres_create(16, 1, 60 * APR_USEC_PER_SEC, true);
     database_do(&small, "sql create role guest login password 'guest'");
@@ -715,43 +650,20 @@ START_TEST(many_threads_at_a_server_with_few_places)
     ck_assert_int_ge(mc_clock_now() - begin, 900000);
     for (int i = 0; i < 3; i++)
         mc_postgres_end(answers[i]);
-    tear_down();
     database_stop(&small);
 }
 END_TEST
 
-int
-main(void)
-{
-    server = database_start(NULL);
-    const TTest *const tests[] = {
-        rows_of_text_come_in_order,
-        values_are_bound_and_never_part_of_the_statement,
-        binary_parameters_and_results,
-        parameters_fit_the_columns_that_they_are_compared_with,
-        a_connection_and_its_statements_serve_again,
-        prepared_statements_are_bounded,
-        a_wrong_statement_is_an_error_and_the_connection_stays,
-        what_is_not_read_is_cancelled_and_the_connection_serves_on,
-        the_deadline_ends_a_query_at_the_server_too,
-        a_client_that_goes_away_ends_its_query,
-        an_answer_ends_with_its_pool,
-        several_answers_at_once_and_no_more_than_the_limit,
-        a_connection_that_has_ended_is_replaced,
-        a_backend_that_ends_in_the_middle_is_replaced_once,
-        nothing_is_replaced_once_rows_have_arrived,
-        a_table_that_changes_under_a_prepared_statement,
-        copy_is_refused_and_leaves_nothing_behind,
-        no_password_is_ever_logged,
-        a_server_that_cannot_be_reached_is_left_alone_for_a_while,
-        the_server_goes_and_comes_back,
-        idle_connections_are_closed_in_time,
-        without_threads_a_query_is_cancelled_by_the_caller,
-        many_threads_share_few_connections,
-        many_threads_while_backends_end_and_the_server_restarts,
-        many_threads_at_a_server_with_few_places,
-    };
-    int result = unit_run("postgres", tests, (int)(sizeof(tests) / sizeof(tests[0])));
-    database_stop(&server);
-    return result;
-}
+POSTGRES_MAIN("postgres", LIMIT, rows_of_text_come_in_order, values_are_bound_and_never_part_of_the_statement,
+              binary_parameters_and_results, parameters_fit_the_columns_that_they_are_compared_with,
+              a_connection_and_its_statements_serve_again, prepared_statements_are_bounded,
+              a_wrong_statement_is_an_error_and_the_connection_stays,
+              what_is_not_read_is_cancelled_and_the_connection_serves_on, the_deadline_ends_a_query_at_the_server_too,
+              a_client_that_goes_away_ends_its_query, an_answer_ends_with_its_pool,
+              several_answers_at_once_and_no_more_than_the_limit, a_connection_that_has_ended_is_replaced,
+              a_backend_that_ends_in_the_middle_is_replaced_once, nothing_is_replaced_once_rows_have_arrived,
+              a_table_that_changes_under_a_prepared_statement, copy_is_refused_and_leaves_nothing_behind,
+              no_password_is_ever_logged, a_server_that_cannot_be_reached_is_left_alone_for_a_while,
+              the_server_goes_and_comes_back, idle_connections_are_closed_in_time,
+              without_threads_a_query_is_cancelled_by_the_caller, many_threads_share_few_connections,
+              many_threads_while_backends_end_and_the_server_restarts, many_threads_at_a_server_with_few_places)

@@ -2,23 +2,6 @@
 
 #include "base/metrics.h"
 
-static database server; /* of all tests */
-
-static void
-set_up(void)
-{
-    process.postgres = mc_postgres_create(2, 1, 60 * APR_USEC_PER_SEC, true);
-    process.metrics = mc_metrics_create();
-    ctx.deadline = mc_clock_now() + 120 * APR_USEC_PER_SEC;
-}
-
-static void
-tear_down(void)
-{
-    mc_postgres_destroy(process.postgres);
-    mc_metrics_destroy(process.metrics);
-}
-
 static uint64_t
 counted(mc_counter counter)
 {
@@ -28,9 +11,11 @@ counted(mc_counter counter)
 static mc_postgres_result *
 start(const char *sql, bool copy)
 {
-    mc_postgres_query query = {
-        .connection = database_connection(&server), .sql = sql, .binary = true, .single_row = true, .copy = copy
-    };
+    mc_postgres_query query = { .connection = database_connection(&postgres_server),
+                                .sql = sql,
+                                .binary = true,
+                                .single_row = true,
+                                .copy = copy };
     mc_postgres_result *query_result;
     ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
     return query_result;
@@ -68,18 +53,15 @@ START_TEST(rows_are_those_of_a_select)
         "select v::text from generate_series(1, 3) v -- a comment at the end",
         "select",
     };
-    set_up();
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
         ck_assert_str_eq(rows_of(start(statements[i], true)), rows_of(start(statements[i], false)));
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
     ck_assert_uint_eq(counted(MC_COUNT_postgres_cancels_total), 0);
-    tear_down();
 }
 END_TEST
 
 START_TEST(bytes_are_counted_as_they_travel)
 {
-    set_up();
     mc_postgres_result *query_result = start("select 'abcd'::text, null::text from generate_series(1, 10)", false);
     (void)rows_of(query_result);
     ck_assert_int_eq(mc_postgres_traffic_of(query_result).bytes, 10 * (1 + 4 + 2 + 4 + 4 + 4));
@@ -93,13 +75,11 @@ START_TEST(bytes_are_counted_as_they_travel)
     query_result = start("select pg_sleep(0.5)::text", false);
     (void)rows_of(query_result);
     ck_assert_int_lt(mc_postgres_traffic_of(query_result).waited, 400000);
-    tear_down();
 }
 END_TEST
 
 START_TEST(errors_come_before_and_between_rows)
 {
-    set_up();
     const mc_postgres_row *row;
     mc_postgres_result *query_result = start("select nonsense", true);
     ck_fails(UPSTREAM, mc_postgres_next(&row, query_result));
@@ -116,13 +96,11 @@ START_TEST(errors_come_before_and_between_rows)
     mc_postgres_end(query_result);
     ck_assert_str_eq(rows_of(start("select 'on'::text", true)), "on;");
     ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
-    tear_down();
 }
 END_TEST
 
 START_TEST(what_is_not_read_is_cancelled_and_the_connection_serves_on)
 {
-    set_up();
     const mc_postgres_row *row;
     const char *backend = rows_of(start("select pg_backend_pid()::text", true));
     mc_postgres_result *query_result = start("select generate_series(1, 10000000), repeat('x', 1000)", true);
@@ -136,13 +114,11 @@ START_TEST(what_is_not_read_is_cancelled_and_the_connection_serves_on)
         both[i] = start("select pg_backend_pid()::text", true);
     const char *one = rows_of(both[0]), *other = rows_of(both[1]);
     ck_assert(strcmp(one, backend) == 0 || strcmp(other, backend) == 0);
-    tear_down();
 }
 END_TEST
 
 START_TEST(a_connection_that_had_a_huge_row_is_not_kept)
 {
-    set_up();
     for (int copy = 0; copy < 2; copy++) {
         const mc_postgres_row *row;
         const char *before = rows_of(start("select pg_backend_pid()::text", false));
@@ -154,33 +130,17 @@ START_TEST(a_connection_that_had_a_huge_row_is_not_kept)
         mc_postgres_end(query_result);
         ck_assert_str_ne(rows_of(start("select pg_backend_pid()::text", false)), before);
     }
-    tear_down();
 }
 END_TEST
 
 START_TEST(a_way_is_known_by_its_connection_string)
 {
-    set_up();
     mc_transfer_policy *one = mc_postgres_transfer_policy(process.postgres, "dbname=one");
     ck_assert_ptr_eq(mc_postgres_transfer_policy(process.postgres, apr_pstrdup(pool, "dbname=one")), one);
     ck_assert_ptr_ne(mc_postgres_transfer_policy(process.postgres, "dbname=two"), one);
-    tear_down();
 }
 END_TEST
 
-int
-main(void)
-{
-    server = database_start(NULL);
-    const TTest *const tests[] = {
-        rows_are_those_of_a_select,
-        bytes_are_counted_as_they_travel,
-        errors_come_before_and_between_rows,
-        what_is_not_read_is_cancelled_and_the_connection_serves_on,
-        a_connection_that_had_a_huge_row_is_not_kept,
-        a_way_is_known_by_its_connection_string,
-    };
-    int result = unit_run("postgres_copy", tests, (int)(sizeof(tests) / sizeof(tests[0])));
-    database_stop(&server);
-    return result;
-}
+POSTGRES_MAIN("postgres_copy", 2, rows_are_those_of_a_select, bytes_are_counted_as_they_travel,
+              errors_come_before_and_between_rows, what_is_not_read_is_cancelled_and_the_connection_serves_on,
+              a_connection_that_had_a_huge_row_is_not_kept, a_way_is_known_by_its_connection_string)

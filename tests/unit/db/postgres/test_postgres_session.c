@@ -2,28 +2,11 @@
 
 #include "base/metrics.h"
 
-static database server; /* of all tests */
-
-static void
-set_up(void)
-{
-    process.postgres = mc_postgres_create(2, 1, 60 * APR_USEC_PER_SEC, true);
-    process.metrics = mc_metrics_create();
-    ctx.deadline = mc_clock_now() + 120 * APR_USEC_PER_SEC;
-}
-
-static void
-tear_down(void)
-{
-    mc_postgres_destroy(process.postgres);
-    mc_metrics_destroy(process.metrics);
-}
-
 static mc_postgres_session *
 open_session(void)
 {
     mc_postgres_session *session;
-    ck_ok(mc_postgres_session_open(&session, process.postgres, database_connection(&server), &ctx, pool));
+    ck_ok(mc_postgres_session_open(&session, process.postgres, database_connection(&postgres_server), &ctx, pool));
     return session;
 }
 
@@ -31,7 +14,7 @@ open_session(void)
 static mc_error *
 run(const char **value, mc_postgres_session *session, const char *sql)
 {
-    mc_postgres_query query = { .connection = database_connection(&server), .sql = sql, .session = session };
+    mc_postgres_query query = { .connection = database_connection(&postgres_server), .sql = sql, .session = session };
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
     *value = "";
@@ -66,7 +49,6 @@ copy_numbers(mc_postgres_session *session, int count)
 
 START_TEST(others_see_a_transaction_once_it_is_committed)
 {
-    set_up();
     mc_postgres_session *session = open_session();
     (void)said(NULL, "CREATE TABLE committed (i int)");
     (void)said(session, "BEGIN");
@@ -78,13 +60,11 @@ START_TEST(others_see_a_transaction_once_it_is_committed)
     (void)said(session, "COMMIT");
     ck_assert_str_eq(said(NULL, "SELECT count(*) FROM committed"), "100000");
     mc_postgres_session_close(session);
-    tear_down();
 }
 END_TEST
 
 START_TEST(what_was_not_committed_is_taken_back)
 {
-    set_up();
     (void)said(NULL, "CREATE TABLE taken_back (i int)");
     mc_postgres_session *session = open_session();
     (void)said(session, "BEGIN");
@@ -97,13 +77,11 @@ START_TEST(what_was_not_committed_is_taken_back)
     copy_numbers(session, 10);
     mc_postgres_session_close(session); /* in the middle of the COPY */
     ck_assert_str_eq(said(NULL, "SELECT count(*) FROM taken_back"), "0");
-    tear_down();
 }
 END_TEST
 
 START_TEST(bad_rows_fail_at_the_end_and_the_session_stands)
 {
-    set_up();
     (void)said(NULL, "CREATE TABLE unique_numbers (i int PRIMARY KEY)");
     (void)said(NULL, "INSERT INTO unique_numbers VALUES (7)");
     mc_postgres_session *session = open_session();
@@ -115,13 +93,11 @@ START_TEST(bad_rows_fail_at_the_end_and_the_session_stands)
     ck_fails(UPSTREAM, mc_postgres_copy_begin(session, "SELECT 1"));
     ck_assert_str_eq(said(session, "SELECT 2"), "2");
     mc_postgres_session_close(session);
-    tear_down();
 }
 END_TEST
 
 START_TEST(an_ended_session_is_told_and_not_replaced)
 {
-    set_up();
     const char *value;
     mc_postgres_session *session = open_session();
     const char *backend = said(session, "SELECT pg_backend_pid()");
@@ -130,21 +106,9 @@ START_TEST(an_ended_session_is_told_and_not_replaced)
     ck_fails(UNAVAILABLE, run(&value, session, "SELECT 1"));
     mc_postgres_session_close(session);
     ck_assert_str_eq(said(NULL, "SELECT 3"), "3");
-    tear_down();
 }
 END_TEST
 
-int
-main(void)
-{
-    server = database_start(NULL);
-    const TTest *const tests[] = {
-        others_see_a_transaction_once_it_is_committed,
-        what_was_not_committed_is_taken_back,
-        bad_rows_fail_at_the_end_and_the_session_stands,
-        an_ended_session_is_told_and_not_replaced,
-    };
-    int result = unit_run("postgres_session", tests, (int)(sizeof(tests) / sizeof(tests[0])));
-    database_stop(&server);
-    return result;
-}
+POSTGRES_MAIN("postgres_session", 2, others_see_a_transaction_once_it_is_committed,
+              what_was_not_committed_is_taken_back, bad_rows_fail_at_the_end_and_the_session_stands,
+              an_ended_session_is_told_and_not_replaced)

@@ -1,3 +1,4 @@
+#include "random_numbers.h"
 #include "unit.h"
 
 #include <math.h>
@@ -10,20 +11,6 @@ enum { SIDE = 96 };
 
 static const mc_color red = { 255, 0, 0, 255 };
 
-static uint32_t
-next_random(void)
-{
-    static uint32_t state = 12345;
-    state = state * 1664525U + 1013904223U;
-    return state >> 8;
-}
-
-static int32_t
-between(int32_t low, int32_t high)
-{
-    return low + (int32_t)(next_random() % (uint32_t)(high - low));
-}
-
 /* Rings with random corners, some of them far outside. */
 static void
 random_polygon(mc_shape *shape, int rings, int corners, int32_t reach)
@@ -31,8 +18,8 @@ random_polygon(mc_shape *shape, int rings, int corners, int32_t reach)
     mc_shape_clear(shape, MC_SHAPE_POLYGONS);
     for (int r = 0; r < rings; r++) {
         for (int i = 0; i < corners; i++)
-            mc_shape_add(shape, between(-reach, SIDE * MC_SUBPIXELS + reach),
-                         between(-reach, SIDE * MC_SUBPIXELS + reach));
+            mc_shape_add(shape, random_whole(-reach, SIDE * MC_SUBPIXELS + reach),
+                         random_whole(-reach, SIDE * MC_SUBPIXELS + reach));
         mc_shape_end_part(shape);
     }
 }
@@ -137,7 +124,7 @@ START_TEST(a_plane_that_is_moved_shows_the_same)
     ck_ok(mc_outline_create(&lines, SIDE, SIDE, pool));
     for (int round = 0; round < 200; round++) {
         random_polygon(&shape, 2, 5, 30000);
-        int dx = between(-SIDE + 1, SIDE), dy = between(-SIDE + 1, SIDE);
+        int dx = random_whole(-SIDE + 1, SIDE), dy = random_whole(-SIDE + 1, SIDE);
         fill_plane(here, coverage, &shape, 0, 0, MC_EVEN_ODD);
         fill_plane(there, coverage, &shape, dx * 256, dy * 256, MC_EVEN_ODD);
         for (int y = 0; y < SIDE; y++)
@@ -189,7 +176,7 @@ START_TEST(outlines_follow_the_distance)
         double pen = 1 + round % 3;
         mc_shape_clear(&shape, MC_SHAPE_LINES);
         for (int i = 0; i < 4; i++)
-            mc_shape_add(&shape, between(-9000, SIDE * 256 + 9000), between(-9000, SIDE * 256 + 9000));
+            mc_shape_add(&shape, random_whole(-9000, SIDE * 256 + 9000), random_whole(-9000, SIDE * 256 + 9000));
         mc_shape_end_part(&shape);
         mc_outline_add(lines, &shape, (float)pen);
         for (int y = 0; y < SIDE; y++)
@@ -218,7 +205,7 @@ START_TEST(outlines_two_rows_at_a_time)
     for (int round = 0; round < 100; round++) {
         mc_shape_clear(&shape, MC_SHAPE_LINES);
         for (int i = 0; i < 6; i++)
-            mc_shape_add(&shape, between(-900, SIDE * 256 + 900), between(-900, SIDE * 256 + 900));
+            mc_shape_add(&shape, random_whole(-900, SIDE * 256 + 900), random_whole(-900, SIDE * 256 + 900));
         mc_shape_end_part(&shape);
         lines->coarse = round % 2 == 0;
         for (int way = 0; way < 2; way++) {
@@ -307,8 +294,8 @@ START_TEST(neighbours_keep_their_border)
         double border[200][2];
         double x = 0, y = 0;
         for (int i = 0; i < 200; i++) {
-            border[i][0] = x += (between(0, 100) - 30) / 500.0;
-            border[i][1] = y += (between(0, 100) - 50) / 500.0;
+            border[i][0] = x += (random_whole(0, 100) - 30) / 500.0;
+            border[i][1] = y += (random_whole(0, 100) - 50) / 500.0;
         }
         mc_shape_clear(&there, MC_SHAPE_POLYGONS);
         mc_shape_clear(&back, MC_SHAPE_POLYGONS);

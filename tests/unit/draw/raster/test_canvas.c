@@ -1,4 +1,5 @@
 /* What is painted on indexed colours is what is painted on pixels, also once there are too many colours. */
+#include "random_numbers.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -7,14 +8,6 @@
 #include "draw/raster/canvas.h"
 
 enum { WIDTH = 150, HEIGHT = 60 };
-
-static uint32_t
-next_random(void)
-{
-    static uint32_t state = 4711;
-    state = state * 1664525U + 1013904223U;
-    return state >> 8;
-}
 
 static void
 random_ring(mc_shape *shape, int corners)

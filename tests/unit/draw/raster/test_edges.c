@@ -1,4 +1,5 @@
 /* Polygons that are added with their shared edges remembered give the planes that they give one by one. */
+#include "random_numbers.h"
 #include "unit.h"
 
 #include <string.h>
@@ -6,14 +7,6 @@
 #include "draw/raster/edges.h"
 
 enum { SIDE = 120, KNOTS = 14 };
-
-static uint32_t
-next_random(void)
-{
-    static uint32_t state = 99;
-    state = state * 1664525U + 1013904223U;
-    return state >> 8;
-}
 
 /* A mesh of knots that are pushed about, some of them outside of the map: its cells share all their borders. */
 static void

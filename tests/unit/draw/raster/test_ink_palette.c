@@ -1,4 +1,5 @@
 /* Palettes of inks: what is painted on one is what is painted on pixels, nearly; what is flat exactly. */
+#include "random_numbers.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -11,14 +12,6 @@ enum { WIDTH = 150, HEIGHT = 60 };
 static const mc_color roads[] = {
     { 200, 60, 40, 255 }, { 230, 140, 50, 255 }, { 240, 200, 90, 255 }, { 150, 150, 150, 255 }, { 190, 190, 190, 255 },
 };
-
-static uint32_t
-next_random(void)
-{
-    static uint32_t state = 77;
-    state = state * 1664525U + 1013904223U;
-    return state >> 8;
-}
 
 static mc_inks
 inks_of(const mc_color *colors, int count)

@@ -1,4 +1,5 @@
 /* Strokes that are painted in a small plane look as they do in one of the map's size, wherever they lie. */
+#include "random_numbers.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -10,14 +11,6 @@
 enum { WIDTH = 300, HEIGHT = 280 };
 
 static const mc_color red = { 200, 60, 40, 255 }, grey = { 150, 150, 150, 255 }, glass = { 10, 20, 200, 100 };
-
-static uint32_t
-next_random(void)
-{
-    static uint32_t state = 815;
-    state = state * 1664525U + 1013904223U;
-    return state >> 8;
-}
 
 /* Some lines, or some rings, around a place that may be beside the map. */
 static void

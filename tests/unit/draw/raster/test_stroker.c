@@ -1,4 +1,5 @@
 /* Strokes: what they cover, and that it does not depend on where the map ends. */
+#include "random_numbers.h"
 #include "unit.h"
 
 #include <math.h>
@@ -10,29 +11,16 @@
 
 enum { SIDE = 96 };
 
-static uint32_t
-next_random(void)
-{
-    static uint32_t state = 2024;
-    state = state * 1664525U + 1013904223U;
-    return state >> 8;
-}
-
-static int32_t
-between(int32_t low, int32_t high)
-{
-    return low + (int32_t)(next_random() % (uint32_t)(high - low));
-}
-
 static void
 random_line(mc_shape *shape, mc_shape_kind kind, int corners, int32_t reach, int32_t step)
 {
     mc_shape_clear(shape, kind);
-    mc_shape_point p = { between(-reach, SIDE * MC_SUBPIXELS + reach), between(-reach, SIDE * MC_SUBPIXELS + reach) };
+    mc_shape_point p = { random_whole(-reach, SIDE * MC_SUBPIXELS + reach),
+                         random_whole(-reach, SIDE * MC_SUBPIXELS + reach) };
     for (int i = 0; i < corners; i++) {
         mc_shape_add(shape, p.x, p.y);
         if (next_random() % 8 != 0) /* now and then the same point again */
-            p = (mc_shape_point){ p.x + between(-step, step), p.y + between(-step, step) };
+            p = (mc_shape_point){ p.x + random_whole(-step, step), p.y + random_whole(-step, step) };
     }
     mc_shape_end_part(shape);
 }
@@ -125,7 +113,7 @@ START_TEST(a_plane_that_is_moved_shows_the_same)
                     round % 5 == 0   ? 300
                     : round % 5 == 1 ? 3
                                      : 20000);
-        int dx = between(-SIDE + 1, SIDE), dy = between(-SIDE + 1, SIDE);
+        int dx = random_whole(-SIDE + 1, SIDE), dy = random_whole(-SIDE + 1, SIDE);
         stroke(here, &planes, &shape, &pen, round);
         move(&shape, dx, dy);
         stroke(there, &planes, &shape, &pen, round);
@@ -214,7 +202,7 @@ START_TEST(strokes_cover_what_they_should)
                        .cap = (mc_line_cap)(round / 6 % 3) };
         mc_shape_clear(&shape, MC_SHAPE_LINES);
         for (int i = 0; i < 5; i++) /* to the right, so that it does not cross itself */
-            mc_shape_add(&shape, (12 + i * 18) * 256 + between(-500, 500), between(20 * 256, 76 * 256));
+            mc_shape_add(&shape, (12 + i * 18) * 256 + random_whole(-500, 500), random_whole(20 * 256, 76 * 256));
         mc_shape_end_part(&shape);
         stroke(here, &planes, &shape, &pen, round);
         for (int i = 0; i < SIDE * SIDE; i++) {

@@ -27,7 +27,8 @@ static const struct {
     { OPTION("ruleEvaluation", "first") "<Rule/>", NULL, 0 },
     { OPTION("ruleEvaluation", "last") "<Rule/>", "ruleEvaluation", 0 },
     { OPTION("composite", "multiply") "<Rule/>", "composite", 0 },
-    { OPTION("sortBy", "a") "<Rule/>", "sortBy", 0 },
+    { OPTION("sortBy", "a, ,b") "<Rule/>", "sortBy", 0 },
+    { OPTION("sortBy", "a D, b") OPTION("sortByGroup", "roads") "<Rule/>", NULL, 0 },
     { "<Transformation/><Rule/>", "<Transformation>", 0 },
     { "<OnlineResource/><Rule/>", "<OnlineResource>", 0 },
     { "<Rule><Name>n</Name><Title>t</Title><Abstract>a</Abstract><LegendGraphic><Graphic>" MARK(
@@ -169,6 +170,13 @@ START_TEST(what_stands_around_a_style)
           "<UseSLDLibrary>" },
         { "<StyledLayerDescriptor><NamedLayer><LayerFeatureConstraints/>" STYLE("one") "</NamedLayer>"
                                                                                        "</StyledLayerDescriptor>",
+          NULL },
+        { "<StyledLayerDescriptor><UserLayer><LayerFeatureConstraints><FeatureTypeConstraint/>"
+          "</LayerFeatureConstraints>" STYLE("one") "</UserLayer></StyledLayerDescriptor>",
+          NULL },
+        { "<StyledLayerDescriptor><UserLayer><LayerFeatureConstraints><FeatureTypeConstraint><FeatureTypeName>t"
+          "</FeatureTypeName></FeatureTypeConstraint></LayerFeatureConstraints>" STYLE(
+              "one") "</UserLayer></StyledLayerDescriptor>",
           "<LayerFeatureConstraints>" },
         { "<StyledLayerDescriptor><NamedLayer><NamedStyle/>" STYLE("one") "</NamedLayer></StyledLayerDescriptor>",
           "<NamedStyle>" },

@@ -78,7 +78,7 @@ START_TEST(fonts)
     ck_assert_int_eq(text->font.weight, 700);
     ck_assert_ptr_nonnull(text->size.value);
     ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 0);
-    text = label("<Label>a</Label><Font><CssParameter name='font-weight'>heavy</CssParameter>"
+    text = label("<Label>a</Label><Font><CssParameter name='font-weight'>woolly</CssParameter>"
                  "<CssParameter name='font-style'>wavy</CssParameter><CssParameter name='font-color'>x</CssParameter>"
                  "<CssParameter name='font-size'>huge</CssParameter></Font>");
     ck_assert_int_eq(count_complaints(MC_NOT_BUILT), 4);

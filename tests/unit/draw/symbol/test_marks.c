@@ -32,6 +32,64 @@ box_of(const mc_mark *mark)
     return all;
 }
 
+/* GeoServer's geometries: y upwards, the height is the size, the origin the middle. */
+START_TEST(geometries_in_text)
+{
+    const mc_mark *line = mc_mark_find("wkt://LINESTRING(0 0, 4 -2)", true, pool);
+    box a = box_of(outline_of(line));
+    ck_assert(line->open);
+    ck_assert_double_eq_tol(a.right, 2, 1e-9);
+    ck_assert_double_eq_tol(a.bottom, 1, 1e-9);
+    ck_assert_double_eq_tol(line->reach, hypot(2, 1), 1e-9);
+    const mc_mark *area = mc_mark_find(
+        "WKT://MultiPolygon(((0 0 7, 1 0 7,0 1 7,0 0 7),(.1 .1,.2 .1,.1 .2)),((-1 0,0 0,-1 1)))", true, pool);
+    ck_assert_int_eq(outline_of(area)->part_count, 3);
+    ck_assert(!area->open);
+    const mc_mark *flat = mc_mark_find("wkt://MULTILINESTRING((-1 0,-.5 0),(.5 0,1 0))", true, pool);
+    ck_assert_int_eq(outline_of(flat)->part_count, 2);
+    ck_assert_double_eq_tol(box_of(flat).right, 0.5, 1e-9);
+    box arc = box_of(outline_of(mc_mark_find("wkt://CIRCULARSTRING(0 0, 1 1, 2 0)", true, pool)));
+    ck_assert_double_eq_tol(arc.top, -1, 0.01);
+    ck_assert_double_eq_tol(arc.right, 2, 0.01);
+    const mc_mark *round =
+        mc_mark_find("wkt://CURVEPOLYGON(COMPOUNDCURVE(CIRCULARSTRING(-1 0,0 1,1 0),(1 0,-1 0)))", true, pool);
+    ck_assert_int_eq(outline_of(round)->part_count, 1);
+    ck_assert(!round->open);
+    box whole = box_of(outline_of(mc_mark_find("wkt://CIRCULARSTRING(-1 0, 1 0, -1 0)", true, pool)));
+    ck_assert_double_eq_tol(whole.bottom, 0.5, 0.01);
+    static const char *const bad[] = {
+        "wkt://",
+        "wkt://POINT(0 0)",
+        "wkt://LINESTRING",
+        "wkt://LINESTRING()",
+        "wkt://LINESTRING(1 1)",
+        "wkt://LINESTRING(0 0, 1)",
+        "wkt://LINESTRING(0 0, 1 1",
+        "wkt://LINESTRING(0 0, 1 1))",
+        "wkt://LINESTRING(0 0, 1e300 1)",
+        "wkt://LINESTRING(0 0, nan 1)",
+        "wkt://LINESTRING(100 0, 100 1)",
+        "wkt://POLYGON((((((((((0 0,1 1,1 0))))))))))",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        ck_assert_msg(mc_mark_find(bad[i], true, pool) == NULL, "%s", bad[i]);
+}
+END_TEST
+
+START_TEST(names_in_any_case)
+{
+    static const char *const known[][2] = { { "Circle", "circle" },
+                                            { "SQUARE", "square" },
+                                            { "Shape://Dot", "shape://dot" },
+                                            { "TTF://DejaVu Sans#0x41", "DejaVu Sans#0x41" } };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        const mc_mark *mark = mc_mark_find(known[i][0], true, pool);
+        ck_assert_ptr_nonnull(mark);
+        ck_assert_str_eq(mark->name, known[i][1]);
+    }
+}
+END_TEST
+
 START_TEST(names)
 {
     static const char *const good[] = { "ttf://DejaVu Sans#0x41", "ttf://DejaVu%20Sans#U+41",
@@ -39,7 +97,7 @@ START_TEST(names)
     static const char *const bad[] = {
         "ttf://",          "ttf://#0x41",   "ttf://A#",     "ttf://A#0x",       "ttf://A#0x0",
         "ttf://A#x41",     "ttf://A#0x41 ", "ttf://A#-5",   "ttf://A#0x110000", "ttf://A#99999999999999",
-        "ttf://../A#0x41", "TTF://A#0x41",  "font://A#0x41"
+        "ttf://../A#0x41", "ttf:/A#0x41",   "font://A#0x41"
     };
     const mc_mark *first = outline_of(mc_mark_find(good[0], true, pool));
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -138,5 +196,5 @@ START_TEST(halves_stand_where_qgis_has_them)
 }
 END_TEST
 
-UNIT_MAIN("marks", names, the_larger_side_is_the_size, the_em_is_the_size, what_is_not_there_is_said_once,
-          threads_share_an_outline, halves_stand_where_qgis_has_them)
+UNIT_MAIN("marks", names, geometries_in_text, names_in_any_case, the_larger_side_is_the_size, the_em_is_the_size,
+          what_is_not_there_is_said_once, threads_share_an_outline, halves_stand_where_qgis_has_them)

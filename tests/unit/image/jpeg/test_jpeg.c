@@ -1,4 +1,5 @@
 /* JPEG in and out, and joined without decoding. */
+#include "images.h"
 #include "unit.h"
 
 #include <unistd.h>
@@ -6,14 +7,6 @@
 #include "base/workers.h"
 #include "image/jpeg/jpeg.h"
 #include "samples.h"
-
-static mc_pixels *
-image(int width, int height)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
-    return mc_pixels_attach(pixels, pool);
-}
 
 static mc_buf *
 encode(mc_pixels *pixels, int quality, int photometric, int optimize)
@@ -29,14 +22,6 @@ encode(mc_pixels *pixels, int quality, int photometric, int optimize)
     return bytes;
 }
 
-static mc_pixels *
-decode(const mc_buf *bytes)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_image_decode(&pixels, bytes->data, bytes->size, &ctx, pool));
-    return mc_pixels_attach(pixels, pool);
-}
-
 /* Decoded without smoothing chroma over block borders, where joined and single tiles are the same to the bit. */
 static mc_pixels *
 decode_plain(const mc_buf *bytes)
@@ -50,7 +35,7 @@ decode_plain(const mc_buf *bytes)
     reader.do_fancy_upsampling = FALSE;
     reader.out_color_space = JCS_EXT_BGRA;
     jpeg_start_decompress(&reader);
-    mc_pixels *pixels = image((int)reader.output_width, (int)reader.output_height);
+    mc_pixels *pixels = clear_image((int)reader.output_width, (int)reader.output_height);
     while (reader.output_scanline < reader.output_height) {
         JSAMPROW row = pixels->data + reader.output_scanline * pixels->stride;
         jpeg_read_scanlines(&reader, &row, 1);
@@ -110,12 +95,12 @@ make_foreign(const foreign *f, int width, int height, int shift)
 
 START_TEST(test_round_trip)
 {
-    mc_pixels *map = image(131, 77);
+    mc_pixels *map = clear_image(131, 77);
     sample_map(map, 0);
     for (int optimize = 0; optimize < 4; optimize++)
         for (int photometric = 0; photometric < 2; photometric++) {
             mc_buf *bytes = encode(map, 95, photometric, optimize);
-            mc_pixels *back = decode(bytes);
+            mc_pixels *back = decoded_image(bytes);
             int width, height;
             double sum = 0;
             for (size_t k = 0; k < map->capacity; k++)
@@ -135,7 +120,7 @@ START_TEST(test_draw)
 {
     static const int places[][2] = { { 0, 0 },  { 17, 9 }, { 36, 23 }, { -5, 3 },
                                      { 4, -6 }, { 37, 9 }, { 9, 24 },  { -200, 0 } };
-    mc_pixels *tile = image(64, 40), *base = image(140, 90);
+    mc_pixels *tile = clear_image(64, 40), *base = clear_image(140, 90);
     sample_map(tile, 5);
     mc_buf *jpeg = encode(tile, 80, 0, MC_JPEG_SPLICED), *png;
     apr_hash_t *formats = apr_hash_make(pool);
@@ -145,15 +130,15 @@ START_TEST(test_draw)
     for (int k = 0; k < 8 * 2; k++) {
         const mc_buf *file = k < 8 ? jpeg : png;
         sample_photo(base);
-        mc_pixels *expected = image(140, 90);
+        mc_pixels *expected = clear_image(140, 90);
         mc_pixels_copy(expected, 0, 0, base);
         mc_pixels view = { .width = 100, .height = 63, .stride = base->stride, .data = base->data + 20 * 4 };
         mc_pixels other = { .width = 100, .height = 63, .stride = base->stride, .data = expected->data + 20 * 4 };
-        mc_pixels_over(&other, places[k % 8][0], places[k % 8][1], decode(file));
+        mc_pixels_over(&other, places[k % 8][0], places[k % 8][1], decoded_image(file));
         ck_ok(mc_image_draw(&view, places[k % 8][0], places[k % 8][1], file->data, file->size, &ctx, pool));
         ck_assert_int_eq(sample_difference(base, expected), 0);
     }
-    mc_pixels *whole = image(64, 40), *larger = image(65, 40);
+    mc_pixels *whole = clear_image(64, 40), *larger = clear_image(65, 40);
     ck_ok(mc_image_draw(whole, 0, 0, jpeg->data, jpeg->size, &ctx, pool));
     ck_assert_int_eq(whole->opacity, MC_OPAQUE);
     ck_ok(mc_image_draw(larger, 0, 0, jpeg->data, jpeg->size, &ctx, pool));
@@ -171,19 +156,19 @@ START_TEST(test_draw_parts)
         { JCS_RGB, JCS_YCbCr, 3, 1, false, true, false },  { JCS_GRAYSCALE, JCS_GRAYSCALE, 1, 1, false, false, true },
         { JCS_CMYK, JCS_YCCK, 4, 2, false, false, false },
     };
-    mc_pixels *tile = image(256, 256);
+    mc_pixels *tile = clear_image(256, 256);
     sample_photo(tile);
     for (int k = 0; k < 240; k++) {
         mc_buf *file = k % 6 < 5 ? make_foreign(&forms[k % 6], 200, 120, k) : encode(tile, 80, 0, MC_JPEG_SPLICED);
-        mc_pixels *base = image(170, 150), *expected = image(170, 150);
+        mc_pixels *base = clear_image(170, 150), *expected = clear_image(170, 150);
         int x = (int)(sample_random() % 440) - 270, y = (int)(sample_random() % 420) - 270;
-        mc_pixels_over(expected, x, y, decode(file));
+        mc_pixels_over(expected, x, y, decoded_image(file));
         ck_ok(mc_image_draw(base, x, y, file->data, file->size, &ctx, pool));
         ck_assert_msg(sample_difference(base, expected) == 0, "form %d at %d, %d: %d", k % 6, x, y,
                       sample_difference(base, expected));
         ck_assert_int_eq(mc_pixels_opacity(base), mc_pixels_opacity(expected));
         apr_pool_clear(pool);
-        tile = image(256, 256);
+        tile = clear_image(256, 256);
         sample_photo(tile);
     }
 }
@@ -191,8 +176,8 @@ END_TEST
 
 START_TEST(test_transparent_becomes_black)
 {
-    mc_pixels *clear = image(32, 32);
-    mc_pixels *back = decode(encode(clear, 90, 0, MC_JPEG_SPLICED));
+    mc_pixels *clear = clear_image(32, 32);
+    mc_pixels *back = decoded_image(encode(clear, 90, 0, MC_JPEG_SPLICED));
     ck_assert_int_eq(back->data[0] | back->data[1] | back->data[2], 0);
     ck_assert_int_eq(back->data[3], 255);
 }
@@ -200,7 +185,7 @@ END_TEST
 
 START_TEST(test_standard_tables)
 {
-    mc_pixels *map = image(256, 256);
+    mc_pixels *map = clear_image(256, 256);
     sample_map(map, 0);
     mc_jpeg_parts parts;
     size_t offsets[17];
@@ -232,7 +217,7 @@ START_TEST(test_strips)
     ck_ok(mc_workers_create(&workers, 4, pool));
     for (int k = 0; k < 4 * 3; k++) {
         static const int optimize[] = { MC_JPEG_SPLICED, MC_JPEG_PLAIN, MC_JPEG_OPTIMIZED };
-        mc_pixels *map = image(150 + k, heights[k % 4]);
+        mc_pixels *map = clear_image(150 + k, heights[k % 4]);
         sample_map(map, k);
         mc_buf *alone = encode(map, 85, k % 2, optimize[k / 4]);
         process.workers = workers;
@@ -241,10 +226,10 @@ START_TEST(test_strips)
         process.workers = NULL;
         ck_assert_uint_eq(alone->size, together->size);
         ck_assert_mem_eq(alone->data, together->data, alone->size);
-        ck_assert_int_eq(sample_difference(decode(alone), decode(together)), 0);
+        ck_assert_int_eq(sample_difference(decoded_image(alone), decoded_image(together)), 0);
     }
     /* A part of a larger image. */
-    mc_pixels *whole = image(700, 900);
+    mc_pixels *whole = clear_image(700, 900);
     sample_photo(whole);
     mc_pixels part = { .width = 300, .height = 600, .stride = whole->stride, .data = whole->data + 50 * 4 };
     mc_buf *alone = encode(&part, 75, 0, MC_JPEG_SPLICED);
@@ -268,7 +253,7 @@ START_TEST(test_color_spaces)
         { JCS_RGB, JCS_RGB, 3, 1, false, true, false },
     };
     for (int i = 0; i < 5; i++) {
-        mc_pixels *p = decode(make_foreign(&forms[i], 50, 40, 0));
+        mc_pixels *p = decoded_image(make_foreign(&forms[i], 50, 40, 0));
         /* The first pixel's channels, as make_foreign() computes them. */
         double c[4];
         for (int k = 0; k < 4; k++)
@@ -338,7 +323,7 @@ static void
 check_mosaic(mc_buf *const *tiles, int columns, int rows, const mc_buf *joined, int width, int height)
 {
     ck_assert_ptr_nonnull(joined);
-    mc_pixels *whole = decode_plain(joined), *expected = image(width * columns, height * rows);
+    mc_pixels *whole = decode_plain(joined), *expected = clear_image(width * columns, height * rows);
     for (int i = 0; i < columns * rows; i++)
         mc_pixels_copy(expected, i % columns * width, i / columns * height, decode_plain(tiles[i]));
     ck_assert_int_eq(sample_difference(whole, expected), 0);
@@ -351,7 +336,7 @@ START_TEST(test_join_own)
         int size = sizes[k / 2];
         mc_buf *tiles[12], *joined;
         for (int i = 0; i < 12; i++) {
-            mc_pixels *p = image(size, size);
+            mc_pixels *p = clear_image(size, size);
             sample_map(p, i * 37);
             tiles[i] = encode(p, 80, k % 2, i % 2 == 0 ? MC_JPEG_SPLICED : MC_JPEG_PLAIN);
         }
@@ -382,7 +367,7 @@ END_TEST
 START_TEST(test_join_mixed)
 {
     mc_buf *tiles[4], *joined;
-    mc_pixels *p = image(64, 64);
+    mc_pixels *p = clear_image(64, 64);
     for (int i = 0; i < 4; i++) {
         sample_map(p, i * 9);
         tiles[i] = encode(p, 85, 0, i % 2 == 0 ? MC_JPEG_SPLICED : MC_JPEG_OPTIMIZED);
@@ -396,7 +381,7 @@ START_TEST(test_join_missing)
 {
     for (int optimize = 0; optimize < 4; optimize += 3) {
         mc_buf *tiles[6] = { 0 }, *joined;
-        mc_pixels *p = image(64, 64);
+        mc_pixels *p = clear_image(64, 64);
         sample_map(p, 0);
         tiles[1] = encode(p, 90, 0, optimize);
         tiles[5] = encode(p, 90, 0, optimize);
@@ -426,7 +411,7 @@ join_two(mc_buf *a, mc_buf *b)
 
 START_TEST(test_join_refuses)
 {
-    mc_pixels *p = image(64, 64), *wide = image(128, 64), *odd = image(60, 64);
+    mc_pixels *p = clear_image(64, 64), *wide = clear_image(128, 64), *odd = clear_image(60, 64);
     sample_map(p, 0);
     sample_map(wide, 0);
     sample_map(odd, 0);
@@ -441,7 +426,7 @@ START_TEST(test_join_refuses)
     ck_assert_ptr_null(join_two(good, text));
     ck_assert_ptr_null(join_two(text, text));
     /* 300 tiles of 256 pixels are wider than a JPEG may be. */
-    mc_pixels *large = image(256, 16);
+    mc_pixels *large = clear_image(256, 16);
     mc_buf **row = apr_palloc(pool, 300 * sizeof(*row)), *joined;
     for (int i = 0; i < 300; i++)
         row[i] = i == 0 ? encode(large, 90, 0, MC_JPEG_SPLICED) : row[0];
@@ -453,7 +438,7 @@ END_TEST
 /* Whatever a broken tile says, what is joined has the size of its parts and the other tile's half is whole. */
 START_TEST(test_join_hostile)
 {
-    mc_pixels *p = image(32, 32);
+    mc_pixels *p = clear_image(32, 32);
     sample_map(p, 0);
     mc_buf *good = encode(p, 90, 0, MC_JPEG_SPLICED), *bad = encode(p, 90, 0, MC_JPEG_SPLICED);
     mc_jpeg_parts parts;

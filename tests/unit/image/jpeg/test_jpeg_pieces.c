@@ -1,4 +1,5 @@
 /* Maps that are mostly of one colour: coded piece by piece, they decode to what the ordinary way decodes to. */
+#include "images.h"
 #include "unit.h"
 
 #include "base/workers.h"
@@ -7,28 +8,12 @@
 
 static mc_format jpeg;
 
-static mc_pixels *
-image(int width, int height)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
-    return mc_pixels_attach(pixels, pool);
-}
-
 static mc_buf *
 encode(mc_pixels *pixels, mc_purpose purpose)
 {
     mc_buf *bytes;
     ck_ok(mc_format_encode(&bytes, &jpeg, pixels, purpose, &ctx, pool));
     return bytes;
-}
-
-static mc_pixels *
-decode(const mc_buf *bytes)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_image_decode(&pixels, bytes->data, bytes->size, &ctx, pool));
-    return mc_pixels_attach(pixels, pool);
 }
 
 static void
@@ -44,7 +29,7 @@ make_format(int quality)
 static mc_pixels *
 spotted(int width, int height, int count)
 {
-    mc_pixels *pixels = image(width, height);
+    mc_pixels *pixels = clear_image(width, height);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             sample_set(pixels, x, y, y < height / 2 ? 0 : 240, 20, 60, 255);
@@ -74,7 +59,7 @@ START_TEST(test_same_pixels)
         mc_buf *pieces = encode(map, MC_ON_THE_FLY), *whole = encode(map, MC_FOR_STORE);
         ck_assert_int_eq(interval_of(pieces), 4);
         ck_assert_int_eq(interval_of(whole), map->width / 16);
-        ck_assert_int_eq(sample_difference(decode(pieces), decode(whole)), 0);
+        ck_assert_int_eq(sample_difference(decoded_image(pieces), decoded_image(whole)), 0);
         /* A marker for each piece, and the alignment and the predictors that it starts anew. */
         size_t count = (size_t)map->width / 64 * (size_t)((map->height + 15) / 16);
         ck_assert_uint_lt(pieces->size, whole->size + count * 8);
@@ -100,13 +85,13 @@ END_TEST
 START_TEST(test_more_colors_than_remembered)
 {
     make_format(75);
-    mc_pixels *map = image(256, 256);
+    mc_pixels *map = clear_image(256, 256);
     for (int y = 0; y < 256; y++)
         for (int x = 0; x < 256; x++)
             sample_set(map, x, y, (unsigned)(y / 16 < 10 ? 210 : y / 16 * 12), 0, 0, 255);
     mc_buf *pieces = encode(map, MC_ON_THE_FLY);
     ck_assert_int_eq(interval_of(pieces), 4);
-    ck_assert_int_eq(sample_difference(decode(pieces), decode(encode(map, MC_FOR_STORE))), 0);
+    ck_assert_int_eq(sample_difference(decoded_image(pieces), decoded_image(encode(map, MC_FOR_STORE))), 0);
 }
 END_TEST
 
@@ -114,7 +99,7 @@ END_TEST
 START_TEST(test_where_it_does_not_pay)
 {
     make_format(75);
-    mc_pixels *dense = image(256, 256);
+    mc_pixels *dense = clear_image(256, 256);
     sample_photo(dense);
     ck_assert_int_eq(interval_of(encode(dense, MC_ON_THE_FLY)), 16);
     ck_assert_int_eq(interval_of(encode(spotted(250, 256, 2), MC_ON_THE_FLY)), 16);

@@ -1,5 +1,6 @@
 /* Animations are read back frame by frame: each one's image data is put into a PNG of its own and drawn in its place.
  */
+#include "images.h"
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -13,17 +14,9 @@
 enum { WIDTH = 61, HEIGHT = 47, SHOWN_MAX = 16 };
 
 static mc_pixels *
-image(int width, int height)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
-    return mc_pixels_attach(pixels, pool);
-}
-
-static mc_pixels *
 copy_of(const mc_pixels *pixels)
 {
-    mc_pixels *copy = image(pixels->width, pixels->height);
+    mc_pixels *copy = clear_image(pixels->width, pixels->height);
     mc_pixels_copy(copy, 0, 0, pixels);
     return copy;
 }
@@ -75,7 +68,7 @@ read_control(shown *s, const uint8_t *body)
 static shown
 read_back(const mc_buf *file)
 {
-    shown s = { .canvas = image(WIDTH, HEIGHT) };
+    shown s = { .canvas = clear_image(WIDTH, HEIGHT) };
     for (size_t at = 8; at < file->size;) {
         const uint8_t *body = file->data + at + 8;
         uint32_t size = mc_big32(file->data + at);
@@ -110,7 +103,7 @@ encode(mc_pixels *const *frames, int count, int delay, int loops, mc_purpose pur
 static void
 make_frames(mc_pixels *frames[5], bool opaque)
 {
-    frames[0] = image(WIDTH, HEIGHT);
+    frames[0] = clear_image(WIDTH, HEIGHT);
     if (opaque)
         sample_map(frames[0], 0);
     frames[1] = copy_of(frames[0]);
@@ -166,7 +159,7 @@ END_TEST
 
 START_TEST(a_single_frame_is_a_png)
 {
-    mc_pixels *frame = image(WIDTH, HEIGHT), *decoded;
+    mc_pixels *frame = clear_image(WIDTH, HEIGHT), *decoded;
     sample_photo(frame);
     const mc_buf *file = encode(&frame, 1, 65535, 0, MC_ON_THE_FLY);
     ck_assert_int_eq(read_back(file).delays[0], 65535);
@@ -191,7 +184,7 @@ END_TEST
 
 START_TEST(too_many_frames_are_refused)
 {
-    mc_pixels *frame = image(1, 1), *frames[mc_frames_max + 1];
+    mc_pixels *frame = clear_image(1, 1), *frames[mc_frames_max + 1];
     for (int i = 0; i <= mc_frames_max; i++)
         frames[i] = frame;
     mc_buf *bytes;
@@ -204,7 +197,7 @@ START_TEST(changed_rectangles_are_the_smallest)
 {
     for (int round = 0; round < 500; round++) {
         int width = 1 + (int)(sample_random() % 40), height = 1 + (int)(sample_random() % 20);
-        mc_pixels *before = image(width, height), *after = image(width, height);
+        mc_pixels *before = clear_image(width, height), *after = clear_image(width, height);
         int left = width, top = height, right = 0, bottom = 0;
         for (unsigned i = sample_random() % 5; i > 0; i--) {
             int x = (int)sample_random() % width, y = (int)sample_random() % height;

@@ -1,18 +1,11 @@
 /* Decoding into the box gives the pixels that decoding the whole gives, and nothing around them. */
+#include "images.h"
 #include "unit.h"
 
 #include <png.h>
 
 #include "image/box.h"
 #include "samples.h"
-
-static mc_pixels *
-image(int width, int height)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
-    return mc_pixels_attach(pixels, pool);
-}
 
 static void
 append(png_structp png, png_bytep bytes, size_t size)
@@ -166,7 +159,7 @@ START_TEST(test_other_forms)
     mc_format_builtins(formats, pool);
     static const char *const names[] = { "PNG", "PNG8", "JPEG" };
     for (int k = 0; k < 9; k++) {
-        mc_pixels *pixels = image(61, 33);
+        mc_pixels *pixels = clear_image(61, 33);
         mc_buf *file;
         if (k >= 6)
             sample_photo(pixels);

@@ -1,4 +1,5 @@
 /* What we write is read back by libpng as it was, in the form that was asked for. */
+#include "images.h"
 #include "unit.h"
 
 #include <png.h>
@@ -24,14 +25,6 @@ png_format(int compression, int colors)
     return format;
 }
 
-static mc_pixels *
-image(int width, int height)
-{
-    mc_pixels *pixels;
-    ck_ok(mc_pixels_create(&pixels, width, height, true, pool));
-    return mc_pixels_attach(pixels, pool);
-}
-
 /* libpng's reading, straight R, G, B, A, premultiplied here. */
 static mc_pixels *
 read_back(const mc_buf *file)
@@ -42,7 +35,7 @@ read_back(const mc_buf *file)
     uint8_t *rgba = apr_palloc(pool, PNG_IMAGE_SIZE(reader));
     ck_assert_msg(png_image_finish_read(&reader, NULL, rgba, 0, NULL), "%s", reader.message);
     ck_assert_msg(reader.warning_or_error == 0, "%s", reader.message);
-    mc_pixels *pixels = image((int)reader.width, (int)reader.height);
+    mc_pixels *pixels = clear_image((int)reader.width, (int)reader.height);
     for (int y = 0; y < pixels->height; y++)
         for (int x = 0; x < pixels->width; x++) {
             const uint8_t *p = rgba + ((size_t)y * reader.width + (size_t)x) * 4;
@@ -70,7 +63,7 @@ START_TEST(test_lossless)
 {
     static const int widths[] = { 1, 2, 3, 5, 64, 131 };
     for (int k = 0; k < 6 * 4 * 2 * 3; k++) {
-        mc_pixels *pixels = image(widths[k % 6], 37);
+        mc_pixels *pixels = clear_image(widths[k % 6], 37);
         if (k / 48 == 0)
             sample_overlay(pixels);
         else if (k / 48 == 1)
@@ -90,7 +83,7 @@ END_TEST
 
 START_TEST(test_noise_fits)
 {
-    mc_pixels *pixels = image(300, 300);
+    mc_pixels *pixels = clear_image(300, 300);
     for (size_t i = 0; i < 300 * 300 * 4; i++)
         pixels->data[i] = i % 4 == 3 ? 255 : (uint8_t)sample_random();
     pixels->opacity = MC_OPACITY_UNKNOWN;
@@ -101,7 +94,7 @@ END_TEST
 
 START_TEST(test_color_type)
 {
-    mc_pixels *photo = image(64, 64), *overlay = image(64, 64), *few = image(64, 64);
+    mc_pixels *photo = clear_image(64, 64), *overlay = clear_image(64, 64), *few = clear_image(64, 64);
     sample_photo(photo);
     sample_overlay(overlay);
     mc_pixels_fill(few, (const uint8_t[]){ 10, 20, 30, 40 });
@@ -117,7 +110,7 @@ END_TEST
 
 START_TEST(test_exact_palette_bounds)
 {
-    mc_pixels *pixels = image(20, 20);
+    mc_pixels *pixels = clear_image(20, 20);
     mc_palette palette;
     uint8_t indices[400];
     for (int colors = 1; colors <= 257; colors++) {
@@ -148,7 +141,7 @@ mean_square(const mc_pixels *a, const mc_pixels *b)
 
 START_TEST(test_quantizing_quality)
 {
-    mc_pixels *photo = image(256, 256), *overlay = image(256, 256), *map = image(256, 256);
+    mc_pixels *photo = clear_image(256, 256), *overlay = clear_image(256, 256), *map = clear_image(256, 256);
     sample_photo(photo);
     sample_overlay(overlay);
     sample_map(map, 0);
@@ -174,13 +167,13 @@ START_TEST(test_parts)
 {
     static void (*const fill[])(mc_pixels *) = { sample_photo, sample_overlay };
     static const int widths[] = { 1, 15, 16, 17, 200 };
-    mc_pixels *whole = image(260, 220);
+    mc_pixels *whole = clear_image(260, 220);
     for (int k = 0; k < 2 * 5; k++) {
         fill[k / 5](whole);
         int width = widths[k % 5];
         mc_pixels part = { .width = width, .height = 201, .stride = whole->stride };
         part.data = whole->data + 19 * whole->stride + (size_t)(260 - width) * 4;
-        mc_pixels *alone = image(width, 201);
+        mc_pixels *alone = clear_image(width, 201);
         mc_pixels_copy(alone, 0, 0, &part);
         alone->opacity = MC_OPACITY_UNKNOWN;
         mc_buf *from_part = encode(&part, MC_PNG_FAST, 100, MC_FOR_STORE);
@@ -188,7 +181,7 @@ START_TEST(test_parts)
         ck_assert_uint_eq(from_part->size, from_alone->size);
         ck_assert_mem_eq(from_part->data, from_alone->data, from_alone->size);
         apr_pool_clear(pool);
-        whole = image(260, 220);
+        whole = clear_image(260, 220);
     }
 }
 END_TEST
@@ -196,7 +189,7 @@ END_TEST
 /* A flat area keeps its exact colour, so that neighbouring tiles match. */
 START_TEST(test_flat_color_stays)
 {
-    mc_pixels *map = image(256, 256);
+    mc_pixels *map = clear_image(256, 256);
     sample_photo(map);
     for (int y = 0; y < 128; y++)
         for (int x = 0; x < 256; x++)
