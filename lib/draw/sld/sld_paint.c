@@ -28,6 +28,21 @@ mc_sld_number(double *constant, const mc_expression **value, mc_sld *sld, const 
 }
 
 void
+mc_sld_read_flag(void *member, mc_sld *sld, const mc_node *node)
+{
+    static const char *const yes[] = { "true", "1", "yes", "on", NULL }, *const no[] = { "false", "0", "no", "off",
+                                                                                         NULL };
+    bool *flag = member;
+    const char *text = mc_sld_text(node, sld->build->pool);
+    if (mc_sld_choice(text, yes, strcasecmp) >= 0)
+        *flag = true;
+    else if (mc_sld_choice(text, no, strcasecmp) >= 0)
+        *flag = false;
+    else
+        mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
+}
+
+void
 mc_sld_read_length(void *length, mc_sld *sld, const mc_node *node)
 {
     const mc_expression *value;

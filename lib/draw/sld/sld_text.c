@@ -25,21 +25,6 @@ read_label_value(void *member, mc_sld *sld, const mc_node *node)
     mc_sld_number(&number->constant, &number->value, sld, node);
 }
 
-void
-mc_sld_read_flag(void *member, mc_sld *sld, const mc_node *node)
-{
-    static const char *const yes[] = { "true", "1", "yes", "on", NULL }, *const no[] = { "false", "0", "no", "off",
-                                                                                         NULL };
-    bool *flag = member;
-    const char *text = mc_sld_text(node, sld->build->pool);
-    if (mc_sld_choice(text, yes, strcasecmp) >= 0)
-        *flag = true;
-    else if (mc_sld_choice(text, no, strcasecmp) >= 0)
-        *flag = false;
-    else
-        mc_sld_lacking(sld, node, mc_config_quote(text, sld->build->pool));
-}
-
 /* The option is the other way round here. */
 static void
 read_inverse_flag(void *member, mc_sld *sld, const mc_node *node)
