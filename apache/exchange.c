@@ -4,7 +4,6 @@
  */
 #include "mod_mapcache.h"
 
-#include <apr_date.h>
 #include <apr_portable.h>
 #include <apr_strings.h>
 #include <http_core.h>
@@ -145,30 +144,13 @@ set_headers(request_rec *r, const mc_http_response *response)
     for (int i = 0; i < headers->nelts; i++) {
         if (strcasecmp(entry[i].key, "Content-Type") == 0)
             ap_set_content_type(r, entry[i].val);
-        else
+        else if (!frontend_cors_owns(entry[i].key))
             apr_table_addn(r->headers_out, entry[i].key, entry[i].val);
     }
+    frontend_cors_set(r, response->headers);
     r->status = response->status;
     if (response->body != NULL || !AP_STATUS_IS_HEADER_ONLY(response->status))
         ap_set_content_length(r, response->body == NULL ? 0 : (apr_off_t)response->body->size);
-}
-
-/* If-Match and If-Unmodified-Since, which only httpd evaluates; only against validators that the response has. */
-static int
-check_preconditions(request_rec *r, const mc_http_response *response)
-{
-    if (response->status != HTTP_OK)
-        return OK;
-    const char *modified = apr_table_get(r->headers_out, "Last-Modified");
-    bool unmodified_since = modified != NULL && apr_table_get(r->headers_in, "If-Unmodified-Since") != NULL;
-    bool match = apr_table_get(r->headers_in, "If-Match") != NULL;
-    if (!unmodified_since && !match)
-        return OK;
-    if (modified != NULL)
-        r->mtime = apr_date_parse_http(modified);
-    else
-        apr_table_unset(r->headers_in, "If-Unmodified-Since"); /* httpd would take the time of now for it */
-    return ap_meets_conditions(r);
 }
 
 static int
@@ -197,9 +179,6 @@ construct_httpd_base_url(request_rec *r, const frontend_alias *alias)
 int
 frontend_exchange(request_rec *r, const frontend_alias *alias, const char *path, mc_runtime *runtime)
 {
-    r->allowed |= (AP_METHOD_BIT << M_GET) | (AP_METHOD_BIT << M_POST);
-    if (r->method_number != M_GET && r->method_number != M_POST)
-        return HTTP_METHOD_NOT_ALLOWED;
     if (runtime == NULL)
         return HTTP_SERVICE_UNAVAILABLE; /* the log says why, at the start of this process */
 
@@ -236,8 +215,5 @@ frontend_exchange(request_rec *r, const frontend_alias *alias, const char *path,
         mc_trace_flush(ctx.trace);
 
     set_headers(r, response);
-    int refused = check_preconditions(r, response);
-    if (refused != OK)
-        return refused;
     return send_body(r, response->body);
 }

@@ -275,6 +275,7 @@ static void
 register_hooks(apr_pool_t *pool)
 {
     (void)pool;
+    frontend_cors_register();
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_quick_handler(quick_handler, NULL, NULL, APR_HOOK_FIRST);

@@ -33,6 +33,11 @@ void frontend_load_finished(apr_pool_t *process_pool);
 /* exchange.c: answers a request for `alias`; `path` is what follows the alias, decoded. An httpd handler's result. */
 int frontend_exchange(request_rec *r, const frontend_alias *alias, const char *path, mc_runtime *runtime);
 
+/* cors.c: the headers of CORS of a response, unless httpd sets its own, before or after. */
+void frontend_cors_register(void);
+bool frontend_cors_owns(const char *name);
+void frontend_cors_set(request_rec *r, const apr_table_t *headers);
+
 /* requestlog.c: where messages and traces of a request go. Lives on the stack of the request's thread. */
 typedef struct frontend_log {
     mc_log log;

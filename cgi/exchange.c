@@ -17,6 +17,7 @@ find_reason_phrase(int status)
         int status;
         const char *text;
     } reasons[] = {
+        { 204, "No Content" },
         { 302, "Found" },
         { 304, "Not Modified" },
         { 400, "Bad Request" },
@@ -95,8 +96,6 @@ mc_exchange_refuse(mc_reply *reply, int status, const char *text, size_t reserve
 {
     apr_table_t *headers = apr_table_make(pool, 2);
     apr_table_setn(headers, "Content-Type", "text/plain");
-    if (status == 405)
-        apr_table_setn(headers, "Allow", "GET, HEAD, POST");
     reply->body = (const uint8_t *)apr_pstrcat(pool, text, "\n", NULL);
     reply->body_size = strlen(text) + 1;
     write_head(reply, status, headers, true, reserve, pool);
@@ -238,10 +237,6 @@ mc_exchange_respond(mc_reply *reply, mc_generations *generations, const mc_excha
     if (method == NULL)
         method = "GET";
     bool head = strcmp(method, "HEAD") == 0;
-    if (!head && strcmp(method, "GET") != 0 && strcmp(method, "POST") != 0) {
-        mc_exchange_refuse(reply, 405, "the method is not allowed", reserve, pool);
-        return;
-    }
     mc_generation *generation = mc_generation_acquire(generations);
     if (generation == NULL) {
         mc_exchange_refuse(reply, 500, "the configuration cannot be used", reserve, pool);
@@ -250,7 +245,8 @@ mc_exchange_respond(mc_reply *reply, mc_generations *generations, const mc_excha
         handle_cgi_request(&response, generation, mc_generations_runtime(generations), exchange, method, pool);
         reply->body = response->body == NULL ? NULL : response->body->data;
         reply->body_size = response->body == NULL ? 0 : response->body->size;
-        write_head(reply, response->status, response->headers, response->status != 304, reserve, pool);
+        write_head(reply, response->status, response->headers, response->status != 304 && response->status != 204,
+                   reserve, pool);
         mc_generation_release(generation);
     }
     if (head) {

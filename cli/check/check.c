@@ -14,7 +14,7 @@
 enum { CLEAN = 0, REFUSED = 1, USABLE = 2 };
 
 static const char *const severities[] = {
-    [MC_WARNING] = "warning", [MC_NOT_BUILT] = "not built", [MC_REFUSED] = "error"
+    [MC_NOTE] = "note", [MC_WARNING] = "warning", [MC_NOT_BUILT] = "not built", [MC_REFUSED] = "error"
 };
 
 typedef struct counts {
@@ -81,6 +81,7 @@ print_complaints_json(const char *file, const mc_complaint *const *list, int cou
     mc_json_integer(line.json, "errors", counts->by_severity[MC_REFUSED]);
     mc_json_integer(line.json, "not_built", counts->by_severity[MC_NOT_BUILT]);
     mc_json_integer(line.json, "warnings", counts->by_severity[MC_WARNING]);
+    mc_json_integer(line.json, "notes", counts->by_severity[MC_NOTE]);
     mc_json_open_array(line.json, "complaints");
     for (int i = 0; i < count; i++) {
         const mc_complaint *one = list[i];
@@ -123,7 +124,7 @@ check_config_file(const cli_check_options *options, apr_pool_t *pool)
         print_connections(config, options->processes);
     if (counts.by_severity[MC_REFUSED] > 0)
         return REFUSED;
-    return count > 0 ? USABLE : CLEAN;
+    return count > counts.by_severity[MC_NOTE] ? USABLE : CLEAN;
 }
 
 static const mc_cli_option check_rows[] = {

@@ -194,7 +194,7 @@ show_parts(const mc_seed_progress *progress)
         sum += progress->seconds[i];
     if (sum <= 0)
         return;
-    printf("%.1f s of %d %s:", sum, progress->workers, progress->workers == 1 ? "worker" : "workers");
+    printf("\n%.1f s of %d %s:", sum, progress->workers, progress->workers == 1 ? "worker" : "workers");
     for (int i = 0; i < MC_SEED_PART_COUNT; i++)
         printf("%s %s %.1f %%", i == 0 ? "" : ",", parts[i], 100 * progress->seconds[i] / sum);
     puts("");
@@ -214,10 +214,10 @@ mc_seed_progress_end(mc_seed_progress *progress, int status)
     }
     double elapsed = seconds_since(progress->began);
     int64_t total = progress->done * progress->metatile_tiles;
+    if (progress->bar || progress->verbose)
+        show_parts(progress);
     printf("\nseeded %lld metatiles (%lld total tiles, %lld non-empty tiles) in %.1f seconds at %.1f tiles/sec (%.1f "
            "non-empty tiles/sec)\n",
            (long long)progress->done, (long long)total, (long long)progress->tiles, elapsed, (double)total / elapsed,
-           (double)progress->tiles / elapsed);
-    if (progress->bar || progress->verbose)
-        show_parts(progress);
+           (double)progress->tiles / elapsed); /* the last line, which scripts read */
 }

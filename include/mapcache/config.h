@@ -39,6 +39,7 @@ const mc_node *mc_node_next(const mc_node *node); /* the next sibling of the sam
 const char *mc_node_attr(const mc_node *node, const char *name);
 
 typedef enum mc_severity {
+    MC_NOTE,      /* nothing is wrong: what whoever reads a thorough check may want to know */
     MC_WARNING,   /* loads; `mapcache check` exits 2 */
     MC_NOT_BUILT, /* loads without the item, which answers 501 or 503; `mapcache check` exits 2 */
     MC_REFUSED,   /* does not load; `mapcache check` exits 1 */
@@ -100,6 +101,8 @@ const char *mc_config_path(const char *file, const char *path, apr_pool_t *pool)
 
 typedef enum mc_value_kind {
     MC_TEXT,      /* const char *: as it stands; empty is refused where required */
+    MC_LINE,      /* const char *: one line, for headers: line breaks are blanks, none at the ends */
+    MC_URL,       /* const char *: an address: no blanks, wherever the file breaks its lines */
     MC_INT,       /* int: whole number in min..max */
     MC_NUMBER,    /* double: finite, in min..max */
     MC_BOOL,      /* bool: true/false, any case */
@@ -177,6 +180,8 @@ typedef struct mc_key {
         .name = name_, .kind = kind_, .offset = offset_, .help = __VA_ARGS__                                           \
     }
 #define MC_KEY_TEXT(name_, offset_, ...) MC_KEY_ROW(MC_TEXT, name_, offset_, __VA_ARGS__)
+#define MC_KEY_LINE(name_, offset_, ...) MC_KEY_ROW(MC_LINE, name_, offset_, __VA_ARGS__)
+#define MC_KEY_URL(name_, offset_, ...) MC_KEY_ROW(MC_URL, name_, offset_, __VA_ARGS__)
 #define MC_KEY_INT(name_, offset_, ...) MC_KEY_ROW(MC_INT, name_, offset_, __VA_ARGS__)
 #define MC_KEY_NUMBER(name_, offset_, ...) MC_KEY_ROW(MC_NUMBER, name_, offset_, __VA_ARGS__)
 #define MC_KEY_BOOL(name_, offset_, ...) MC_KEY_ROW(MC_BOOL, name_, offset_, __VA_ARGS__)

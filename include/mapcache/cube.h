@@ -1,6 +1,6 @@
 /*
- * Data cubes: images of one area at many dates, stored in chunks of some columns, some rows and several dates, so that
- * what a place was over time, or an area at one date, is read with few rows of a database.
+ * Data cubes: images of one area at many dates (docs/datacube.md). A cube is stored in chunks of some columns, some
+ * rows and several dates: the history of a place, and the map of a date, are few rows of a database.
  */
 #ifndef MAPCACHE_CUBE_H
 #define MAPCACHE_CUBE_H
@@ -12,17 +12,16 @@
 struct mc_ctx;
 struct mc_time_span;
 
-/* Sides of a chunk in pixels, its dates, and bytes of one chunk; pixels of a cube's sides; its overviews. */
 enum {
-    mc_chunk_side_max = 512,
-    mc_chunk_dates_max = 4096,
-    mc_chunk_bytes_max = 8 << 20,
-    mc_cube_side_max = 1 << 24,
-    mc_cube_overviews_max = 16
+    mc_chunk_side_max = 512,      /* pixels along a side of a chunk */
+    mc_chunk_dates_max = 4096,    /* dates of a chunk */
+    mc_chunk_bytes_max = 8 << 20, /* bytes of a chunk */
+    mc_cube_side_max = 1 << 24,   /* pixels along a side of a cube */
+    mc_cube_overviews_max = 16    /* overviews of a cube */
 };
 
-/* Where pixels lie and how they are cut into chunks, of a cube or of one of its overviews. Column 0 is in the west, row
- * 0 in the north. */
+/* The place of the pixels of a cube, or of one of its overviews, and how they are cut into chunks. Column 0 is in the
+ * west, row 0 in the north. */
 typedef struct mc_cube_shape {
     const char *srs;
     mc_extent extent;  /* in units of the CRS, x (longitude) first; a whole number of pixels of the cube */
@@ -31,7 +30,7 @@ typedef struct mc_cube_shape {
     int bands;         /* of 8 bits each: 1 grey, 3 red, green, blue, 4 with (straight) alpha */
     int chunk_width, chunk_height, chunk_dates;
     int columns, rows; /* of chunks; those at the eastern and southern edge are cut off by the extent */
-    int first_row;     /* number that its first row of chunks has in the store: they count on through the levels */
+    int first_row;     /* number of the first row of chunks in the store: rows count on from level to level */
 } mc_cube_shape;
 
 typedef struct mc_cube {
@@ -64,26 +63,29 @@ typedef struct mc_cube_date {
     int revision; /* how often it has been corrected */
 } mc_cube_date;
 
-/* Between a date and its revision in the values that cube dimensions hand to sources. */
+/* Stands between a date and its revision in the values of cube dimensions: "2024-05-01~2". */
 #define MC_CUBE_REVISION '~'
 
-/* The dates that are wholly stored and lie in one of `count` spans (0: all), in the order of time; the latest `most` of
- * them. An array of mc_cube_date. MC_ERR_UNAVAILABLE, MC_ERR_IO: the store cannot be read; one that nobody has written
- * to has no dates. MC_ERR_CONFIG: it is of another shape. */
+/*
+ * The dates that are wholly stored and lie in one of `count` spans (0: in any): the latest `most` of them, in the order
+ * of time. *dates: an array of mc_cube_date in `pool`; empty where nobody has written to the store. MC_ERR_UNAVAILABLE,
+ * MC_ERR_IO: the store cannot be read. MC_ERR_CONFIG: the store holds a cube of another shape.
+ */
 mc_error *mc_cube_dates(apr_array_header_t **dates, const mc_cube *cube, const struct mc_time_span *spans, int count,
                         int most, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* What a window is at one date. Pixels in rows from the north, without gaps. */
+/* The pixels of a window at one date: rows from north to south, without gaps. */
 typedef struct mc_cube_plane {
     int64_t time_us;
-    uint8_t *samples; /* bands of a pixel one behind the other; undefined where there is none */
-    uint8_t *present; /* one byte for each pixel: 0 where nothing is known */
+    uint8_t *samples; /* bands of a pixel one behind the other; undefined where the pixel is not known */
+    uint8_t *present; /* one byte for each pixel: 0 where the pixel is not known */
 } mc_cube_plane;
 
 /*
- * The window at the dates that mc_cube_dates would name, in the order of time (an array of mc_cube_plane): all as they
- * were at one moment, whoever writes meanwhile. The window lies inside the cube and is not empty. MC_ERR_LIMIT where
- * the planes would take more than mc_cube_read_max bytes; MC_ERR_CORRUPT where the store holds what it cannot.
+ * Reads a window (in pixels of the cube, inside of the cube, not empty) at the dates that mc_cube_dates would name.
+ * *planes: an array of mc_cube_plane in `pool`, in the order of time, all of one moment, whoever writes meanwhile.
+ * MC_ERR_LIMIT where the planes would take more than mc_cube_read_max bytes; MC_ERR_CORRUPT where a chunk of the store
+ * is damaged; other errors as mc_cube_dates.
  */
 enum { mc_cube_read_max = 1 << 27 };
 mc_error *mc_cube_read(apr_array_header_t **planes, const mc_cube *cube, const struct mc_time_span *spans, int count,
@@ -105,8 +107,8 @@ mc_cube_run_knows(const mc_cube_run *run, int i)
     return run->mask == NULL || (run->mask[bit / 8] >> bit % 8 & 1);
 }
 
-/* As mc_cube_read of one date, of a window of any size, in pixels of a level: its runs in any order, each pixel at most
- * once. */
+/* Reads a window of any size at one date, in pixels of a level (0: the cube itself). `take` gets the known pixels as
+ * runs in any order, each pixel at most once; a run is valid until `take` returns. Errors as mc_cube_read. */
 mc_error *mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_window *window,
                        mc_cube_take_run *take, void *baton, struct mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 

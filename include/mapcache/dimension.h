@@ -8,11 +8,11 @@
 
 typedef struct mc_dimension mc_dimension;
 
-/* What a query of the dimension may refer to. */
+/* The request for which a value is resolved: what statements of the dimension may refer to. */
 typedef struct mc_dimension_query {
     const char *tileset;
     const mc_grid *grid;
-    const mc_extent *extent; /* in the grid's SRS, x before y; NULL: unbounded */
+    const mc_extent *extent; /* in units of the grid's CRS, x (longitude, easting) first; NULL: unbounded */
     const char *value;       /* as requested */
 } mc_dimension_query;
 
@@ -21,25 +21,26 @@ typedef struct mc_dimension_ops {
     const mc_key *keys;
     const char *help;
     mc_dimension *(*from_config)(const mc_node *node, mc_build *build);
-    /* Ordered values that the requested one stands for; empty: none. MC_ERR_INVALID_DIMENSION where it is refused. */
+    /* The values (const char *) that the requested one stands for, in painting order; empty: none.
+     * MC_ERR_INVALID_DIMENSION where the requested value is refused. */
     mc_error *(*resolve)(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *query,
                          mc_ctx *ctx, apr_pool_t *pool);
-    /* The same for `count` of them in one go; NULL: one after the other. */
+    /* The same for `count` queries at once; NULL: one after the other. */
     mc_error *(*resolve_all)(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *queries,
                              int count, mc_ctx *ctx, apr_pool_t *pool);
     /* All values, for capabilities. */
     mc_error *(*list)(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                       apr_pool_t *pool);
-    /* The default value as the back end knows it; NULL: that of the configuration. */
+    /* The default value by the back end; NULL: the default value is that of the configuration. */
     mc_error *(*ask_default)(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                              apr_pool_t *pool);
-    /* Makes a value known to the back end; NULL: it cannot. *inserted: it is configured to. */
+    /* Adds a value to the back end; NULL: the type cannot. *inserted: whether the configuration asks for it. */
     mc_error *(*insert)(bool *inserted, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
                         apr_pool_t *pool);
-    /* The latest value that has begun, for "current"; NULL: it is looked for in the list. *value stays as it is where
-     * there is none. */
+    /* The latest value that has begun by `now`, for "current"; NULL: the list is searched. *value stays as it is where
+     * no value has begun. */
     mc_error *(*latest)(const char **value, mc_dimension *dimension, apr_time_t now, mc_ctx *ctx, apr_pool_t *pool);
-    /* Whether what a value stands for depends on the extent; NULL: it does not. */
+    /* Whether the values that a value stands for depend on the extent; NULL: they do not. */
     bool (*by_extent)(const mc_dimension *dimension);
     bool from_backend; /* values come from a database */
 } mc_dimension_ops;
@@ -66,8 +67,9 @@ extern const mc_dimension_ops *const mc_dimension_kinds[];
 mc_dimension *mc_dimension_from_config(const mc_node *node, mc_build *build);
 
 /*
- * What the requested value stands for, in painting order (the last one is on top). The array is for reading.
- * Within one request (one ctx->pool) the same question gives the same answer, and a back end is asked once.
+ * The values (const char *) that the requested value stands for, in painting order: the last one is on top. The caller
+ * must not change the array. Within one request (one ctx->pool) the same query has the same answer, and the back end is
+ * asked once.
  * MC_ERR_INVALID_DIMENSION where the value is refused or too long, MC_ERR_LIMIT where it stands for more than
  * <max_entries> values, MC_ERR_UNAVAILABLE where the back end has no answer before the deadline, MC_ERR_IO,
  * MC_ERR_CORRUPT, MC_ERR_UPSTREAM where it fails.
@@ -90,7 +92,7 @@ bool mc_dimension_by_extent(const mc_dimension *dimension);
 mc_error *mc_dimension_insert(bool *inserted, mc_dimension *dimension, const mc_dimension_query *query, mc_ctx *ctx,
                               apr_pool_t *pool) MC_CHECKED;
 
-/* What capabilities list; `tileset` as its queries see it. */
+/* All values (const char *) as capabilities list them. `tileset`: the name that statements of the dimension see. */
 mc_error *mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 

@@ -1,8 +1,10 @@
 /*
- * Jobs that any number of seeders on any number of hosts share: a queue in PostgreSQL. A job is one walk over an area;
- * it is cut into units, rectangles of metatiles of one level, that are never all written down: the job's row has the
- * number of the next one, and only units that are leased, given back or failed have rows. A lease ends by the clock of
- * the database; what a worker's own clock says does not matter.
+ * A queue of seeding jobs in PostgreSQL, which any number of workers on any number of hosts share (docs/jobs.md). A job
+ * is one walk over an area. The job is cut into units: rectangles of metatiles of one level. The job's row has the
+ * number of the next unit; only units that are leased, given back or failed have rows of their own. A lease ends by the
+ * clock of the database: clocks of workers do not matter.
+ *
+ * Arrays and texts that a function hands out live in its `pool`, or in ctx->pool where it has none.
  */
 #ifndef MAPCACHE_JOBS_H
 #define MAPCACHE_JOBS_H
@@ -17,8 +19,8 @@ typedef struct mc_jobs mc_jobs;
 extern const mc_key mc_jobs_keys[];
 mc_jobs *mc_jobs_from_config(const mc_node *node, mc_build *build);
 
-/* A queue by its connection string. `like`: what a configuration says of schema and lease; NULL: the connection's
- * search path, and 60 seconds. */
+/* A queue by its connection string, in `pool`; no connection is made yet. `like`: a queue whose schema and lease the
+ * new one has, too; NULL: the first schema of the connection's search path, and leases of 60 seconds. */
 mc_jobs *mc_jobs_create(const char *connection, const mc_jobs *like, apr_pool_t *pool);
 
 enum {
@@ -41,7 +43,7 @@ bool mc_job_mode_parse(mc_job_mode *mode, const char *text);
 const char *mc_job_state_name(mc_job_state state);
 bool mc_job_state_parse(mc_job_state *state, const char *text);
 
-/* What is asked for, before it is held against a configuration. */
+/* A job as somebody asks for it, before any check against a configuration. Texts belong to the caller. */
 typedef struct mc_job_spec {
     const char *tileset;
     const char *grid;              /* NULL: the tileset's first */
@@ -53,7 +55,7 @@ typedef struct mc_job_spec {
     apr_int64_t older; /* seconds since 1970; 0: any age */
     bool has_zoom, has_extent;
     int minzoom, maxzoom;
-    mc_extent extent;     /* units of the grid's CRS, as a configuration has them */
+    mc_extent extent;     /* in units of the grid's CRS, x (longitude, easting) first in every CRS */
     const char *area;     /* GeoJSON or WKT that limits the job; NULL: none */
     const char *area_srs; /* its CRS, x first; NULL: what it names, else degrees (GeoJSON) or the grid's (WKT) */
     double rate;          /* tiles per second of all workers together; 0: no limit */
@@ -64,9 +66,10 @@ typedef struct mc_job_spec {
     const char *request;  /* the same text makes the same job only once; NULL: one of its own */
 } mc_job_spec;
 
-/* What has become of metatiles. */
+/* Counts of metatiles by their outcome. */
 typedef struct mc_job_counts {
-    int64_t done, skipped, tiles; /* metatiles, metatiles, tiles inside the grid of those done */
+    int64_t done, skipped; /* metatiles */
+    int64_t tiles;         /* tiles inside the grid, of the metatiles that are done */
 } mc_job_counts;
 
 /* A job as the queue has it. Times are microseconds since 1970 by the database's clock, 0 where there is none. */
@@ -97,18 +100,18 @@ typedef struct mc_job {
     const char *owner;
 } mc_job;
 
-/* A unit that is not finished: held by a worker, given back, or failed. */
+/* A unit that is not finished: leased by a worker, given back, or failed. */
 typedef struct mc_job_unit {
     int64_t job, unit, lease;
     const char *state;   /* leased, returned or failed */
     const char *worker;  /* the last one */
     const char *message; /* of its last failure, or "" */
-    int attempt;         /* how often it has failed */
-    int position;        /* metatiles at its front that have been visited */
-    const int *again;    /* those of them that have to be visited once more, in order */
+    int attempt;         /* how often the unit has failed */
+    int position;        /* metatiles that have been visited, from the first one of the unit on */
+    const int *again;    /* numbers of visited metatiles that have to be visited once more, in ascending order */
     int again_count;
     mc_job_counts counts;
-    apr_time_t until; /* end of the lease, or when it may be leased again */
+    apr_time_t until; /* microseconds since 1970 by the database's clock: end of the lease, or begin of the next one */
 } mc_job_unit;
 
 typedef struct mc_job_worker {
@@ -152,7 +155,8 @@ mc_error *mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job,
  * MC_ERR_CONFIG where its tables are of another version, MC_ERR_NOT_FOUND for a job that is not there. Tables are made
  * by mc_jobs_enqueue and mc_jobs_lease; where there are none, nothing is listed. */
 
-/* *id: of the new job, or of the one that the same request has made before. */
+/* Puts a job into the queue. *id: the number of the new job, or of the job that the same `request` has made before;
+ * request NULL: always a new job. */
 mc_error *mc_jobs_enqueue(int64_t *id, mc_jobs *jobs, const mc_job *job, const char *request, mc_ctx *ctx) MC_CHECKED;
 
 typedef struct mc_jobs_filter {
@@ -162,18 +166,18 @@ typedef struct mc_jobs_filter {
     int limit;      /* 1 to MC_JOBS_LISTED_MAX */
 } mc_jobs_filter;
 
-/* Of mc_job, the newest first. */
+/* *list: jobs (mc_job), the newest first. */
 mc_error *mc_jobs_list(apr_array_header_t **list, mc_jobs *jobs, const mc_jobs_filter *filter, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
 /* `with_area`: also the text of its area, which may have MC_JOBS_AREA_MAX bytes; else that is "", as in lists. */
 mc_error *mc_jobs_find(mc_job *job, mc_jobs *jobs, int64_t id, bool with_area, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
 
-/* Of mc_job_unit, failed ones first, at most `limit`. */
+/* *list: at most `limit` units (mc_job_unit) of a job that are leased, given back or failed; failed ones first. */
 mc_error *mc_jobs_units(apr_array_header_t **list, mc_jobs *jobs, int64_t id, int limit, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
 
-/* Of mc_job_worker: those heard of in the last `seconds`. */
+/* *list: the workers (mc_job_worker) that have told something in the last `seconds`. */
 mc_error *mc_jobs_workers(apr_array_header_t **list, mc_jobs *jobs, int seconds, mc_ctx *ctx,
                           apr_pool_t *pool) MC_CHECKED;
 
@@ -181,10 +185,12 @@ typedef enum mc_job_action { MC_JOB_CANCEL, MC_JOB_PAUSE, MC_JOB_RESUME, MC_JOB_
 
 bool mc_job_action_parse(mc_job_action *action, const char *text);
 
-/* *state: what the job is then. MC_ERR_INVALID_PARAMETER where its state does not allow it. */
+/* Applies an action to a job. *state: the state of the job afterwards. MC_ERR_INVALID_PARAMETER where the present state
+ * of the job does not allow the action. */
 mc_error *mc_jobs_change(mc_job_state *state, mc_jobs *jobs, int64_t id, mc_job_action action, mc_ctx *ctx) MC_CHECKED;
 
-/* Removes jobs that ended so many seconds ago or earlier, and what is known of workers unheard of for that long. */
+/* Removes jobs that ended at least so many seconds ago, and rows of workers that are silent for as long. *count: the
+ * removed jobs. */
 mc_error *mc_jobs_prune(int64_t *count, mc_jobs *jobs, int64_t seconds, mc_ctx *ctx) MC_CHECKED;
 
 /* --- a worker's side -------------------------------------------------------------------------------------------- */
@@ -205,11 +211,13 @@ typedef struct mc_job_told {
     int workers;
 } mc_job_told;
 
-/* How far a unit is; the lease begins anew, or (give_back) ends. `size`: metatiles in the unit. */
+/* Stores how far a unit is: counts, position, again. The lease begins anew, or (give_back) ends. `size`: metatiles in
+ * the unit. */
 mc_error *mc_jobs_tell(mc_job_told *told, mc_jobs *jobs, const mc_job_unit *unit, int size, bool give_back,
                        mc_ctx *ctx) MC_CHECKED;
 
-/* The unit is through: its row goes; with something in `again`, it is tried again later or has failed. */
+/* Ends the work on a unit. Without metatiles in `again` the unit is finished and its row goes; otherwise the unit is
+ * tried again later, or has failed. */
 mc_error *mc_jobs_finish(mc_job_told *told, mc_jobs *jobs, const mc_job_unit *unit, int size, mc_ctx *ctx) MC_CHECKED;
 
 /* Shows that a worker is there. name, threads, job, rate, tiles are taken. */

@@ -1,7 +1,6 @@
 /*
  * Seeding: filling, refreshing, emptying or copying the tiles of an area, metatile by metatile, with any number of
- * threads or processes. The engine knows nothing of options and of progress lines: lib/seed walks and works, the
- * command line speaks.
+ * threads or processes (docs/seeding.md). Options and progress lines belong to the command line, not to the engine.
  */
 #ifndef MAPCACHE_SEED_H
 #define MAPCACHE_SEED_H
@@ -12,15 +11,15 @@
 
 typedef enum mc_seed_mode { MC_SEED_FILL, MC_SEED_DELETE, MC_SEED_TRANSFER } mc_seed_mode;
 
-/* Where to walk. Tiles are counted from the grid's origin, as everywhere. */
+/* The area of a walk. Tiles are counted from the grid's origin. */
 typedef struct mc_seed_area {
     const mc_grid *grid;
     int minzoom, maxzoom;        /* inclusive */
     const mc_tile_range *limits; /* by zoom level; rounded outwards to metatile borders by the walk */
     int columns, rows;           /* tiles in a metatile */
 
-    const struct mc_seed_region *region; /* only metatiles that meet it (lib/seed/region.h); NULL: all of the limits */
-    bool outside;                        /* only those that do not meet it */
+    const struct mc_seed_region *region; /* lib/seed/region.h: only metatiles that meet it; NULL: all metatiles */
+    bool outside;                        /* only metatiles that do not meet the region */
 } mc_seed_area;
 
 typedef enum mc_seed_order { MC_SEED_DOWN, MC_SEED_LEVELS, MC_SEED_HILBERT } mc_seed_order;
@@ -42,8 +41,8 @@ bool mc_seed_walk(const mc_seed_area *area, mc_seed_order order, mc_seed_visit *
 int64_t mc_seed_count(const mc_seed_area *area);
 
 /*
- * The same in bounded time: exactly, until so many blocks have been looked at; what is finer than that is guessed from
- * how the border of the region has gone on until then. Memory grows with the looks.
+ * The same in bounded time. The count is exact as long as at most `looks` blocks of metatiles have to be compared with
+ * the region. Beyond that the rest is an estimate by the border of the region so far. Memory grows with `looks`.
  */
 int64_t mc_seed_estimate(const mc_seed_area *area, int64_t looks);
 
@@ -54,7 +53,7 @@ bool mc_seed_wanted(const mc_seed_area *area, int z, int x, int y);
  * `pool`. */
 const mc_tile_range *mc_seed_limits(const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool);
 
-/* What to do with each metatile. */
+/* The task for each metatile. Nothing in it is copied: all of it must outlive the task. */
 typedef struct mc_seed_task {
     mc_seed_mode mode;
     mc_tileset *tileset;
@@ -89,19 +88,19 @@ typedef enum mc_seed_part {
         MC_SEED_PART_COUNT
 } mc_seed_part;
 
-/* What became of one metatile. What was stored is committed when this is told. */
+/* The outcome of one metatile. Stored tiles are committed before the result is reported. */
 typedef struct mc_seed_result {
     int64_t number; /* of its order, from 0 */
     mc_seed_outcome outcome;
     int z, x, y;
-    float seconds[MC_SEED_PART_COUNT]; /* where its time went, of all threads that took part; a commit's time is told
-                                        * with one of its metatiles */
+    float seconds[MC_SEED_PART_COUNT]; /* by part, of all threads that took part; the time of a commit belongs to one
+                                        * of its metatiles */
     char message[480];                 /* of a failure; cut */
 } mc_seed_result;
 
 /*
- * The workers. `process` says how a worker process, or the one process of all threads, gets its handles and
- * connections; it is called after the fork. Results are told in the thread that calls mc_seed_submit and
+ * The workers. process_open makes the handles and connections of a worker process, or those of the one process of all
+ * threads; it is called after the fork. `report` is called in the thread that calls mc_seed_submit, mc_seed_poll and
  * mc_seed_finish.
  */
 typedef struct mc_seed_worker_pool mc_seed_worker_pool;
@@ -129,26 +128,27 @@ mc_error *mc_seed_worker_pool_start(mc_seed_worker_pool **worker_pool, const mc_
                                     apr_pool_t *pool) MC_CHECKED;
 
 /*
- * Hands out one metatile; waits while as many are under way as fill a commit of every worker, and for the rate. `stop`
- * (may be NULL) ends the waiting: nothing is handed out then. MC_ERR_IO when a worker process has died.
+ * Hands out one metatile. Waits for the rate, and while enough metatiles for a commit of every worker are under way.
+ * `stop` (may be NULL): once *stop is not 0 the wait ends, and no metatile is handed out. MC_ERR_IO when a worker
+ * process has died.
  */
 mc_error *mc_seed_submit(mc_seed_worker_pool *worker_pool, int z, int x, int y, const volatile int *stop,
                          apr_pool_t *pool) MC_CHECKED;
 
-/* Reports the results that are there; where there is none, waits at most so many milliseconds for the first. How many
- * metatiles are still under way is in *outstanding. MC_ERR_IO as above. */
+/* Reports the results that have come. Without a result, waits at most so many milliseconds for the first one.
+ * *outstanding: the metatiles that are still under way. MC_ERR_IO as above. */
 mc_error *mc_seed_poll(int *outstanding, mc_seed_worker_pool *worker_pool, int milliseconds,
                        apr_pool_t *pool) MC_CHECKED;
 
 /* How many metatiles can be handed out now without waiting for one that is under way. */
 int mc_seed_room(const mc_seed_worker_pool *worker_pool);
 
-/* Workers that may work now: all, unless the origin is let alone. */
+/* The number of workers that may work now: fewer than all while the origin is slow or fails. */
 int mc_seed_awake(const mc_seed_worker_pool *worker_pool);
 
 /*
- * Cancels what no worker has begun with: there will be no results of it. What waits for an origin or a database a
- * second from now is given up, and there are no results of that either.
+ * Cancels metatiles that no worker has begun. Metatiles that still wait for an origin or a database after a second are
+ * given up. Neither have results.
  */
 void mc_seed_cancel(mc_seed_worker_pool *worker_pool);
 

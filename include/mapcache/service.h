@@ -18,7 +18,9 @@ typedef enum mc_request_kind {
 typedef struct mc_document {
     mc_buf *text;
     const char *mime;
-    bool momentary; /* as things stand now: without a validator, and nobody may keep it */
+    bool momentary;       /* as things stand now: without a validator, and nobody may keep it */
+    const char *vary;     /* names of request headers that it depends on, or NULL */
+    const char *location; /* the client is sent on to that address; without text then */
 } mc_document;
 
 /* A parsed and checked request: past this point numbers are finite and inside their limits. */
@@ -63,7 +65,10 @@ typedef struct mc_service_ops {
     mc_error *(*parse)(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool);
     /* The service's own error body; NULL text means plain text. *status may be changed (WMTS KVP errors are 400). */
     void (*report)(mc_document *body, int *status, const mc_error *error, const mc_call *call,
-                   apr_pool_t *pool);      /* NULL: text/plain */
+                   apr_pool_t *pool); /* NULL: text/plain */
+    /* The methods of an address, as in an Allow header; NULL: GET, HEAD, POST. OPTIONS is answered for all. */
+    const char *(*methods)(const mc_call *call, apr_pool_t *pool);
+    bool unlisted;                         /* for operators: strangers are not told that there is such a service */
     const struct mc_operation *operations; /* what requests may say (lib/service/param.h); NULL: nothing */
 } mc_service_ops;
 
@@ -90,10 +95,15 @@ extern const mc_service_ops *const mc_service_kinds[]; /* in dispatch order, end
  */
 mc_service *mc_service_from_config(const mc_node *node, mc_build *build);
 
+/* Fills `call` by the path of a request (docs/reference/services.md 1); call->service is NULL where there is none. */
+void mc_service_find(mc_call *call, const mc_config *config, const mc_http_request *http, apr_pool_t *pool);
+
+/* The methods that an address is asked by, as in an Allow header, without OPTIONS. */
+const char *mc_service_methods(const mc_call *call, apr_pool_t *pool);
+
 /*
- * Finds the service of a request by its path (docs/reference/services.md 1) and parses the request. `call` is filled as
- * far as possible also when an error is returned: where call->service is set, its report() writes the error's body.
- * Results live in `pool`.
+ * Finds the service of a request and parses the request. `call` is filled as far as possible also when an error is
+ * returned: where call->service is set, its report() writes the error's body. Results live in `pool`.
  */
 mc_error *mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config, const mc_http_request *http,
                               mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

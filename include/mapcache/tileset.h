@@ -87,6 +87,9 @@ int mc_tileset_assembly_threads(const mc_tileset *tileset, int z);
 /* Seconds that a client may keep the tile (docs/reference/services.md 2.1); 0: no headers. */
 int mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
 
+/* Seconds since an expired tile was made; 0 for one that has not expired, or has no time. */
+int64_t mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
+
 /* MC_ERR_UNAVAILABLE for a tileset with a part that this build does not have. */
 mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
 

@@ -7,15 +7,27 @@
 #include <string.h>
 
 static inline uint16_t
+mc_little16(const uint8_t *bytes)
+{
+    return (uint16_t)(bytes[1] << 8 | bytes[0]);
+}
+
+static inline uint32_t
+mc_little32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
+}
+
+static inline uint16_t
 mc_big16(const uint8_t *bytes)
 {
-    return (uint16_t)(bytes[0] << 8 | bytes[1]);
+    return __builtin_bswap16(mc_little16(bytes));
 }
 
 static inline uint32_t
 mc_big32(const uint8_t *bytes)
 {
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+    return __builtin_bswap32(mc_little32(bytes));
 }
 
 /* A number of `size` bytes, at most 8; without a sign. 0 for a size of 0 or less. */
@@ -27,18 +39,6 @@ mc_big_number(const void *bytes, int size)
     for (int i = 0; i < size; i++)
         value = value << 8 | at[i];
     return value;
-}
-
-static inline uint16_t
-mc_little16(const uint8_t *bytes)
-{
-    return (uint16_t)(bytes[1] << 8 | bytes[0]);
-}
-
-static inline uint32_t
-mc_little32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
 static inline uint64_t

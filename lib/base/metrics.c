@@ -173,7 +173,7 @@ append_metrics_text(mc_buf *out, const char *text, apr_pool_t *pool)
 }
 
 static mc_error *
-write_counters(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool)
+write_counters(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr_pool_t *pool)
 {
     static const struct {
         const char *name;
@@ -184,12 +184,13 @@ write_counters(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool)
 #undef X
     };
     for (int i = 0; i < MC_COUNTER_COUNT; i++) {
-        /* The family's name is the sample's without "_total". */
-        const char *family = apr_pstrndup(pool, rows[i].name, strlen(rows[i].name) - strlen("_total"));
+        const char *name = rows[i].name, *family = name;
+        if (format == MC_METRICS_OPEN) /* the family's name is the sample's without "_total" */
+            family = apr_pstrndup(pool, name, strlen(name) - strlen("_total"));
         MC_TRY(append_metrics_text(
             out,
-            apr_psprintf(pool, "# TYPE mapcache_%s counter\n# HELP mapcache_%s %s\nmapcache_%s_total %" PRIu64 "\n",
-                         family, family, rows[i].help, family, mc_counter_value(metrics, (mc_counter)i)),
+            apr_psprintf(pool, "# TYPE mapcache_%s counter\n# HELP mapcache_%s %s\nmapcache_%s %" PRIu64 "\n", family,
+                         family, rows[i].help, name, mc_counter_value(metrics, (mc_counter)i)),
             pool));
     }
     return MC_OK;
@@ -250,15 +251,16 @@ is_first(const mc_metrics *metrics, int index)
 }
 
 mc_error *
-mc_metrics_write(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool)
+mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr_pool_t *pool)
 {
-    MC_TRY(write_counters(metrics, out, pool));
-    MC_TRY(append_metrics_text(out,
-                               "# TYPE mapcache_span_seconds histogram\n# UNIT mapcache_span_seconds seconds\n"
-                               "# HELP mapcache_span_seconds Durations of the steps of traced requests.\n",
-                               pool));
+    bool open = format == MC_METRICS_OPEN;
+    MC_TRY(write_counters(metrics, format, out, pool));
+    MC_TRY(append_metrics_text(out, "# TYPE mapcache_span_seconds histogram\n", pool));
+    if (open)
+        MC_TRY(append_metrics_text(out, "# UNIT mapcache_span_seconds seconds\n", pool));
+    MC_TRY(append_metrics_text(out, "# HELP mapcache_span_seconds Durations of the steps of traced requests.\n", pool));
     for (int i = 0; metrics != NULL && i < SPANS_MAX; i++)
         if (atomic_load_explicit(&metrics->spans[i].state, memory_order_acquire) == NAMED && is_first(metrics, i))
             MC_TRY(write_span(metrics, i, out, pool));
-    return append_metrics_text(out, "# EOF\n", pool);
+    return open ? append_metrics_text(out, "# EOF\n", pool) : MC_OK;
 }

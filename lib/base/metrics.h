@@ -70,7 +70,12 @@ uint64_t mc_counter_value(const mc_metrics *metrics, mc_counter counter);
 /* Microseconds of a span of that name (a string constant); a bounded number of names. */
 void mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds);
 
-/* OpenMetrics text of everything. */
-mc_error *mc_metrics_write(const mc_metrics *metrics, mc_buf *out, apr_pool_t *pool) MC_CHECKED;
+/* OpenMetrics 1.0, or Prometheus' older text format 0.0.4: there a counter's family bears the name of its sample, and
+ * units and the end are not said. */
+typedef enum mc_metrics_format { MC_METRICS_OPEN, MC_METRICS_PLAIN } mc_metrics_format;
+
+/* Text of everything. */
+mc_error *mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,
+                           apr_pool_t *pool) MC_CHECKED;
 
 #endif

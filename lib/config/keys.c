@@ -114,7 +114,10 @@ check_leaf(keys_reader *reader, const mc_node *leaf, const mc_key *key)
 static bool
 check_present(keys_reader *reader, const mc_node *at, const mc_key *key, const char *text)
 {
-    if (!(key->flags & MC_KEY_REQUIRED) || *text != '\0' || key->kind != MC_TEXT)
+    bool line = key->kind == MC_LINE || key->kind == MC_URL;
+    if (!(key->flags & MC_KEY_REQUIRED) || (!line && key->kind != MC_TEXT))
+        return true;
+    if (text[line ? strspn(text, " \t\r\n") : 0] != '\0')
         return true;
     if (*key->name == '@')
         mc_complain(reader->diagnostics, MC_REFUSED, at, "attribute \"%s\" is empty. %s", key->name + 1, key->help);

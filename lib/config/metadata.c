@@ -3,8 +3,11 @@
  * (docs/reference/configuration.md 1.3). Many threads read it at once, so nothing is built on reading.
  */
 #include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
 
 #include "mapcache/config.h"
+#include "text/text.h"
 
 enum { LONGEST_KEY = 255 }; /* what differs only beyond that is one key */
 
@@ -63,17 +66,33 @@ mc_metadata_set(mc_metadata *metadata, const char *key, const char *value)
     APR_ARRAY_PUSH(find_or_add(metadata, key)->values, const char *) = apr_pstrdup(metadata->pool, value);
 }
 
+/* Whether a key's values are addresses: url, providerurl, href and so on. */
+static bool
+names_address(const char *key)
+{
+    size_t size = strlen(key);
+    return (size >= 3 && strcasecmp(key + size - 3, "url") == 0) || strcasecmp(key, "href") == 0 ||
+           strcasecmp(key, "onlineresource") == 0;
+}
+
+static void
+add_metadata_value(mc_metadata *metadata, const mc_node *node)
+{
+    mc_metadata_set(metadata, node->name,
+                    names_address(node->name) ? mc_unwrap_url(node->text, metadata->pool) : node->text);
+}
+
 void
 mc_metadata_add(mc_metadata *metadata, const mc_node *node)
 {
     for (const mc_node *child = node->children; child != NULL; child = child->next) {
         if (child->children == NULL) {
-            mc_metadata_set(metadata, child->name, child->text);
+            add_metadata_value(metadata, child);
             continue;
         }
         mc_metadata *nested = mc_metadata_create(metadata->pool);
         for (const mc_node *leaf = child->children; leaf != NULL; leaf = leaf->next)
-            mc_metadata_set(nested, leaf->name, leaf->text);
+            add_metadata_value(nested, leaf);
         metadata_entry *parent = find_or_add(metadata, child->name);
         if (parent->nested == NULL)
             parent->nested = nested;

@@ -84,6 +84,9 @@ mc_value_expected(const mc_key *key, apr_pool_t *pool)
         return key->flags & MC_KEY_FILE      ? "path, as seen from the folder of this file"
                : key->flags & MC_KEY_WORKDIR ? "path, as seen from the working directory"
                                              : "text";
+    case MC_LINE:
+    case MC_URL:
+        return "text";
     case MC_INT:
         return range_in_words(key, "a whole number", pool);
     case MC_NUMBER:
@@ -236,46 +239,53 @@ describe_wrong_value(const mc_key *key, const char *text, apr_pool_t *pool)
                            : apr_psprintf(pool, "is not %s; did you mean \"%s\"?", expected, nearest);
 }
 
+/* False where the text is none of the kind's. */
+static bool
+store_value(void *field, const mc_key *key, const char *text)
+{
+    switch (key->kind) {
+    case MC_INT:
+        return store_int(field, key, text);
+    case MC_NUMBER:
+        return store_number(field, key, text);
+    case MC_BOOL:
+    case MC_BOOL_CS:
+        return store_bool(field, key->kind == MC_BOOL, text);
+    case MC_SIZE:
+        return store_size(field, key, text);
+    case MC_CHOICE:
+    case MC_CHOICE_CI:
+        return store_choice(field, key, text);
+    case MC_TEXT:
+        *(const char **)field = text;
+        return true;
+    case MC_TRUE_ONLY:
+        *(bool *)field = strcmp(text, "true") == 0;
+        return true;
+    case MC_FLAG:
+        *(bool *)field = strcasecmp(text, "false") != 0;
+        return true;
+    case MC_PRESENT:
+        *(bool *)field = true;
+        return true;
+    case MC_LINE:
+    case MC_URL:
+    case MC_NUMBERS:
+    case MC_TREE:
+        break;
+    }
+    MC_ASSERT(key->kind != MC_TREE);
+    return false;
+}
+
 const char *
 mc_value_store(void *field, const mc_key *key, const char *text, apr_pool_t *pool)
 {
-    bool stored = true;
-    switch (key->kind) {
-    case MC_TEXT:
-        *(const char **)field = text;
-        break;
-    case MC_INT:
-        stored = store_int(field, key, text);
-        break;
-    case MC_NUMBER:
-        stored = store_number(field, key, text);
-        break;
-    case MC_BOOL:
-        stored = store_bool(field, true, text);
-        break;
-    case MC_BOOL_CS:
-        stored = store_bool(field, false, text);
-        break;
-    case MC_TRUE_ONLY:
-        *(bool *)field = strcmp(text, "true") == 0;
-        break;
-    case MC_FLAG:
-        *(bool *)field = strcasecmp(text, "false") != 0;
-        break;
-    case MC_PRESENT:
-        *(bool *)field = true;
-        break;
-    case MC_SIZE:
-        stored = store_size(field, key, text);
-        break;
-    case MC_CHOICE:
-    case MC_CHOICE_CI:
-        stored = store_choice(field, key, text);
-        break;
-    case MC_NUMBERS:
-        return store_numbers(field, key, text, pool);
-    case MC_TREE:
-        MC_ASSERT(key->kind != MC_TREE);
+    if (key->kind == MC_LINE || key->kind == MC_URL) {
+        *(const char **)field = key->kind == MC_LINE ? mc_unwrap_text(text, pool) : mc_unwrap_url(text, pool);
+        return NULL;
     }
-    return stored ? NULL : describe_wrong_value(key, text, pool);
+    if (key->kind == MC_NUMBERS)
+        return store_numbers(field, key, text, pool);
+    return store_value(field, key, text) ? NULL : describe_wrong_value(key, text, pool);
 }

@@ -97,6 +97,14 @@ run_cube_statement(const mc_cube *cube, mc_handle *handle, const char *sql, take
     return step_cube_statement(statement, cube, handle, take, baton, pool);
 }
 
+/* To the parameters from `first` on. */
+static void
+bind_cube_ints(sqlite3_stmt *statement, int first, const int *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int(statement, first + i, values[i]);
+}
+
 typedef struct sqlite_text {
     const char *text;
     apr_pool_t *pool;
@@ -169,8 +177,7 @@ ask_handle(sqlite_reading *r, const mc_cube *cube, const mc_cube_query *query, m
     if (r->piece != NULL) {
         mc_cube_window chunks = mc_cube_window_chunks(mc_cube_level(cube, query->level), &query->window);
         const int rest[] = { chunks.y0, chunks.y1, chunks.x0, chunks.x1, query->window.y0, query->window.y1 };
-        for (int i = 0; i < 6; i++)
-            sqlite3_bind_int(statement, 5 + i, rest[i]);
+        bind_cube_ints(statement, 5, rest, 6);
     }
     mc_error *error = step_cube_statement(statement, cube, handle, visit_cube_row, r, r->pool);
     return r->other_shape ? check_sqlite_signature(cube, handle, r->pool) : error;
@@ -309,8 +316,7 @@ sqlite_take_out(mc_cube_writer *base, int t, int y, int x0, int x1, bool keep, m
     sqlite3_stmt *statement;
     MC_TRY(prepare_cube_statement(&statement, base->cube, w->handle,
                                   keep ? base->cube->sql->look : base->cube->sql->take_out, base->pool));
-    for (int i = 0; i < 4; i++)
-        sqlite3_bind_int(statement, i + 1, values[i]);
+    bind_cube_ints(statement, 1, values, 4);
     return step_cube_statement(statement, base->cube, w->handle, visit_chunk_row, &out, base->pool);
 }
 
@@ -357,9 +363,7 @@ sqlite_put(mc_cube_writer *base, const mc_cube_chunk *chunk)
 {
     sqlite3_stmt *statement;
     MC_TRY(prepare_cube_write(&statement, base, base->cube->sql->put));
-    sqlite3_bind_int(statement, 1, chunk->t);
-    sqlite3_bind_int(statement, 2, chunk->y);
-    sqlite3_bind_int(statement, 3, chunk->x);
+    bind_cube_ints(statement, 1, (const int[]){ chunk->t, chunk->y, chunk->x }, 3);
     if (chunk->cover_size > 0)
         sqlite3_bind_blob(statement, 4, chunk->cover, (int)chunk->cover_size, SQLITE_STATIC);
     sqlite3_bind_blob(statement, 5, chunk->data, (int)chunk->data_size, SQLITE_STATIC);
@@ -372,8 +376,7 @@ sqlite_put_date(mc_cube_writer *base, const mc_cube_date *date)
     sqlite3_stmt *statement;
     MC_TRY(prepare_cube_write(&statement, base, base->cube->sql->put_date));
     sqlite3_bind_int64(statement, 1, date->time_us);
-    sqlite3_bind_int(statement, 2, date->t);
-    sqlite3_bind_int(statement, 3, date->slot);
+    bind_cube_ints(statement, 2, (const int[]){ date->t, date->slot }, 2);
     return finish_cube_write(statement, base);
 }
 

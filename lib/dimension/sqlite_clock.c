@@ -3,8 +3,8 @@
 #include "dimension/sqlite_clock.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
-#include <stddef.h>
+
+#include "db/sqlite/vfs.h"
 
 #define NAME "mapcache-clock"
 
@@ -32,12 +32,9 @@ current_time_int64(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds)
 static void
 register_clock_vfs(void)
 {
-    original = sqlite3_vfs_find(NULL);
+    original = mc_vfs_copy(&counting, NAME);
     if (original == NULL)
         return;
-    counting = *original;
-    counting.zName = NAME;
-    counting.pNext = NULL;
     if (counting.xCurrentTime != NULL)
         counting.xCurrentTime = current_time;
     if (counting.iVersion >= 2 && counting.xCurrentTimeInt64 != NULL)

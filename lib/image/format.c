@@ -63,7 +63,7 @@ const mc_key mc_format_mixed_keys[] = {
 
 const mc_key mc_format_raw_keys[] = {
     FORMAT_ATTRIBUTES, MC_KEY_TEXT("extension", offsetof(format_text, extension), "Of files and keys."),
-    MC_KEY_TEXT("mime_type", offsetof(format_text, mime_type), "The content type that tiles are served with."),
+    MC_KEY_LINE("mime_type", offsetof(format_text, mime_type), "The content type that tiles are served with."),
     MC_KEY_END
 };
 

@@ -99,7 +99,8 @@ memcache_acquire(void **held, bool *waited, mc_locker *locker, const char *name,
     held_key *mine = apr_pcalloc(pool, sizeof(*mine));
     mine->key = memcache_lock_key(name, pool);
     char value[] = "1";
-    apr_uint32_t expiry = locker->timeout > EXPIRY_MAX ? EXPIRY_MAX : (apr_uint32_t)ceil(locker->timeout);
+    /* memcached counts its own ticks, one a second: a key may go up to a second before its time. */
+    apr_uint32_t expiry = locker->timeout >= EXPIRY_MAX ? EXPIRY_MAX : (apr_uint32_t)ceil(locker->timeout) + 1;
     apr_interval_time_t pause = (apr_interval_time_t)(locker->retry * APR_USEC_PER_SEC);
     if (pause < SHORTEST_PAUSE)
         pause = SHORTEST_PAUSE;
@@ -124,14 +125,15 @@ memcache_acquire(void **held, bool *waited, mc_locker *locker, const char *name,
     }
 }
 
-/* Once the key has expired it may be another one's: then it is left alone. */
+/* Once the key has expired it may be another one's: then it is left alone, and a little before, since the order to
+ * delete takes its time. */
 static void
 memcache_release(mc_locker *locker, void *held)
 {
     const held_key *mine = held;
     const memcache *m = locker->baton;
     double age = (double)(mc_clock_now() - mine->since) / APR_USEC_PER_SEC;
-    if (age < locker->timeout - 1 || (locker->timeout <= 1 && age < locker->timeout))
+    if (age < locker->timeout - (locker->timeout > 2 ? 1 : locker->timeout / 2))
         apr_memcache_delete(m->client, mine->key, 0);
 }
 

@@ -62,9 +62,7 @@ describe_map_freshness(mc_result *result, mc_plan *plan)
         mc_tile tile = entry->tile;
         if (entry->assembled != NULL)
             tile.mtime = entry->assembled->oldest;
-        int lifetime = mc_tileset_lifetime(entry->request.tileset, &tile, now);
-        if (lifetime > 0 && (result->lifetime == 0 || lifetime < result->lifetime))
-            result->lifetime = lifetime;
+        mc_result_take_lifetime(result, entry->request.tileset, &tile, now);
         if (!mc_plan_tile_shows(entry))
             continue;
         showing++;

@@ -12,4 +12,8 @@ int mc_map_stack(const mc_map_request *wanted, int first);
 mc_error *mc_map_ask_sources(mc_rendered *rendered, const mc_map_request *wanted, int first, int count, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* Takes the lifetime of a tile that contributes into that of an answer: the shortest counts, and the age of what has
+ * expired. */
+void mc_result_take_lifetime(mc_result *result, const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
+
 #endif

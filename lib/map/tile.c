@@ -65,6 +65,17 @@ mime_of(const mc_tileset *tileset, const mc_tile *tile)
     return mc_coding_mime(tile->coding);
 }
 
+void
+mc_result_take_lifetime(mc_result *result, const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
+{
+    int lifetime = mc_tileset_lifetime(tileset, tile, now);
+    int64_t age = mc_tileset_expired_age(tileset, tile, now);
+    if (lifetime > 0 && (result->lifetime == 0 || lifetime < result->lifetime))
+        result->lifetime = lifetime;
+    if (age > result->age)
+        result->age = age;
+}
+
 static void
 answer_tile(mc_result *result, const mc_tileset *tileset, mc_tile *tile, uint64_t if_tag)
 {
@@ -75,7 +86,7 @@ answer_tile(mc_result *result, const mc_tileset *tileset, mc_tile *tile, uint64_
     result->gzipped = tile->raw && tile->data != NULL && mc_format_is_vector(tileset->format) &&
                       mc_is_gzip(tile->data->data, tile->data->size);
     result->mtime = tile->mtime;
-    result->lifetime = mc_tileset_lifetime(tileset, tile, apr_time_now());
+    mc_result_take_lifetime(result, tileset, tile, apr_time_now());
     result->cache_control = tileset->cache_control;
 }
 
@@ -106,9 +117,7 @@ describe_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted)
     apr_time_t now = apr_time_now();
     result->tag = mc_format_tag(wanted->format);
     for (int i = 0; i < wanted->count; i++) {
-        int lifetime = mc_tileset_lifetime(wanted->tiles[i].tileset, tiles[i], now);
-        if (lifetime > 0 && (result->lifetime == 0 || lifetime < result->lifetime))
-            result->lifetime = lifetime;
+        mc_result_take_lifetime(result, wanted->tiles[i].tileset, tiles[i], now);
         if (tiles[i]->no_data)
             continue;
         uint64_t tag = mc_tile_tag(tiles[i]);

@@ -112,7 +112,7 @@ const mc_key mc_root_keys[] = {
                .flags = MC_KEY_OURS, .min = 16, .max = 65536, .fallback = "384"),
     MC_KEY_NUMBER("deadline", FIELD(deadline), "Seconds after which a request ends with 503 or 504.",
                   .flags = MC_KEY_OURS, .min = 0.01, .max = 86400, .fallback = "60"),
-    MC_KEY_TEXT("cors", FIELD(cors), "Origins that browsers may read from: *, a list, or off.", .flags = MC_KEY_OURS,
+    MC_KEY_LINE("cors", FIELD(cors), "Origins that browsers may read from: *, a list, or off.", .flags = MC_KEY_OURS,
                 .fallback = "*"),
     MC_KEY_BOOL("server_timing", FIELD(server_timing), "Tell clients in a Server-Timing header where the time went.",
                 .flags = MC_KEY_OURS, .fallback = "false"),
@@ -245,6 +245,17 @@ read_locker(mc_config *config, const root_config *root, mc_build *build)
         APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->locker = config->locker;
 }
 
+/* Two headers make browsers refuse an answer; Apache's module sees those of its server, FastCGI cannot. */
+static void
+note_cors(const mc_node *node, mc_build *build)
+{
+    if (build->diagnostics->thorough && mc_node_child(node, "cors") == NULL)
+        mc_complain(build->diagnostics, MC_NOTE, node,
+                    "without <cors> every site's pages may read the answers; where nginx or another server in front of "
+                    "mapcache.fcgi adds Access-Control-Allow-Origin itself, write <cors>off</cors>, because browsers "
+                    "refuse an answer with two");
+}
+
 static void
 read_switches(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
 {
@@ -266,6 +277,7 @@ read_switches(mc_config *config, const root_config *root, const mc_node *node, m
     config->deadline = root->deadline;
     config->cors = strcmp(root->cors, "off") == 0 ? NULL : root->cors;
     config->server_timing = root->server_timing;
+    note_cors(node, build);
     pool_config pools = { .max_connections = 1024, .time_to_live = 60000000 };
     if (root->connection_pool != NULL)
         (void)mc_config_read(&pools, root->connection_pool, pool_keys, build->diagnostics);

@@ -1,106 +1,30 @@
-/* HTTP around an answer: types, validators, preconditions (RFC 9110 section 13), lifetimes, CORS, and errors as the
- * configuration wants them. */
+/* HTTP around an answer: types, validators, lifetimes, and errors as the configuration wants them. */
 #include <apr_strings.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #include "server/server_private.h"
 #include "service/service_base.h"
 #include "text/text.h"
 
-#define TAG_DIGITS 16
 #define MESSAGE_MAX 1000 /* bytes of an error that a client sees */
-
-/* Reads "0123456789abcdef" with its quotes; false for tags of another form. */
-static bool
-parse_tag(uint64_t *tag, const char *text)
-{
-    char digits[TAG_DIGITS + 1];
-    if (text[0] != '"' || strspn(text + 1, "0123456789abcdef") != TAG_DIGITS || text[TAG_DIGITS + 1] != '"')
-        return false;
-    memcpy(digits, text + 1, TAG_DIGITS);
-    digits[TAG_DIGITS] = '\0';
-    *tag = strtoull(digits, NULL, 16);
-    return true;
-}
-
-/* Calls for each tag of a list; true if one of them is `wanted` (or the first of our form, with wanted 0). */
-static bool
-find_tag(uint64_t *found, const char *list, uint64_t wanted)
-{
-    for (const char *quote = strchr(list, '"'); quote != NULL;) {
-        uint64_t tag;
-        if (parse_tag(&tag, quote) && (wanted == 0 || tag == wanted)) {
-            *found = tag;
-            return true;
-        }
-        const char *end = strchr(quote + 1, '"');
-        quote = end == NULL ? NULL : strchr(end + 1, '"');
-    }
-    return false;
-}
-
-uint64_t
-mc_request_tag(const mc_http_request *request)
-{
-    const char *list = request->headers == NULL ? NULL : apr_table_get(request->headers, "If-None-Match");
-    uint64_t tag = 0;
-    if (list != NULL)
-        (void)find_tag(&tag, list, 0);
-    return tag;
-}
-
-/* 200, 304 or 412 by the request's preconditions. */
-static int
-evaluate_preconditions(const mc_result *result, const mc_call *call)
-{
-    int64_t modified = apr_time_sec(result->mtime);
-    uint64_t found;
-    bool validators = result->tag != 0 || result->mtime != 0;
-    const char *match = mc_call_header(call, "If-Match");
-    if (match != NULL && strcmp(match, "*") != 0 && !(result->tag != 0 && find_tag(&found, match, result->tag)))
-        return 412;
-    const char *unmodified = mc_call_header(call, "If-Unmodified-Since");
-    int64_t since = unmodified == NULL ? 0 : mc_http_date_parse(unmodified);
-    if (match == NULL && since > 0 && modified > 0 && modified > since)
-        return 412;
-    const char *none_match = mc_call_header(call, "If-None-Match");
-    if (none_match != NULL) {
-        if (validators && strcmp(none_match, "*") == 0)
-            return 304;
-        return result->tag != 0 && find_tag(&found, none_match, result->tag) ? 304 : 200;
-    }
-    const char *modified_since = mc_call_header(call, "If-Modified-Since");
-    since = modified_since == NULL ? 0 : mc_http_date_parse(modified_since);
-    return since > 0 && modified > 0 && since >= modified && since <= apr_time_sec(apr_time_now()) ? 304 : 200;
-}
-
-/* The tag in quotes, as parse_tag reads it. */
-static const char *
-format_tag(uint64_t tag, apr_pool_t *pool)
-{
-    char *text = apr_palloc(pool, TAG_DIGITS + 3);
-    text[0] = text[TAG_DIGITS + 1] = '"';
-    text[TAG_DIGITS + 2] = '\0';
-    for (int i = TAG_DIGITS; i > 0; i--, tag >>= 4)
-        text[i] = "0123456789abcdef"[tag & 15];
-    return text;
-}
 
 static void
 set_lifetime(mc_http_response *response, const mc_result *result, apr_pool_t *pool)
 {
-    const char *extra = result->cache_control;
-    if (result->lifetime > 0) {
+    const char *extra = result->cache_control, *control = NULL;
+    if (result->age > 0) {
+        control = "max-age=0, must-revalidate"; /* an old one because there is no new one yet */
+        apr_table_setn(response->headers, "Age", apr_psprintf(pool, "%" PRId64, result->age));
+    } else if (result->lifetime > 0) {
         int64_t expires = apr_time_sec(apr_time_now()) + result->lifetime;
-        apr_table_setn(
-            response->headers, "Cache-Control",
-            apr_pstrcat(pool, "max-age=", apr_itoa(pool, result->lifetime), extra == NULL ? NULL : ", ", extra, NULL));
+        control = apr_psprintf(pool, "max-age=%d", result->lifetime);
         apr_table_setn(response->headers, "Expires", mc_http_date(expires, pool));
-    } else if (extra != NULL) {
-        apr_table_setn(response->headers, "Cache-Control", extra);
     }
+    if (extra != NULL && *extra != '\0')
+        control = control == NULL ? extra : apr_pstrcat(pool, control, ", ", extra, NULL);
+    if (control != NULL)
+        apr_table_setn(response->headers, "Cache-Control", control);
 }
 
 /* The answer of another server, status and headers included. */
@@ -120,11 +44,14 @@ mc_response_success(mc_http_response *response, const mc_result *result, const m
         pass_on(response, result, pool);
         return;
     }
-    response->status = result->unmodified ? 304 : evaluate_preconditions(result, call);
+    const char *tag;
+    response->status = mc_preconditions_evaluate(&tag, result, call, pool);
+    if (result->vary != NULL)
+        apr_table_mergen(response->headers, "Vary", result->vary);
     if (response->status == 412)
         return;
-    if (result->tag != 0)
-        apr_table_setn(response->headers, "ETag", format_tag(result->tag, pool));
+    if (tag != NULL)
+        apr_table_setn(response->headers, "ETag", tag);
     set_lifetime(response, result, pool);
     if (result->gzipped)
         apr_table_mergen(response->headers, "Vary", "Accept-Encoding");
@@ -194,41 +121,7 @@ mc_response_failure(mc_http_response *response, const mc_error *error, const mc_
     if (response->status == 503)
         apr_table_setn(response->headers, "Retry-After", "1");
     if (response->status == 405)
-        apr_table_setn(response->headers, "Allow", "GET, HEAD, POST");
-}
-
-static bool
-origin_listed(const char *list, const char *origin)
-{
-    size_t size = strlen(origin);
-    for (const char *item = list; *item != '\0';) {
-        item += strspn(item, " ,\t\r\n");
-        size_t length = strcspn(item, " ,\t\r\n");
-        if (length == size && strncasecmp(item, origin, size) == 0)
-            return true;
-        item += length;
-    }
-    return false;
-}
-
-void
-mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *pool)
-{
-    const char *origins =
-        call->service != NULL && call->service->cors != NULL ? call->service->cors : call->config->cors;
-    if (origins == NULL || strcmp(origins, "off") == 0)
-        return;
-    if (strcmp(origins, "*") == 0) {
-        apr_table_setn(response->headers, "Access-Control-Allow-Origin", "*");
-    } else {
-        const char *origin = mc_call_header(call, "Origin");
-        apr_table_mergen(response->headers, "Vary", "Origin");
-        if (origin == NULL || !origin_listed(origins, origin))
-            return;
-        apr_table_setn(response->headers, "Access-Control-Allow-Origin", mc_header_value(origin, pool));
-    }
-    if (call->config->server_timing) {
-        apr_table_setn(response->headers, "Timing-Allow-Origin", strcmp(origins, "*") == 0 ? "*" : origins);
-        apr_table_setn(response->headers, "Access-Control-Expose-Headers", "Server-Timing, ETag");
-    }
+        mc_response_allow(response, call, pool);
+    if (response->status == 406)
+        apr_table_mergen(response->headers, "Vary", "Accept");
 }

@@ -41,9 +41,17 @@ answer_info(mc_result *result, mc_request *request, mc_ctx *ctx, apr_pool_t *poo
 }
 
 static void
-answer_document(mc_result *result, const mc_document *document)
+answer_document(mc_result *result, const mc_document *document, apr_pool_t *pool)
 {
+    if (document->location != NULL) {
+        apr_table_t *headers = apr_table_make(pool, 1);
+        apr_table_setn(headers, "Location", mc_header_value(document->location, pool));
+        result->headers = headers;
+        result->status = 302;
+        return;
+    }
     result->data = document->text;
+    result->vary = document->vary;
     result->mime = document->mime;
     if (document->momentary)
         result->cache_control = "no-store";
@@ -91,6 +99,6 @@ mc_server_result(mc_result *result, const mc_config *config, mc_call *call, mc_r
         return mc_map_tile(result, &request->u.tile, if_tag, ctx, pool);
     if (request->kind != MC_REQUEST_DOCUMENT)
         return answer_slowly(result, config, call, request, if_tag, ctx, pool);
-    answer_document(result, &request->u.document);
+    answer_document(result, &request->u.document, pool);
     return MC_OK;
 }

@@ -89,21 +89,11 @@ mc_server_file_changed(const mc_server *server)
 }
 
 static mc_error *
-check_method(const mc_http_request *request, apr_pool_t *pool)
-{
-    if (strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ||
-        strcmp(request->method, "POST") == 0)
-        return MC_OK;
-    return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "only GET, HEAD and POST are answered here");
-}
-
-static mc_error *
 answer_request(mc_result *result, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
                apr_pool_t *pool)
 {
     mc_request request;
     memset(&request, 0, sizeof(request));
-    MC_TRY(check_method(http, pool));
     MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
     MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
     return result->gzipped ? mc_result_negotiate(result, http, pool) : MC_OK;
@@ -130,6 +120,11 @@ write_http_response(mc_http_response *response, const mc_config *config, const m
     MC_SPAN_AS(span, ctx, "mapcache_handler");
     mc_result result = { 0 };
     mc_call call = { .config = config, .http = http };
+    if (strcmp(http->method, "OPTIONS") == 0) {
+        mc_service_find(&call, config, http, pool);
+        mc_response_options(response, &call, pool);
+        return;
+    }
     mc_error *error = answer_request(&result, &call, config, http, ctx, pool);
     if (error == MC_OK) {
         mc_response_success(response, &result, &call, pool);

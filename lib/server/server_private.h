@@ -30,10 +30,20 @@ void mc_response_failure(mc_http_response *response, const mc_error *error, cons
  */
 mc_error *mc_result_negotiate(mc_result *result, const mc_http_request *request, apr_pool_t *pool) MC_CHECKED;
 
-/* The entity tag in If-None-Match that has our form, 0 if there is none. */
+/* The first entity tag in If-None-Match that has our form, 0 if there is none. */
 uint64_t mc_request_tag(const mc_http_request *request);
+
+/* 200, 304 or 412 by the request's preconditions (RFC 9110, 13.2.2). *tag: as the answer's tag is to be written. */
+int mc_preconditions_evaluate(const char **tag, const mc_result *result, const mc_call *call, apr_pool_t *pool);
 
 /* CORS, as the service or the configuration wants it. */
 void mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *pool);
+
+/* The methods of an address, in an Allow header. */
+void mc_response_allow(mc_http_response *response, const mc_call *call, apr_pool_t *pool);
+
+/* The answer to OPTIONS: Allow, and to a browser that asks before it sends a request of another site what it may send.
+ */
+void mc_response_options(mc_http_response *response, const mc_call *call, apr_pool_t *pool);
 
 #endif

@@ -82,9 +82,8 @@ settle_request(mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
     return MC_OK;
 }
 
-mc_error *
-mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config, const mc_http_request *http,
-                    mc_ctx *ctx, apr_pool_t *pool)
+void
+mc_service_find(mc_call *call, const mc_config *config, const mc_http_request *http, apr_pool_t *pool)
 {
     const char *path = collapse_slashes(http->path != NULL ? http->path : "", pool);
     *call = (mc_call){
@@ -94,17 +93,51 @@ mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config,
         .full_path = path,
         .params = mc_query_parse(http->query != NULL ? http->query : "", MC_PARAMS_MAX, pool),
         .base = mc_url_base(config, http, pool),
+        .service = find_service(config, path),
     };
-    *request = (mc_request){ 0 };
-    if (config->services->nelts == 0)
-        return mc_error_create(pool, MC_ERR_CONFIG, "no service is enabled");
-    call->service = find_service(config, path);
     if (call->service == NULL)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "no service answers to the path \"%s\"", path);
+        return;
     path += strlen(call->service->ops->prefix);
     while (*path == '/')
         path++;
     call->path = path;
+}
+
+const char *
+mc_service_methods(const mc_call *call, apr_pool_t *pool)
+{
+    if (call->service == NULL || call->service->ops->methods == NULL)
+        return "GET, HEAD, POST";
+    return call->service->ops->methods(call, pool);
+}
+
+/* Whether a comma list of methods names one. */
+static bool
+lists_method(const char *methods, const char *method)
+{
+    size_t size = strlen(method);
+    for (const char *at = methods; *at != '\0'; at += strspn(at, ", ")) {
+        size_t length = strcspn(at, ", ");
+        if (length == size && strncmp(at, method, size) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+mc_error *
+mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config, const mc_http_request *http,
+                    mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_service_find(call, config, http, pool);
+    *request = (mc_request){ 0 };
+    if (config->services->nelts == 0)
+        return mc_error_create(pool, MC_ERR_CONFIG, "no service is enabled");
+    const char *methods = mc_service_methods(call, pool);
+    if (http->method != NULL && !lists_method(methods, http->method))
+        return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "the methods of this address are %s, OPTIONS", methods);
+    if (call->service == NULL)
+        return mc_service_absent(request, call, pool);
     MC_TRY(call->service->ops->parse(request, call, ctx, pool));
     return settle_request(request, ctx, pool);
 }

@@ -115,6 +115,10 @@ typedef struct mc_operation {
     const mc_param_row *rows[4];
 } mc_operation;
 
+/* The operations of a service that has one: TYPE_operations, with the tables that make it up. */
+#define MC_ONE_OPERATION(type_, name_, address_, ...)                                                                  \
+    static const mc_operation type_##_operations[] = { { name_, address_, { __VA_ARGS__ } }, { 0 } }
+
 /* The reading of one request. */
 struct mc_param_reader {
     void *target;                   /* the struct that is read into */

@@ -26,7 +26,7 @@ typedef struct mc_service_base {
                 .flags = MC_KEY_REQUIRED),                                                                             \
         MC_KEY_TEXT("@enabled", offsetof(type_, base.enabled),                                                         \
                     "true serves the protocol, anything else skips the element.", .flags = MC_KEY_REQUIRED),           \
-        MC_KEY_TEXT("cors", offsetof(type_, base.service.cors),                                                        \
+        MC_KEY_LINE("cors", offsetof(type_, base.service.cors),                                                        \
                     "Origins that browsers may call from: *, a list, or off. The server's setting without it.",        \
                     .flags = MC_KEY_OURS)
 
@@ -60,6 +60,13 @@ const char *mc_call_header(const mc_call *call, const char *name);
 
 /* The configuration's age as update sequence (a number as text), or NULL where it is unknown. */
 const char *mc_update_sequence(const mc_call *call, apr_pool_t *pool);
+
+/* Whether a request that no other service takes says at least as much as a WMS request does. */
+bool mc_service_is_addressed(const mc_call *call);
+
+/* The answer to a request that no service takes: at the root of the alias the demo or a list of the services, elsewhere
+ * MC_ERR_NOT_FOUND with what there is, or with the service that is not enabled. */
+mc_error *mc_service_absent(mc_request *request, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 
 /* --- URLs ------------------------------------------------------------------------------------------------------- */
 

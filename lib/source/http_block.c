@@ -22,8 +22,8 @@ static const mc_key auth_keys[] = {
 };
 
 const mc_key mc_http_block_keys[] = {
-    MC_KEY_TEXT("url", offsetof(mc_http_block, url), "Address of the origin; parameters are appended behind ? or &.",
-                .flags = MC_KEY_REQUIRED),
+    MC_KEY_URL("url", offsetof(mc_http_block, url), "Address of the origin; parameters are appended behind ? or &.",
+               .flags = MC_KEY_REQUIRED),
     MC_KEY_INT("connection_timeout", offsetof(mc_http_block, connection_timeout), "Seconds to wait for a connection.",
                .min = 1, .max = 86400, .fallback = "30"),
     MC_KEY_INT("timeout", offsetof(mc_http_block, timeout), "Seconds to wait for the whole answer.", .min = 1,
@@ -36,6 +36,14 @@ const mc_key mc_http_block_keys[] = {
                 "Authentication at the origin: scheme=\"basic\" with <user> and <pass>."),
     MC_KEY_END,
 };
+
+/* Blanks may be part of a name or password; control characters may not (RFC 7617, 2), nor what they are indented by. */
+static const char *
+credential_of(const mc_node *node, apr_pool_t *pool)
+{
+    const char *text = node->text == NULL ? "" : node->text;
+    return strpbrk(text, "\t\r\n") == NULL ? text : mc_unwrap_text(text, pool);
+}
 
 static bool
 read_auth(mc_http_block *block, mc_build *build)
@@ -55,8 +63,8 @@ read_auth(mc_http_block *block, mc_build *build)
         mc_complain(build->diagnostics, MC_REFUSED, block->auth_tree, "<auth> needs both <user> and <pass>");
         return false;
     }
-    const char *secret = apr_pstrcat(build->pool, user->text == NULL ? "" : user->text, ":",
-                                     password->text == NULL ? "" : password->text, NULL);
+    const char *secret =
+        apr_pstrcat(build->pool, credential_of(user, build->pool), ":", credential_of(password, build->pool), NULL);
     char *coded = apr_palloc(build->pool, (apr_size_t)apr_base64_encode_len((int)strlen(secret)));
     apr_base64_encode(coded, secret, (int)strlen(secret));
     apr_table_setn(block->headers, "Authorization", apr_pstrcat(build->pool, "Basic ", coded, NULL));
@@ -72,7 +80,8 @@ mc_http_block_from_config(const mc_node *http, mc_build *build)
     block->headers = apr_table_make(build->pool, 4);
     if (block->header_tree != NULL)
         for (const mc_node *header = block->header_tree->children; header != NULL; header = header->next)
-            apr_table_setn(block->headers, header->name, header->text == NULL ? "" : header->text);
+            apr_table_setn(block->headers, header->name,
+                           header->text == NULL ? "" : mc_unwrap_text(header->text, build->pool));
     if (block->auth_tree != NULL && !read_auth(block, build))
         return NULL;
     return block;

@@ -11,6 +11,7 @@
 #include "http/http.h"
 #include "source/http_block.h"
 #include "source/source_base.h"
+#include "text/text.h"
 
 enum { INFO_BYTES = 16 << 20, MAP_BYTES_LEAST = 1 << 20, MAP_BYTES_MOST = 256 << 20, RAW_BYTES = 64 << 20 };
 
@@ -41,7 +42,7 @@ static const mc_key getmap_keys[] = {
 
 static const mc_key info_keys[] = {
     MC_KEY_TEXT("info_formats", offsetof(info_block, formats),
-                "Media types that clients may ask for, separated by commas without blanks.", .flags = MC_KEY_REQUIRED),
+                "Media types that clients may ask for, separated by commas.", .flags = MC_KEY_REQUIRED),
     MC_KEY_TREE("params", offsetof(info_block, params), NULL,
                 "Request parameters of GetFeatureInfo; QUERY_LAYERS is required.", .flags = MC_KEY_REQUIRED),
     MC_KEY_END,
@@ -84,15 +85,16 @@ read_getmap(wms_source *wms, mc_build *build)
     return true;
 }
 
-/* Formats as they stand between the commas: blanks count (docs/reference/configuration.md 3.1). */
+/* What stands between the commas, which becomes a Content-Type (docs/reference/configuration.md 3.1). */
 static const apr_array_header_t *
 split_formats(const char *text, apr_pool_t *pool)
 {
     apr_array_header_t *formats = apr_array_make(pool, 4, sizeof(const char *));
     for (;;) {
         size_t length = strcspn(text, ",");
-        if (length > 0)
-            APR_ARRAY_PUSH(formats, const char *) = apr_pstrmemdup(pool, text, length);
+        const char *format = mc_unwrap_text(apr_pstrmemdup(pool, text, length), pool);
+        if (*format != '\0')
+            APR_ARRAY_PUSH(formats, const char *) = format;
         if (text[length] == '\0')
             return formats;
         text += length + 1;

@@ -57,6 +57,18 @@ const char *mc_message_text(const char *text, size_t most, apr_pool_t *pool);
 /* CR, LF and other control characters as blanks: for header values. */
 const char *mc_header_value(const char *text, apr_pool_t *pool);
 
+/* A configured value as one line without blanks at its ends: line breaks, with the blanks around them, are one blank.
+ */
+const char *mc_unwrap_text(const char *text, apr_pool_t *pool);
+
+/* A configured address: as mc_unwrap_text, but a wrapped address has no blanks where it was wrapped, and others are
+ * %20.
+ */
+const char *mc_unwrap_url(const char *text, apr_pool_t *pool);
+
+/* Whether a text can be the name of a header or of a method (RFC 9110, 5.6.2). */
+bool mc_is_token(const char *text, size_t size);
+
 /* Replaces every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
 const char *mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool);
 

@@ -99,7 +99,7 @@ const mc_key mc_tileset_keys[] = {
     MC_KEY_INT("auto_expire", FIELD(auto_expire),
                "Seconds after which a stored tile is rendered again; 0 is never. Clients are told what is left of it.",
                .fallback = "0"),
-    MC_KEY_TEXT("cache-control", FIELD(cache_control),
+    MC_KEY_LINE("cache-control", FIELD(cache_control),
                 "Text that follows max-age in the Cache-Control header of tiles."),
     MC_KEY_TRUE_ONLY("read-only", FIELD(read_only), "Never render, only serve what is stored.", .fallback = "false"),
     MC_KEY_TEXT("watermark", FIELD(watermark),

@@ -102,6 +102,15 @@ mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t n
     return left > 0 ? (int)left : 0;
 }
 
+int64_t
+mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
+{
+    if (tileset->auto_expire <= 0 || tile->mtime == 0)
+        return 0;
+    int64_t age = apr_time_sec(now) - apr_time_sec(tile->mtime);
+    return age >= tileset->auto_expire ? age : 0;
+}
+
 bool
 mc_tileset_too_old(const mc_tileset *tileset, apr_time_t mtime)
 {

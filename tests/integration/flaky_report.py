@@ -31,7 +31,11 @@ def _run(item, nextitem):
     if not failed or NEVER_AGAIN.search(item.nodeid):
         return first
     if failed[0].when == "setup":
-        item.session._setupstate.teardown_exact(None)  # what could not be set up for several tests is set up anew
+        try:
+            item.session._setupstate.teardown_exact(None)  # what could not be set up for several tests is set up anew
+        except Exception as error:  # pylint: disable=broad-except  # whatever a fixture raises
+            failed[0].sections.append(("not run again: what it shares with others cannot be taken down", repr(error)))
+            return first
     item._report_sections.clear()  # what the first run wrote
     second = _all(item, nextitem)
     if all(report.passed for report in second):

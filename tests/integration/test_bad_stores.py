@@ -424,7 +424,7 @@ def test_who_waits_for_a_tile_that_cannot_be_stored(serve, folder, origin):
 # --- configurations ------------------------------------------------------------------------------------------------ #
 
 HEAD = f"""<mapcache>
-<cache name="c" type="disk"><base>/nonexistent/x</base></cache>
+<cache name="c" type="disk"><base>@FOLDER@/none/x</base></cache>
 <tileset name="t"><cache>c</cache><grid>{GRID}</grid></tileset>
 <service type="wmts" enabled="true"/>
 """
@@ -450,7 +450,7 @@ BROKEN = {
     "deep": (b"<mapcache>" + b"<a>" * 200_000, None),
     "unknown cache": (HEAD.replace("<cache>c</cache>", "<cache>other</cache>").encode() + b"</mapcache>", 3),
     "unknown grid": (HEAD.replace(GRID, "nogrid").encode() + b"</mapcache>", 3),
-    "same name twice": (HEAD.encode() + b"<cache name='c' type='disk'><base>/x</base></cache></mapcache>", 5),
+    "same name twice": (HEAD.encode() + b"<cache name='c' type='disk'><base>@FOLDER@/x</base></cache></mapcache>", 5),
     "metatile nought": (HEAD.replace("</tileset>", "<metatile>0 0</metatile></tileset>").encode() + b"</mapcache>", 3),
     "metatile huge": (HEAD.replace("</tileset>",
                                    "<metatile>100000 100000</metatile></tileset>").encode() + b"</mapcache>", 3),
@@ -472,12 +472,18 @@ BROKEN = {
 }
 
 
+def write_config(path, text):
+    """A text of those above, with the folder of the file for @FOLDER@."""
+    text = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(text.replace(b"@FOLDER@", os.fsencode(path.parent)))
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_configuration(build, folder, name):
     """`mapcache check` says where and ends with 1; FastCGI answers every request with 500 and logs why."""
     content, line = BROKEN[name]
     path = folder / "broken.xml"
-    path.write_bytes(content)
+    write_config(path, content)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(build / "lib"), "MAPCACHE_MODULES": str(build / "modules")}
     checked = subprocess.run([build / "bin/mapcache", "check", path], env=environment, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, timeout=patience(60), check=False)
@@ -500,9 +506,8 @@ def test_broken_configuration(build, folder, name):
 
 def test_outer_entities_are_not_read(build, folder):
     path = folder / "outer.xml"
-    path.write_text("<!DOCTYPE m [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>\n"
-                    + HEAD.replace("<mapcache>",
-                                   "<mapcache><metadata><title>before &e; after</title></metadata>") + "</mapcache>")
+    write_config(path, "<!DOCTYPE m [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>\n"
+                 + HEAD.replace("<mapcache>", "<mapcache><metadata><title>before &e; after</title></metadata>") + "</mapcache>")
     server = Server(build, path, folder)
     answer = server.get("/wmts/1.0.0/WMTSCapabilities.xml")
     server.stop()
@@ -511,7 +516,7 @@ def test_outer_entities_are_not_read(build, folder):
 
 def test_without_a_service_nothing_is_served(build, folder):
     path = folder / "none.xml"
-    path.write_text(HEAD.replace('<service type="wmts" enabled="true"/>', "") + "</mapcache>")
+    write_config(path, HEAD.replace('<service type="wmts" enabled="true"/>', "") + "</mapcache>")
     server = Server(build, path, folder)
     statuses = [server.get(target).status for target in (tile(), "/", "/demo")]
     server.stop()
@@ -538,7 +543,7 @@ def test_no_file_at_all(build, folder):
 def test_apache_refuses_to_start(build, folder, name):
     content, line = BROKEN[name]
     path = folder / "broken.xml"
-    path.write_bytes(content)
+    write_config(path, content)
     httpd = apache_config(build, folder, free_port(), "event", f"MapCacheAlias /mc {path}\n")
     tested = subprocess.run(["apache2", "-t", "-f", httpd], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             timeout=patience(20),

@@ -14,7 +14,7 @@ from conftest import ROOT
 from peers import PEERS
 
 INSTALLED = ("run", "nginx", "postgis", "package", "bench", "test")
-LISTS = (*INSTALLED, "development", "peers")
+LISTS = (*INSTALLED, "development", "peers", "tools")
 
 
 def bootstrap(*arguments, root=ROOT, **environment):
@@ -205,7 +205,7 @@ def test_parts_need_each_other(machine):
     assert machine.bootstrap().returncode == 0
     said = " ".join(machine.calls("install"))
     assert "valgrind" in said and "wrk" in said and "nginx-light" in said and "gdal-bin" not in said
-    assert len(machine.calls("download")) == 1
+    assert len(machine.calls("download")) == 2  # the peers, the tools
 
 
 def test_an_alternative_is_as_good(machine):

@@ -103,7 +103,7 @@ SAME = [
     ("?SERVICE=WMS&REQUEST=GetMap&VERSION=1.1.1&STYLES=&FORMAT=image/png&SRS=EPSG:2154&LAYERS=plain&WIDTH=333"
      "&HEIGHT=222&BBOX=100000,6100000,900000,6633000", PIXELS),
     # WMS, what is wrong
-    ("", STATUS), ("/", STATUS), ("/nosuch", STATUS), ("?foo=bar", STATUS), ("?SERVICE=WMS", TYPE),
+    ("?foo=bar", STATUS), ("?SERVICE=WMS", TYPE),
     ("?SERVICE=WFS&REQUEST=GetMap", TYPE), ("?SERVICE=WMS&REQUEST=GetStyles", TYPE),
     ("?SERVICE=WMS&REQUEST=GetMap", TYPE),
     (f"{MAP}&LAYERS=plain&WIDTH=256&HEIGHT=256&BBOX=1,2,3", TYPE),
@@ -136,10 +136,12 @@ SAME = [
 ]
 CRASH = None  # theirs is not asked, as its process would end
 KVP = "an OGC client expects 400 for every error of a KVP request"
+LIST = "who asks for nothing that there is learns what there is"
 VALUE = "a wrong value is an error of the request"
 FOUR = "&WIDTH=512&HEIGHT=512"
 # path, their status, our status, why
 DIFFERENT = [
+    ("", 400, 200, LIST), ("/", 400, 200, LIST), ("/nosuch", 400, 404, LIST),
     (f"{TILE}&LAYER=plain{MATRIX.replace('default', 'nope').replace('=2&', '=99&', 1)}", 404, 400, KVP),
     (f"{TILE}&LAYER=plain&TILEMATRIXSET=nope&TILEMATRIX=0&TILEROW=0&TILECOL=0", 404, 400, KVP),
     (f"{TILE}&LAYER=plain&TILEMATRIXSET={MERCATOR}&TILEMATRIX=0&TILEROW=5&TILECOL=0", 404, 400, KVP),

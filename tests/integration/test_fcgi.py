@@ -102,7 +102,7 @@ def test_behind_nginx(fcgi, nginx, site, place):
     assert web.get(place + tile_path(), {"If-Modified-Since": "Thu, 02 Jan 2020 03:04:05 GMT"}).status == 304
     assert web.get(place + tile_path(9, 1000, 0)).status == 404
     refused = web.get(place + tile_path(), method="PUT")
-    assert refused.status == 405 and refused.headers["Allow"] == "GET, HEAD, POST"
+    assert refused.status == 405 and refused.headers["Allow"] == "GET, HEAD, POST, OPTIONS"
     assert f"http://127.0.0.1:{web.port}{place}".encode() in web.get(
         place + "?SERVICE=WMS&REQUEST=GetCapabilities").body
     assert web.get(place + tile_path(), method="POST", body=b"x" * 3_000_000).body == site.tile(0, 0, 0)

@@ -171,6 +171,16 @@ def test_other_requests_are_refused(door):
         assert door.call(query)[0] == 400, query
 
 
+@pytest.mark.parametrize("path, methods", [("", "GET, HEAD"), ("/static/jobs.js", "GET, HEAD"), ("/api", "GET, HEAD, POST"), ("/api/1", "GET, HEAD"),
+                                           ("/api/1/cancel", "POST"), ("/api/1/retry", "POST")])
+def test_methods_are_those_of_the_address(alias, queue, path, methods):
+    web = alias(queue)
+    for method in ("DELETE", "PUT", "OPTIONS"):
+        reply = fetch(web.port, "/mc/jobs" + path, {"Origin": "http://x.example", "Access-Control-Request-Method": "POST"}, method)
+        assert reply.status == (204 if method == "OPTIONS" else 405) and reply.headers["Allow"] == methods + ", OPTIONS"
+        assert not [name for name in reply.headers if name.lower().startswith("access-control")]  # no page of another site
+
+
 def test_what_is_configured_decides_who_reads(tmp_path, database, alias):
     shown = Queue(tmp_path / "secret", database, services=f'<service type="jobs" enabled="true"><token>{TOKEN}</token></service>')
     door = ApacheDoor(alias(shown))

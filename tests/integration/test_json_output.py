@@ -47,7 +47,7 @@ def test_check_of_a_file_with_such_a_name(tmp_path):
         file.write("<mapcache>\n<tileset name='a\"b\\c'/>\n<nonsense/></mapcache>")
     found = json.loads(run("check", "--json", path, status=1).decode())
     assert found["file"].endswith(SEEN) and found["errors"] >= 1
-    assert len(found["complaints"]) == found["errors"] + found["warnings"] + found["not_built"]
+    assert len(found["complaints"]) == found["errors"] + found["warnings"] + found["not_built"] + found["notes"]
     assert all(one["line"] >= 0 and one["text"] for one in found["complaints"])
     missing = json.loads(run("check", "--json", path + b"/none", status=1).decode())
     assert missing["complaints"][0]["severity"] == "error"

@@ -2,9 +2,12 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 from conftest import GRID, tile_path
+from patience import patience
+from peers import tool
 
 SERVICES = "".join(f'<service type="{name}" enabled="true"/>' for name in ("metrics", "health", "status"))
 NOT_HERE = f"""<cache name="elsewhere" type="bdb"><base>/nowhere</base></cache>
@@ -31,7 +34,7 @@ def samples(text):
         elif not line.startswith("#"):
             match = re.fullmatch(r'([a-z_]+)(\{[a-z]+="[^"]+"(?:,[a-z]+="[^"]+")*\})? ([0-9.]+)', line)
             assert match, line
-            family = re.sub("_(total|bucket|sum|count)$", "", match[1])
+            family = match[1] if match[1] in types else re.sub("_(total|bucket|sum|count)$", "", match[1])
             assert family in types, line
             assert (match[1] + (match[2] or "")) not in values, line
             values[match[1] + (match[2] or "")] = float(match[3])
@@ -53,12 +56,25 @@ def test_metrics_count_the_requests_of_all_processes(web):
         assert seen["mapcache_not_modified_total"] - first["mapcache_not_modified_total"] == 1
 
 
+def test_prometheus_has_nothing_to_say_against_the_metrics(web):
+    """By its own checker: names, types and helps, also with histograms that have counted."""
+    assert web.get("/mc" + tile_path()).status == 200
+    text = web.get("/mc/metrics").body
+    done = subprocess.run([tool("usr/bin/promtool"), "check", "metrics"], input=text, capture_output=True, timeout=patience(60), check=False)
+    assert done.returncode == 0 and not done.stdout + done.stderr, (done.stdout + done.stderr).decode()
+    lines = text.decode().splitlines()
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
+    assert "mapcache_requests_total" in families and "mapcache_span_seconds" in families
+    assert [line.split()[2] for line in lines if line.startswith("# HELP ")] == families
+    assert not any(line.startswith(("# UNIT", "# EOF")) for line in lines)
+
+
 def test_metrics_are_in_the_format_that_is_asked_for(web):
     plain = web.get("/mc/metrics")
     assert plain.status == 200 and plain.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     asked = web.get("/mc/metrics", {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
     assert asked.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
-    assert asked.body.endswith(b"\n# EOF\n")
+    assert asked.body.endswith(b"\n# EOF\n") and b"# TYPE mapcache_requests counter\n" in asked.body
     assert set(samples(asked.body.decode())) >= set(samples(plain.body.decode()))
 
 

@@ -2,10 +2,13 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
 import pytest
+from conftest import wait_until
+from patience import patience
 
 HERE = pathlib.Path(__file__).parent
 # Fails the first time that it runs, passes from the second time on.
@@ -130,6 +133,76 @@ def test_each_has_a_line_with_its_time(run, workers):
     assert found["test_wrong"][2] == "failed" and found["test_slow"][2] == "passed"
     assert len(re.findall(r"s of processor", slowest)) == 20
     assert "test_slow" in slowest and "test_busy" in slowest
+
+
+@WORKERS
+def test_a_crash_fails_the_run(run, workers):
+    """Of the process that runs the tests, in a test, and while a fixture is taken down: nothing may look as if it had passed."""
+    crash = """
+    import os
+    @pytest.fixture(scope="module")
+    def server():
+        yield
+        if {late}:
+            os._exit(0)
+    def test_crash(server):
+        if not {late}:
+            os._exit(0)
+    """
+    for late in (False, True):
+        done = run(workers, test_a=crash.format(late=late), test_b="def test_right():\n    pass\n")
+        failed = done.returncode == 1 and "crashed" in done.stdout
+        # Alone there is no summary left: script/test counts a run without one as failed.
+        assert failed if workers else not re.search(r" passed.* in [\d.]+s", done.stdout), (late, done.returncode, done.stdout)
+
+
+@WORKERS
+def test_what_a_failed_set_up_cannot_take_down_is_a_failure_and_no_more(run, workers):
+    done = run(workers, test_a="""
+    @pytest.fixture(scope="module")
+    def server():
+        yield
+        raise AssertionError("does not end")
+    @pytest.fixture
+    def client(server):
+        raise AssertionError("does not start")
+    def test_first(client):
+        pass
+    """, test_b="def test_right():\n    pass\n")
+    assert done.returncode == 1 and "does not start" in done.stdout and "INTERNALERROR" not in done.stdout, done.stdout
+    assert "1 passed" in done.stdout
+
+
+@WORKERS
+def test_a_run_that_is_ended_takes_down_its_servers_and_folders(tmp_path, workers):
+    (tmp_path / "test_a.py").write_text("""
+import pathlib, subprocess, tempfile, time
+import pytest
+
+@pytest.fixture(scope="module")
+def server():
+    with tempfile.TemporaryDirectory() as folder:
+        with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
+            try:
+                pathlib.Path(__file__).with_name("started.new").write_text(f"{process.pid} {folder}")
+                pathlib.Path(__file__).with_name("started.new").rename(pathlib.Path(__file__).with_name("started"))
+                yield
+            finally:
+                process.terminate()
+
+def test_it(server):
+    time.sleep(1000)
+""")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    process = subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "take_down", "-p", "flaky_report", "--rootdir", tmp_path, *workers,
+                                tmp_path], cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True,
+                               env={**environment, "PYTHONPATH": str(HERE)})
+    wait_until((tmp_path / "started").exists, "the test runs")
+    pid, folder = (tmp_path / "started").read_text().split()
+    os.killpg(process.pid, signal.SIGTERM)  # as timeout does it
+    assert process.wait(patience(60)) != 0
+    wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "the server has ended", 10)
+    assert not pathlib.Path(folder).exists()
 
 
 def test_order_follows_what_was_measured(run):

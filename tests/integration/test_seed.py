@@ -103,6 +103,13 @@ def test_counts_are_honest_with_threads_and_processes(site, workers):
     assert again.returncode == 0 and again.stdout.endswith("0 tiles needed to be seeded, exiting\n")
 
 
+def test_the_summary_is_the_last_line(site):
+    """Scripts read it there; what -v says besides stands before it."""
+    said = site.seed("-v", "-z", "0,3").stdout
+    assert SUMMARY.search("\n" + said.splitlines()[-1] + "\n"), said[-500:]
+    assert re.search(r"^\d+\.\d s of \d+ worker", said, re.M)
+
+
 def test_delete_and_older(site):
     site.seed("-z", "0,4")
     assert site.seed("-m", "delete", "-z", "3,3").returncode == 0

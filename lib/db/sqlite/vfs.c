@@ -4,11 +4,11 @@
  * folders lead to is the same with and without them being followed first; only the last part decides which -journal
  * and -wal belong to a file.
  */
-#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "db/sqlite/handle_private.h"
+#include "db/sqlite/vfs.h"
 
 static sqlite3_vfs *original;
 static sqlite3_vfs direct; /* written once, before it is registered */
@@ -31,12 +31,9 @@ full_pathname(sqlite3_vfs *vfs, const char *path, int room, char *out)
 void
 mc_vfs_set_up(void)
 {
-    original = sqlite3_vfs_find(NULL);
+    original = mc_vfs_copy(&direct, "mapcache-direct");
     if (original == NULL)
         return;
-    direct = *original;
-    direct.pNext = NULL;
-    direct.zName = "mapcache-direct";
     direct.xFullPathname = full_pathname;
     if (sqlite3_vfs_register(&direct, 0) == SQLITE_OK)
         name = direct.zName;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "db/sqlite/handle_private.h"
+#include "db/sqlite/vfs.h"
 
 /* SQLite's unix VFS cannot write 128 KB or more with one call. A multiple of 4 and 8 KB. */
 enum { ROOM = 120 << 10 };
@@ -240,12 +241,9 @@ do_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *
 const char *
 mc_vfs_gather_set_up(void)
 {
-    original = sqlite3_vfs_find(NULL);
+    original = mc_vfs_copy(&gather, "mapcache-gather");
     if (original == NULL)
         return NULL;
-    gather = *original;
-    gather.pNext = NULL;
-    gather.zName = "mapcache-gather";
     gather.szOsFile = (int)offsetof(gathering, real) + original->szOsFile;
     gather.xOpen = do_open;
     return sqlite3_vfs_register(&gather, 0) == SQLITE_OK ? gather.zName : NULL;

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "service/operations/operations.h"
-#include "service/pages/demo.h"
+#include "service/page_asset.h"
 #include "text/json_writer.h"
 #include "text/text.h"
 
@@ -248,9 +248,6 @@ answer_api(mc_request *request, jobs_service *service, const mc_call *call, cons
     MC_TRY(mc_params_read_path(&params, path_params, call, segments, &next, pool));
     int64_t id = params.id;
     bool acts = params.action >= 0;
-    if (post != (acts || (segments->nelts == 1 && post)))
-        return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "%s",
-                               acts ? "changes come by POST" : "a job is read by GET");
     if (post)
         MC_TRY(may_change(service, call, pool));
     else if (!open && !service->is_public)
@@ -268,19 +265,14 @@ static mc_error *
 answer_static(mc_request *request, const char *name, apr_pool_t *pool)
 {
     static const struct {
-        const char *name, *mime;
-        const unsigned char *data;
-        const size_t *size;
-    } files[] = {
-        { "jobs.js", "text/javascript; charset=utf-8", mc_jobs_js, &mc_jobs_js_size },
-        { "jobs.css", "text/css; charset=utf-8", mc_jobs_css, &mc_jobs_css_size },
-        { "demo.css", "text/css; charset=utf-8", mc_demo_css, &mc_demo_css_size },
-    };
+        const char *name;
+        const mc_page_asset *asset;
+    } files[] = { { "jobs.js", &mc_jobs_js }, { "jobs.css", &mc_jobs_css }, { "demo.css", &mc_demo_css } };
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (strcmp(name, files[i].name) == 0) {
             request->kind = MC_REQUEST_DOCUMENT;
-            request->u.document.mime = files[i].mime;
-            request->u.document.text = mc_buf_attach(mc_buf_copy(files[i].data, *files[i].size), pool);
+            request->u.document.mime = files[i].asset->mime;
+            request->u.document.text = mc_buf_attach(mc_buf_copy(files[i].asset->bytes, files[i].asset->size), pool);
             return MC_OK;
         }
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "the page of the jobs has no such file");
@@ -294,8 +286,6 @@ jobs_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
     const char *first = segments->nelts == 0 ? "" : APR_ARRAY_IDX(segments, 0, const char *);
     if (strcmp(first, "api") == 0 && segments->nelts <= 3)
         return answer_api(request, service, call, segments, ctx, pool);
-    if (strcmp(call->http->method, "POST") == 0)
-        return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "the page takes no POST");
     if (strcmp(first, "static") == 0 && segments->nelts == 2)
         return answer_static(request, APR_ARRAY_IDX(segments, 1, const char *), pool);
     if (*first != '\0' || strncmp(call->full_path, "jobs", 4) != 0 ||
@@ -323,7 +313,26 @@ jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call
         *body = (mc_document){ 0 };
 }
 
+/* A job is told what to do by POST; jobs are listed and added at one address; the rest is only read. What is no address
+ * has no methods of its own: that it is not there is the better answer. */
+static const char *
+jobs_methods(const mc_call *call, apr_pool_t *pool)
+{
+    static const char *const actions[] = { "cancel", "pause", "resume", "retry" };
+    const apr_array_header_t *segments = mc_path_segments(call->path, pool);
+    if (segments->nelts == 0 || strcmp(APR_ARRAY_IDX(segments, 0, const char *), "api") != 0)
+        return "GET, HEAD";
+    if (segments->nelts == 2)
+        return "GET, HEAD";
+    for (size_t i = 0; segments->nelts == 3 && i < sizeof(actions) / sizeof(actions[0]); i++)
+        if (strcmp(APR_ARRAY_IDX(segments, 2, const char *), actions[i]) == 0)
+            return "POST";
+    return "GET, HEAD, POST";
+}
+
 const mc_service_ops mc_service_jobs = {
     MC_SERVICE(jobs, "jobs", jobs_keys, jobs_from_config, "The queue of seeding jobs: a JSON API and a page."),
+    .methods = jobs_methods,
+    .unlisted = true,
     .report = jobs_report,
 };

@@ -6,12 +6,6 @@
 #include "service/param.h"
 #include "service/service_base.h"
 
-/* The page's own script and style, compiled in (jobs.js and jobs.css beside this file). */
-extern const unsigned char mc_jobs_js[];
-extern const size_t mc_jobs_js_size;
-extern const unsigned char mc_jobs_css[];
-extern const size_t mc_jobs_css_size;
-
 enum { MC_JOBS_BODY_MAX = 65536 }; /* bytes */
 
 /* The fields of a new job. */

@@ -15,10 +15,12 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
     const char *accept = call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, "Accept");
     bool open = accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
     mc_buf *text = mc_buf_attach(mc_buf_create(0, TEXT_MAX), pool);
-    MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics, text, pool));
+    MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics,
+                            open ? MC_METRICS_OPEN : MC_METRICS_PLAIN, text, pool));
     mc_operations_respond(request, text,
                           open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                                : "text/plain; version=0.0.4; charset=utf-8");
+    request->u.document.vary = "Accept";
     return MC_OK;
 }
 

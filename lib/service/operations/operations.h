@@ -10,7 +10,8 @@ mc_service *mc_operations_from_config(const mc_service_ops *ops, const mc_node *
 
 /* The members of mc_service_ops of a service for operators, whose parse stands in its file with that prefix. */
 #define MC_OPERATORS_SERVICE(type_, help_)                                                                             \
-    MC_KIND(#type_, mc_service_plain_keys, mc_operations_from_config, help_), .prefix = #type_, .parse = type_##_parse
+    MC_KIND(#type_, mc_service_plain_keys, mc_operations_from_config, help_), .prefix = #type_,                        \
+                                                                              .parse = type_##_parse, .unlisted = true
 
 /* MC_ERR_NOT_FOUND for what stands behind the service's own path. */
 mc_error *mc_operations_check(const mc_call *call, apr_pool_t *pool) MC_CHECKED;

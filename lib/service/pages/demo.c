@@ -150,7 +150,7 @@ static const mc_param_row path_params[] = {
                     "The page of a service that is enabled, or `static` before the name of a file; without it the "
                     "index.",
                     .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND,
-                    .refusal = "there is no demo page \"{value}\""),
+                    .refusal = "there is no demo page \"{value}\"; the index, demo/, names those that there are"),
 #undef X
     MC_PARAM_CHOICE("file", offsetof(demo_params, file), MC_DEMO_FILES, "A file that the pages load.",
                     .flags = MC_PARAM_REQUIRED, .applies = is_demo_file_asked, .kind = MC_ERR_NOT_FOUND,
@@ -158,10 +158,7 @@ static const mc_param_row path_params[] = {
     MC_PARAM_END,
 };
 
-static const mc_operation demo_operations[] = {
-    { "pages and their files", "/demo/<page>/<file>", { path_params } },
-    { 0 },
-};
+MC_ONE_OPERATION(demo, "pages and their files", "/demo/<page>/<file>", path_params);
 
 /* The name of a page, and what stands behind its first slash. */
 static const apr_array_header_t *
@@ -193,7 +190,9 @@ demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
     }
     const demo_page *page = &pages[params.page - 1];
     if (parts->nelts > 1 || mc_call_service(call, page->service) == NULL)
-        return mc_error_create(pool, MC_ERR_NOT_FOUND, "there is no demo page \"%s\"", path);
+        return mc_error_create(pool, MC_ERR_NOT_FOUND,
+                               "there is no demo page \"%s\"; the index, demo/, names those that there are",
+                               mc_message_text(path, 100, pool));
     return write_demo_page(request, page, call, ctx, pool);
 }
 

@@ -4,12 +4,6 @@
 
 #include "service/service_base.h"
 
-/* The page's own script and style, compiled in (demo.js and demo.css beside this file). */
-extern const unsigned char mc_demo_js[];
-extern const size_t mc_demo_js_size;
-extern const unsigned char mc_demo_css[];
-extern const size_t mc_demo_css_size;
-
 /* The files of the pages, and their names in the same order. */
 enum { MC_DEMO_SCRIPT, MC_DEMO_STYLE, MC_DEMO_OL_SCRIPT, MC_DEMO_OL_STYLE };
 #define MC_DEMO_FILES "demo.js|demo.css|ol.js|ol.css"

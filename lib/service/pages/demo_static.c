@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "service/page_asset.h"
 #include "service/pages/demo.h"
 
 #define FILE_MAX ((off_t)8 << 20)
@@ -18,7 +19,7 @@ static const char *
 library_folder(apr_pool_t *pool)
 {
     Dl_info library;
-    if (dladdr(mc_demo_js, &library) == 0 || library.dli_fname == NULL)
+    if (dladdr(&mc_demo_js, &library) == 0 || library.dli_fname == NULL)
         return ".";
     const char *slash = strrchr(library.dli_fname, '/');
     return slash != NULL ? apr_pstrndup(pool, library.dli_fname, (apr_size_t)(slash - library.dli_fname)) : ".";
@@ -55,25 +56,25 @@ read_asset(mc_buf **text, int file, const char *name, apr_pool_t *pool)
     return MC_OK;
 }
 
-/* Without data: a file of the assets. */
+/* Without an asset: the name is that of a file beside the library, of the media type of `like`. */
 static const struct {
-    const char *name, *mime;
-    const unsigned char *data;
-    const size_t *size;
+    const char *name;
+    const mc_page_asset *asset, *like;
 } files[] = {
-    [MC_DEMO_SCRIPT] = { "demo.js", "text/javascript; charset=utf-8", mc_demo_js, &mc_demo_js_size },
-    [MC_DEMO_STYLE] = { "demo.css", "text/css; charset=utf-8", mc_demo_css, &mc_demo_css_size },
-    [MC_DEMO_OL_SCRIPT] = { "ol.js", "text/javascript; charset=utf-8", NULL, NULL },
-    [MC_DEMO_OL_STYLE] = { "ol.css", "text/css; charset=utf-8", NULL, NULL },
+    [MC_DEMO_SCRIPT] = { "demo.js", &mc_demo_js, &mc_demo_js },
+    [MC_DEMO_STYLE] = { "demo.css", &mc_demo_css, &mc_demo_css },
+    [MC_DEMO_OL_SCRIPT] = { "ol.js", NULL, &mc_demo_js },
+    [MC_DEMO_OL_STYLE] = { "ol.css", NULL, &mc_demo_css },
 };
 
 mc_error *
 mc_demo_static(mc_document *document, int file, apr_pool_t *pool)
 {
     const char *name = files[file].name;
-    document->mime = files[file].mime;
-    if (files[file].data != NULL) {
-        document->text = mc_buf_attach(mc_buf_copy(files[file].data, *files[file].size), pool);
+    const mc_page_asset *asset = files[file].asset;
+    document->mime = files[file].like->mime;
+    if (asset != NULL) {
+        document->text = mc_buf_attach(mc_buf_copy(asset->bytes, asset->size), pool);
         return MC_OK;
     }
     int descriptor = open_asset(name, pool);

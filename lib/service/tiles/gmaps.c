@@ -15,10 +15,7 @@ gmaps_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     return mc_tile_path_parse(request, call, path, true, pool);
 }
 
-static const mc_operation gmaps_operations[] = {
-    { "tiles", "/gmaps/<layer>/<z>/<x>/<y>.<extension>", { mc_tile_path_params } },
-    { 0 },
-};
+MC_ONE_OPERATION(gmaps, "tiles", "/gmaps/<layer>/<z>/<x>/<y>.<extension>", mc_tile_path_params);
 
 const mc_service_ops mc_service_gmaps = {
     MC_SERVICE(gmaps, "gmaps", mc_service_plain_keys, mc_service_plain, "Tiles by z/x/y with rows from the top."),

@@ -163,10 +163,7 @@ static const mc_param_row kml_params[] = {
     MC_PARAM_END,
 };
 
-static const mc_operation kml_operations[] = {
-    { "documents", "/kml/<layer>/<z>/<x>/<y>.kml", { kml_params } },
-    { 0 },
-};
+MC_ONE_OPERATION(kml, "documents", "/kml/<layer>/<z>/<x>/<y>.kml", kml_params);
 
 static mc_error *
 parse_kml_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)

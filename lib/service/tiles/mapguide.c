@@ -77,10 +77,7 @@ static const mc_param_row mapguide_tile_params[] = {
     MC_PARAM_END,
 };
 
-static const mc_operation mapguide_operations[] = {
-    { "tiles", "/mg/<scale>/<layers>/<row>/<column>/<cell>", { mapguide_tile_params } },
-    { 0 },
-};
+MC_ONE_OPERATION(mapguide, "tiles", "/mg/<scale>/<layers>/<row>/<column>/<cell>", mapguide_tile_params);
 
 static mc_error *
 mapguide_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)

@@ -143,10 +143,7 @@ tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS path \"%s\" has a wrong number of elements", call->path);
 }
 
-static const mc_operation tms_operations[] = {
-    { "tiles", "/tms/<version>/<layer>/<z>/<x>/<y>.<extension>", { version_params, mc_tile_path_params } },
-    { 0 },
-};
+MC_ONE_OPERATION(tms, "tiles", "/tms/<version>/<layer>/<z>/<x>/<y>.<extension>", version_params, mc_tile_path_params);
 
 const mc_service_ops mc_service_tms = {
     MC_SERVICE(tms, "tms", mc_service_plain_keys, mc_service_plain, "Tile Map Service 1.0.0."),

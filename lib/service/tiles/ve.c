@@ -54,10 +54,7 @@ static const mc_param_row ve_tile_params[] = {
     MC_PARAM_END,
 };
 
-static const mc_operation ve_operations[] = {
-    { "tiles", "/ve?layer=<layer>@<grid>&tile=<quadkey>", { ve_tile_params } },
-    { 0 },
-};
+MC_ONE_OPERATION(ve, "tiles", "/ve?layer=<layer>@<grid>&tile=<quadkey>", ve_tile_params);
 
 static mc_error *
 ve_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)

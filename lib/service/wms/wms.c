@@ -142,11 +142,11 @@ wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 {
     const mc_wms *wms = mc_wms_of(call);
     mc_error *error = parse_operation(request, call, ctx, pool);
-    if (wms->rules->nelts == 0 || !may_be_forwarded(error, request, wms))
-        return error;
-    const mc_forwarding_rule *rule = mc_forwarding_match(wms, call);
+    const mc_forwarding_rule *rule = NULL;
+    if (wms->rules->nelts > 0 && may_be_forwarded(error, request, wms))
+        rule = mc_forwarding_match(wms, call);
     if (rule == NULL)
-        return error;
+        return error == MC_OK || mc_service_is_addressed(call) ? error : mc_service_absent(request, call, pool);
     request->kind = MC_REQUEST_FORWARD;
     request->u.forward.rule = rule;
     request->u.forward.path = call->full_path;

@@ -45,7 +45,9 @@ answer_path_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, 
     const char *mime = acceptable_xml(call, pool);
     if (mime == NULL)
         return mc_error_create(pool, MC_ERR_NOT_ACCEPTABLE, "the capabilities are application/xml or text/xml only");
-    return mc_wmts_capabilities(request, false, mime, call, ctx, pool);
+    MC_TRY(mc_wmts_capabilities(request, false, mime, call, ctx, pool));
+    request->u.document.vary = "Accept";
+    return MC_OK;
 }
 
 static mc_error *

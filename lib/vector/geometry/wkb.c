@@ -147,21 +147,29 @@ read_curve(wkb_reader *r, bool arcs)
     return MC_OK;
 }
 
+/* As many members as the next word says. */
+static mc_error *
+read_wkb_members(wkb_reader *r, mc_error *(*read)(wkb_reader *r, int depth), int depth)
+{
+    uint32_t count;
+    if (!read_wkb_word(&count, r))
+        return mc_wkb_truncated(r->pool);
+    for (uint32_t i = 0; i < count; i++)
+        MC_TRY(read(r, depth));
+    return MC_OK;
+}
+
 /* A line, a line of arcs, or several of both one after the other. */
 static mc_error *
 read_wkb_path(wkb_reader *r, int depth)
 {
-    uint32_t type, count;
+    uint32_t type;
     MC_TRY(read_wkb_head(r, &type));
     if (type == WKB_LINE || type == WKB_CIRCULAR)
         return read_curve(r, type == WKB_CIRCULAR);
     if (type != WKB_COMPOUND || depth > 1)
         return mc_error_create(r->pool, MC_ERR_CORRUPT, "a curve is made of geometries of type %u", type);
-    if (!read_wkb_word(&count, r))
-        return mc_wkb_truncated(r->pool);
-    for (uint32_t i = 0; i < count; i++)
-        MC_TRY(read_wkb_path(r, depth + 1));
-    return MC_OK;
+    return read_wkb_members(r, read_wkb_path, depth + 1);
 }
 
 /* `count` paths, each a part of its own. */
@@ -190,19 +198,6 @@ read_curved(wkb_reader *r, const uint8_t *head, uint32_t type)
     return read_paths(r, &r->geometry->shapes[line ? MC_SHAPE_LINES : MC_SHAPE_POLYGONS], count, line ? 0 : 1);
 }
 
-static mc_error *read_wkb_geometry(wkb_reader *r, int depth);
-
-static mc_error *
-read_wkb_members(wkb_reader *r, int depth)
-{
-    uint32_t count;
-    if (!read_wkb_word(&count, r))
-        return mc_wkb_truncated(r->pool);
-    for (uint32_t i = 0; i < count; i++)
-        MC_TRY(read_wkb_geometry(r, depth + 1));
-    return MC_OK;
-}
-
 static mc_error *
 read_wkb_geometry(wkb_reader *r, int depth)
 {
@@ -224,7 +219,7 @@ read_wkb_geometry(wkb_reader *r, int depth)
         return read_curved(r, head, type);
     if ((type >= WKB_MULTIPOINT && type <= WKB_COLLECTION) || type == WKB_MULTICURVE || type == WKB_MULTISURFACE ||
         type == WKB_POLYHEDRAL || type == WKB_TIN)
-        return read_wkb_members(r, depth);
+        return read_wkb_members(r, read_wkb_geometry, depth + 1);
     return mc_error_create(r->pool, MC_ERR_NOT_BUILT, "geometries of type %u cannot be painted", type);
 }
 

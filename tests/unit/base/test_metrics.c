@@ -10,7 +10,7 @@ static const char *
 written(const mc_metrics *metrics)
 {
     mc_buf *buf = mc_buf_attach(mc_buf_create(1000, 1 << 20), pool);
-    ck_ok(mc_metrics_write(metrics, buf, pool));
+    ck_ok(mc_metrics_write(metrics, MC_METRICS_OPEN, buf, pool));
     return apr_pstrmemdup(pool, (char *)buf->data, buf->size);
 }
 

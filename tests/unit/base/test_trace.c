@@ -167,7 +167,7 @@ START_TEST(jobs_add_to_the_sums_of_their_request)
     ck_assert_ptr_nonnull(strstr(timing, "image_merge;dur="));
     ck_assert_ptr_null(strstr(timing, "mapcache_"));
     mc_buf *text = mc_buf_attach(mc_buf_create(1000, 1 << 20), pool);
-    ck_ok(mc_metrics_write(metrics, text, pool));
+    ck_ok(mc_metrics_write(metrics, MC_METRICS_OPEN, text, pool));
     ck_assert_ptr_nonnull(strstr(apr_pstrmemdup(pool, (char *)text->data, text->size),
                                  "mapcache_span_seconds_count{span=\"sleepy_job\"} 4\n"));
     mc_trace_flush(ctx.trace);

@@ -1,7 +1,9 @@
 #include "unit.h"
 
+#include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mapcache/config.h"
 
@@ -149,7 +151,10 @@ END_TEST
 START_TEST(files_that_cannot_be_read_are_errors)
 {
     mc_node *root;
-    ck_fails(CONFIG, mc_config_parse_file(&root, "/nonexistent/mapcache.xml", pool));
+    char folder[] = "/tmp/mapcache-xml-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_fails(CONFIG, mc_config_parse_file(&root, apr_pstrcat(pool, folder, "/mapcache.xml", NULL), pool));
+    ck_assert_int_eq(rmdir(folder), 0);
     ck_fails(CONFIG, mc_config_parse_file(&root, "/", pool));
     ck_fails(CONFIG, mc_config_parse_file(&root, "/dev/null", pool));
 }

@@ -3,7 +3,9 @@
 #include <apr_strings.h>
 #include <arpa/inet.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,43 +51,53 @@ START_TEST(defaults_and_limits)
 }
 END_TEST
 
+/* A port at which nobody listens as long as the socket *keeper is open. */
 static int
-free_port(void)
+reserve_unused_port(int *keeper)
 {
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t size = sizeof(address);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
+    *keeper = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(*keeper, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(getsockname(*keeper, (struct sockaddr *)&address, &size), 0);
     return ntohs(address.sin_port);
 }
 
-static bool
-is_listening(int port)
+/* The port that memcached has written to a file; 0: none yet. */
+static int
+read_memcached_port(const char *path)
 {
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    bool connected = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-    close(fd);
-    return connected;
+    int port = 0;
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "TCP INET: %d", &port) != 1)
+        port = 0;
+    fclose(file);
+    return port;
 }
 
+/* memcached takes a port that is free and tells which: one that is looked for here could be another's by then. */
 static pid_t
-start_memcached(int port)
+start_memcached(int *port)
 {
+    char path[] = "/tmp/mapcache-memcached-XXXXXX";
+    int status, file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    unlink(path);             /* memcached renames its own file to that */
     signal(SIGPIPE, SIG_IGN); /* as every server does: a lost connection is an error, not the end */
     pid_t child = fork();
     if (child == 0) {
-        execlp("memcached", "memcached", "-l", "127.0.0.1", "-p", apr_itoa(pool, port), "-U", "0", "-u", "nobody",
-               NULL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing running */
+        setenv("MEMCACHED_PORT_FILENAME", path, 1);
+        execlp("memcached", "memcached", "-l", "127.0.0.1", "-p", "-1", "-U", "0", "-u", "root", NULL);
         _exit(127);
     }
-    for (int i = 0; i < 3000 && !is_listening(port); i++)
+    while ((*port = read_memcached_port(path)) == 0 && waitpid(child, &status, WNOHANG) == 0)
         usleep(10000);
-    ck_assert_msg(is_listening(port), "memcached did not start: is it installed?");
+    unlink(path);
+    ck_assert_msg(*port != 0, "memcached did not start: is it installed?");
     return child;
 }
 
@@ -98,8 +110,8 @@ stop(pid_t child)
 
 START_TEST(memcached_locks_exclude_each_other)
 {
-    int port = free_port();
-    pid_t server = start_memcached(port);
+    int port;
+    pid_t server = start_memcached(&port);
     const char *xml = apr_psprintf(pool,
                                    "<locker type=\"memcache\"><retry>0.02</retry><timeout>60</timeout><server>"
                                    "<host>127.0.0.1</host><port>%d</port></server></locker>",
@@ -138,10 +150,11 @@ START_TEST(memcached_locks_exclude_each_other)
 }
 END_TEST
 
+/* Whatever the moment is in the seconds that memcached counts: a key may go up to one of them early. */
 START_TEST(a_memcached_lock_expires)
 {
-    int port = free_port();
-    pid_t server = start_memcached(port);
+    int port;
+    pid_t server = start_memcached(&port);
     mc_locker *locker = read_locker(apr_psprintf(pool,
                                                  "<locker type=\"memcache\"><timeout>1</timeout><server>"
                                                  "<host>127.0.0.1</host><port>%d</port></server></locker>",
@@ -152,20 +165,27 @@ START_TEST(a_memcached_lock_expires)
                                                   port));
     mc_lock *lost;
     mc_lock *lock;
-    bool waited;
-    ck_ok(mc_locker_acquire(&lost, &waited, locker, "x", &ctx, pool));
-    ck_ok(mc_locker_acquire(&lock, &waited, patient, "x", &ctx, pool)); /* after the second that the first one has */
-    mc_lock_release(lost);                                              /* must leave the other one's lock alone */
-    ctx.deadline = mc_clock_now() + 100000;
     mc_lock *third;
-    ck_fails(UNAVAILABLE, mc_locker_acquire(&third, &waited, locker, "x", &ctx, pool));
+    bool waited;
+    for (int i = 0; i < 3; i++) {
+        const char *name = apr_psprintf(pool, "x%d", i);
+        usleep(i * 400000);
+        apr_time_t began = mc_clock_now();
+        ck_ok(mc_locker_acquire(&lost, &waited, locker, name, &ctx, pool));
+        ck_ok(mc_locker_acquire(&lock, &waited, patient, name, &ctx, pool));
+        ck_assert_int_ge(mc_clock_now() - began, 1000000); /* the first one has had its second */
+        mc_lock_release(lost);                             /* must leave the other one's lock alone */
+        ctx.deadline = mc_clock_now() + 100000;
+        ck_fails(UNAVAILABLE, mc_locker_acquire(&third, &waited, locker, name, &ctx, pool));
+        ctx.deadline = 0;
+    }
     stop(server);
 }
 END_TEST
 
 START_TEST(the_fallback_takes_the_next_one)
 {
-    int port = free_port();
+    int keeper, port = reserve_unused_port(&keeper);
     char folder[] = "/tmp/mapcache-lock-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
     mc_locker *locker = read_locker(apr_psprintf(
@@ -187,6 +207,7 @@ START_TEST(the_fallback_takes_the_next_one)
         read_locker(apr_psprintf(pool, "<locker type=\"fallback\"><locker><directory>%s</directory></locker></locker>",
                                  folder)); /* it is gone */
     ck_fails(IO, mc_locker_acquire(&lock, &waited, locker, "x", &ctx, pool));
+    close(keeper);
 }
 END_TEST
 

@@ -67,6 +67,17 @@ START_TEST(preconditions_follow_rfc_9110)
         { "If-Match", "\"0000000000000abc\"", 200 },
         { "If-Match", "\"0000000000000abd\"", 412 },
         { "If-Match", "*", 200 },
+        { "If-Match", "W/\"0000000000000abc\"", 412 },
+        { "If-Match", "W/\"0000000000000abc\", \"0000000000000abc\"", 200 },
+        { "If-Match", "\"0000000000000abc-gzip\"", 200 },
+        { "If-None-Match", "\"0000000000000abc-gzip\"", 304 },
+        { "If-None-Match", "W/\"0000000000000abc-br\"", 304 },
+        { "If-None-Match", "\"0000000000000abc-zip\"", 200 },
+        { "If-None-Match", "\"0000000000000abc0\"", 200 },
+        { "If-None-Match", "\"a, \\\" , \"0000000000000abc\"", 304 },
+        { "If-None-Match", ",, ,\"0000000000000abc\"", 304 },
+        { "If-None-Match", "W/", 200 },
+        { "If-None-Match", "", 200 },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         ck_assert_msg(ask(cases[i].name, cases[i].value) == cases[i].status, "%s: %s gives %d", cases[i].name,
@@ -80,6 +91,64 @@ START_TEST(a_304_has_a_tag_and_no_body)
     ck_assert_ptr_null(response.body);
     ck_assert_ptr_null(apr_table_get(response.headers, "Content-Type"));
     ck_assert_str_eq(apr_table_get(response.headers, "ETag"), "\"0000000000000abc\"");
+}
+END_TEST
+
+START_TEST(what_was_found_unchanged_still_has_to_be_what_is_expected)
+{
+    ask("If-None-Match", "\"0000000000000abc\"");
+    result.unmodified = true;
+    result.data = NULL;
+    apr_table_setn((apr_table_t *)http.headers, "If-Match", "\"0000000000000abd\"");
+    response = (mc_http_response){ .headers = apr_table_make(pool, 4) };
+    mc_response_success(&response, &result, &call, pool);
+    ck_assert_int_eq(response.status, 412);
+    apr_table_unset((apr_table_t *)http.headers, "If-Match");
+    response = (mc_http_response){ .headers = apr_table_make(pool, 4) };
+    mc_response_success(&response, &result, &call, pool);
+    ck_assert_int_eq(response.status, 304);
+}
+END_TEST
+
+START_TEST(expired_tiles_have_an_age_and_no_lifetime)
+{
+    ask(NULL, NULL);
+    result.lifetime = 60; /* of another tile of the same map */
+    result.age = 4000000000;
+    result.cache_control = "public";
+    response = (mc_http_response){ .headers = apr_table_make(pool, 4) };
+    mc_response_success(&response, &result, &call, pool);
+    ck_assert_str_eq(apr_table_get(response.headers, "Cache-Control"), "max-age=0, must-revalidate, public");
+    ck_assert_str_eq(apr_table_get(response.headers, "Age"), "4000000000");
+    ck_assert_ptr_null(apr_table_get(response.headers, "Expires"));
+}
+END_TEST
+
+START_TEST(preflights_grant_names_within_reason)
+{
+    ask("Origin", "https://maps.example");
+    config.services = apr_array_make(pool, 0, sizeof(void *));
+    apr_table_t *headers = (apr_table_t *)http.headers;
+    char *many = apr_palloc(pool, 100001);
+    memset(many, ',', 100000);
+    for (int i = 0; i < 100000; i += 4)
+        memcpy(many + i, "x-a", 3);
+    many[100000] = '\0';
+    apr_table_setn(headers, "Access-Control-Request-Method", "GET");
+    apr_table_setn(headers, "Access-Control-Request-Headers", many);
+    response = (mc_http_response){ .headers = apr_table_make(pool, 4) };
+    mc_response_options(&response, &call, pool);
+    ck_assert_int_eq(response.status, 204);
+    ck_assert_str_eq(apr_table_get(response.headers, "Allow"), "GET, HEAD, POST, OPTIONS");
+    ck_assert_str_eq(apr_table_get(response.headers, "Access-Control-Allow-Methods"), "GET, HEAD, POST");
+    ck_assert_uint_lt(strlen(apr_table_get(response.headers, "Access-Control-Allow-Headers")), 1500);
+    apr_table_setn(headers, "Access-Control-Request-Headers", "x-b, a\r\nSet-Cookie: c, \x01");
+    response = (mc_http_response){ .headers = apr_table_make(pool, 4) };
+    mc_response_options(&response, &call, pool);
+    const char *granted = apr_table_get(response.headers, "Access-Control-Allow-Headers");
+    ck_assert_ptr_nonnull(strstr(granted, "Authorization"));
+    ck_assert_ptr_nonnull(strstr(granted, ", x-b"));
+    ck_assert_ptr_null(strpbrk(granted, "\r\n\x01:"));
 }
 END_TEST
 
@@ -143,5 +212,6 @@ START_TEST(empty_images_carry_the_message_in_one_header_line)
 END_TEST
 
 UNIT_MAIN("response", plain_requests_get_all_headers, preconditions_follow_rfc_9110, a_304_has_a_tag_and_no_body,
-          origins_are_echoed_only_when_listed, errors_hide_their_causes_and_keep_their_status,
-          empty_images_carry_the_message_in_one_header_line)
+          what_was_found_unchanged_still_has_to_be_what_is_expected, expired_tiles_have_an_age_and_no_lifetime,
+          preflights_grant_names_within_reason, origins_are_echoed_only_when_listed,
+          errors_hide_their_causes_and_keep_their_status, empty_images_carry_the_message_in_one_header_line)

