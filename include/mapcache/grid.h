@@ -26,7 +26,7 @@ typedef struct mc_grid {
     double metres_per_unit;
     mc_origin origin;            /* where tile 0,0 lies: x and y of a tile grow away from it */
     int tile_width, tile_height; /* pixels */
-    int density; /* of a variant for fine screens (mc_grid_dense): pixels for a pixel of a style; 0: none */
+    int density; /* of a variant for fine screens (mc_grid_link_dense): pixels for a pixel of a style; 0: none */
     int level_count;
     const mc_level *levels; /* coarsest first */
     mc_metadata *metadata;
