@@ -40,7 +40,7 @@ mc_semaphore_destroy(mc_semaphore *semaphore)
     free(semaphore);
 }
 
-/* In line, until it is this one's turn or the moment has come (0: never). Under the gate's lock. */
+/* In line, until it is this one's turn or the moment has come (0: never). Under the semaphore's lock. */
 static bool
 wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until)
 {

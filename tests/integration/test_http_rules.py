@@ -297,6 +297,24 @@ def test_what_a_client_says_of_itself_is_one_line_for_the_origin(build, folder, 
     assert not re.search(rb"^X-(One|Two|Three|Four)", asked[0].replace(b"\r", b"\n"), re.M), asked[0]
 
 
+def test_any_bytes_in_what_browsers_send_make_no_header(build, folder, site):
+    """As a web server would never hand them on; fastcgi.Answer refuses heads with broken lines."""
+    site.write_config(extra=f"<cors>{SITES}</cors><server_timing>true</server_timing><service type='demo' enabled='true'/>")
+    server = fastcgi.Server(build, site.config, folder)
+    for bad in (b"\r\nX-Injected: 1", b"\nX-Injected: 1\n\n<html>", b"\r", b"\0X", b"\xff\xfe", b"x" * 60000):
+        variables = {b"REQUEST_METHOD": b"OPTIONS", b"HTTP_ORIGIN": b"https://a.example", b"HTTP_ACCESS_CONTROL_REQUEST_METHOD": b"GET" + bad,
+                     b"HTTP_ACCESS_CONTROL_REQUEST_HEADERS": b"x-a" + bad}
+        answer = server.client.get(b"/", b"", variables)
+        assert answer.status == 204 and answer.header("X-Injected") is None and answer.body == b"", bad[:20]
+        assert len(answer.header("Access-Control-Allow-Headers")) < 1500
+        for name in (b"HTTP_ORIGIN", b"HTTP_HOST", b"SCRIPT_NAME", b"HTTP_IF_NONE_MATCH", b"HTTP_ACCEPT", b"REQUEST_METHOD"):
+            answer = server.client.get(b"/", b"", {**variables, b"REQUEST_METHOD": b"GET", name: b"https://a.example" + bad})
+            assert answer.status in (302, 405) and answer.header("X-Injected") is None and b"<html>" not in answer.body, (name, bad[:20])
+            if name == b"HTTP_ORIGIN" and b"\0" not in bad:  # a NUL ends a variable
+                assert answer.header("Access-Control-Allow-Origin") is None
+    server.stop()
+
+
 @pytest.mark.parametrize("line", ["Header set Access-Control-Allow-Origin *", "Header add Access-Control-Allow-Origin *",
                                   "Header append Access-Control-Allow-Origin *", "Header merge Access-Control-Allow-Origin *",
                                   "Header always set Access-Control-Allow-Origin *", "Header always add Access-Control-Allow-Origin *",
