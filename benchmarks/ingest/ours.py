@@ -54,7 +54,7 @@ def pyramid(store, form, folder, images, database):
         database.sql("DROP TABLE IF EXISTS mapcache_tiles")
     config = configuration(folder, store, form, database)
     before = time.monotonic(), spent(), cpu_seconds(database.pids())
-    command(folder, PROGRAM, "ingest", "-c", config, "-t", "mosaic", "-q", "--scratch", folder, *images)
+    command(folder, PROGRAM, "ingest", "-c", config, "-t", "mosaic", "--srs", "EPSG:3857", "-q", "--scratch", folder, *images)
     seconds, cpu, others = time.monotonic() - before[0], spent() - before[1], cpu_seconds(database.pids()) - before[2]
     tiles, size = stored(folder, store, database)
     return {"seconds": seconds, "cpu": cpu, "database": others if store == "postgresql" else 0.0, "tiles": tiles, "bytes": size}

@@ -54,7 +54,7 @@ declare_dimension(const char *where)
         "SELECT distinct(subtile) FROM catalog WHERE keyword LIKE '%%' || :dim || '%%'%s]]></validate_query>"
         "<list_query>SELECT subtile FROM catalog</list_query></dimension></mapcache>",
         file, where);
-    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), NULL, pool));
     mc_dimension *dimension = mc_dimension_from_config(root->children, &build);
     exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
     return dimension;

@@ -110,7 +110,7 @@ create(const char *data)
                      "<mapcache><cache name='c' type='sqlite3'><dbfile>%s/{dim:product}.sqlite3</dbfile><queries><get>"
                      "SELECT data FROM tiles WHERE x=:x AND y=:y AND z=:z</get></queries></cache></mapcache>",
                      data);
-    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), NULL, pool));
     mc_cache *cache = mc_cache_from_config(root->children, &build);
     exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
     return cache;

@@ -37,7 +37,7 @@ create_store(const char *type, const char *inner)
     mc_node *root;
     mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool), .caches = apr_hash_make(pool) };
     const char *text = apr_psprintf(pool, "<mapcache><cache name='c' type='%s'>%s</cache></mapcache>", type, inner);
-    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), pool));
+    exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), NULL, pool));
     mc_cache *cache = mc_cache_from_config(root->children, &build);
     exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
     return cache;

@@ -47,8 +47,7 @@ static const mc_cli_option ingest_rows[] = {
                    "dimension that these times belong to; default: the tileset's only one"),
     MC_OPTION_ASSIGNMENT("dimension", 'D', AT(dimensions), "value of another dimension; may be given several times"),
     MC_OPTION_TEXT("srs", 0, "SRS", AT(raster.srs),
-                   "CRS of images that do not say it, as EPSG:2056; default: the "
-                   "grid's"),
+                   "CRS of images that do not say it, as EPSG:2056; without it such images are refused"),
     MC_OPTION_VALUE("nodata", 0, "COLOR", AT(raster), mc_cli_parse_no_data,
                     "colour that means no data, R,G,B or one number for all three"),
     MC_OPTION_CHOICE("resample", 0, "KIND", AT(resample), "auto|nearest|bilinear|average",

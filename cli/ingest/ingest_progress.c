@@ -15,6 +15,7 @@ mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options
     *report = (mc_ingest_report){ .quiet = options->quiet,
                                   .json = options->json,
                                   .dry_run = options->dry_run,
+                                  .srs = options->raster.srs,
                                   .bar = !options->json && !options->quiet && isatty(STDOUT_FILENO) != 0,
                                   .began = mc_clock_now(),
                                   .before = -1,
@@ -37,6 +38,7 @@ outline_json(const mc_ingest_outline *outline, const mc_ingest_report *report, i
     mc_cli_json_line line = mc_cli_json_line_begin();
     mc_json_integer(line.json, "images", report->images);
     mc_json_integer(line.json, "bad", report->all.bad);
+    mc_json_integer(line.json, "without_crs", outline->told);
     mc_json_integer(line.json, "times", groups);
     mc_json_integer(line.json, "minzoom", outline->minzoom);
     mc_json_integer(line.json, "maxzoom", outline->maxzoom);
@@ -66,6 +68,9 @@ outline_text(const mc_ingest_outline *outline, const mc_ingest_report *report, c
            outline->minzoom, outline->maxzoom);
     printf("they cover %.15g %.15g %.15g %.15g\n", outline->extent.minx, outline->extent.miny, outline->extent.maxx,
            outline->extent.maxy);
+    if (outline->told > 0)
+        printf("%d of them do not say which CRS they are in: it is taken to be %s (--srs)\n", outline->told,
+               report->srs);
     if (!report->dry_run)
         return;
     printf("%6s %14s\n", "level", "tiles at most");
@@ -83,6 +88,7 @@ mc_ingest_report_outline(mc_ingest_report *report, const mc_tileset *tileset, co
         const mc_ingest_outline *one = mc_ingest_outlined(ingests[i]);
         for (int z = one->minzoom; z <= one->maxzoom; z++)
             tiles[z] += one->tiles[z];
+        all.told += i == 0 ? 0 : one->told;
         all.extent = mc_extent_union(&all.extent, &one->extent);
         report->images += mc_ingest_counted(ingests[i])->inputs;
         if (report->dry_run)

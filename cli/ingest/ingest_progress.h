@@ -6,6 +6,7 @@
 
 typedef struct mc_ingest_report {
     bool quiet, json, bar, dry_run;
+    const char *srs;      /* of images that do not say theirs; or NULL */
     const char *value;    /* of the group that is being made; NULL: there is none */
     int images;           /* of all groups */
     mc_ingest_counts all; /* of groups that have ended */

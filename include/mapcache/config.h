@@ -7,6 +7,7 @@
 
 #include <apr_hash.h>
 #include <apr_tables.h>
+#include <apr_time.h>
 #include <stddef.h>
 
 #include "mapcache/error.h"
@@ -60,11 +61,16 @@ typedef struct mc_diagnostics {
     apr_array_header_t *complaints; /* of mc_complaint */
     int refused;                    /* how many of them refuse the file */
     bool thorough; /* what a start has no time for is looked at too (mapcache check): whether fonts are there */
+    apr_interval_time_t opening; /* microseconds that looking at data has taken */
 } mc_diagnostics;
 
 mc_diagnostics *mc_diagnostics_create(apr_pool_t *pool);
 void mc_complain(mc_diagnostics *diagnostics, mc_severity severity, const mc_node *at, const char *format, ...)
     MC_PRINTF(4, 5);
+
+/* A complaint about a place that is no element. */
+void mc_complain_at(mc_diagnostics *diagnostics, mc_severity severity, const char *file, int line, int column,
+                    const char *format, ...) MC_PRINTF(6, 7);
 
 /* "file:line:column: text"; only the text where there is no position. */
 const char *mc_complaint_format(const mc_complaint *complaint, apr_pool_t *pool);
@@ -87,14 +93,18 @@ void *mc_config_find(apr_hash_t *things, const char *noun, const char *name, con
 mc_error *mc_diagnostics_error(const mc_diagnostics *diagnostics, apr_pool_t *pool) MC_CHECKED;
 
 /*
- * Reads an XML file (expat; internal entities only, no external ones, bounded size, depth and expansion).
- * The root must be <mapcache>. MC_ERR_CONFIG with line and column when it is not well-formed. mc_xml_parse_file takes
- * any root; names keep their prefixes.
+ * Reads an XML file (expat; internal entities only, no external ones, bounded size, depth and expansion). MC_ERR_CONFIG
+ * with line and column when the file is not well-formed. mc_xml_parse_file takes any root; names keep their prefixes.
+ *
+ * A configuration has the root <mapcache>. Where MapCache reads a configuration that is not well-formed XML (a bare &,
+ * bytes of another encoding, text outside of the root and others), the configuration is repaired and read with warnings
+ * in `diagnostics` (docs/reference/configuration.md 1.1); without `diagnostics` the file is refused.
  */
 mc_error *mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
-mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,
+mc_error *mc_config_parse_file(mc_node **root, const char *file, mc_diagnostics *diagnostics,
                                apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,
+                               mc_diagnostics *diagnostics, apr_pool_t *pool) MC_CHECKED;
 
 /* A path in a configuration file as an absolute one: a relative one is seen from the folder of `file`. */
 const char *mc_config_path(const char *file, const char *path, apr_pool_t *pool);
@@ -125,9 +135,10 @@ typedef struct mc_number_list {
 enum {
     MC_KEY_REQUIRED = 1,
     MC_KEY_REPEATABLE = 2,
-    MC_KEY_OURS = 4,    /* not in MapCache's vocabulary */
-    MC_KEY_FILE = 8,    /* of TEXT: a path; a relative one is resolved against the file that it stands in */
-    MC_KEY_WORKDIR = 16 /* of TEXT: a path that is seen from the working directory, as MapCache does; or no path */
+    MC_KEY_OURS = 4,         /* not in MapCache's vocabulary */
+    MC_KEY_FILE = 8,         /* of TEXT: a path; a relative one is resolved against the file that it stands in */
+    MC_KEY_WORKDIR = 16,     /* of TEXT: a path that is seen from the working directory, as MapCache does; or no path */
+    MC_KEY_MAY_BE_EMPTY = 32 /* a required text that is there and empty is a warning */
 };
 
 /* The members that the tables of operations of all kinds begin with: caches, dimensions, sources, services. The help is

@@ -40,6 +40,8 @@ typedef struct mc_dimension_ops {
     /* The latest value that has begun by `now`, for "current"; NULL: the list is searched. *value stays as it is where
      * no value has begun. */
     mc_error *(*latest)(const char **value, mc_dimension *dimension, apr_time_t now, mc_ctx *ctx, apr_pool_t *pool);
+    /* When the file that has the values was changed; 0: not known. NULL: there is no file. */
+    apr_time_t (*changed)(const mc_dimension *dimension);
     /* Whether the values that a value stands for depend on the extent; NULL: they do not. */
     bool (*by_extent)(const mc_dimension *dimension);
     bool from_backend; /* values come from a database */
@@ -51,6 +53,7 @@ struct mc_dimension {
     const char *unit;
     const char *default_value;
     bool time;
+    bool nearest; /* WMS requests for a value that is not there get the nearest one of the list */
     /* <wms_querybymap>: in a WMS map whose level is at least the given one, what a value stands for is asked once with
      * the map's extent instead of once for each tile with the tile's. */
     bool query_by_map;
@@ -82,6 +85,9 @@ mc_error *mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *di
                                    const mc_dimension_query *queries, int count, mc_ctx *ctx,
                                    apr_pool_t *pool) MC_CHECKED;
 
+/* When what lists the values was changed; 0: not known. */
+apr_time_t mc_dimension_changed(const mc_dimension *dimension);
+
 /* Whether what a value stands for may differ from tile to tile. */
 bool mc_dimension_by_extent(const mc_dimension *dimension);
 
@@ -102,6 +108,14 @@ mc_error *mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension
  */
 mc_error *mc_dimension_settle(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                               apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * The value that stands for the requested one of a WMS request: that one itself; where it stands for nothing and the
+ * dimension says <nearest>, the listed number or time that is nearest to it (WMS 1.3.0 annex C.4.2). What is no number
+ * and no time stays as it is.
+ */
+mc_error *mc_dimension_nearest(const char **value, mc_dimension *dimension, const mc_dimension_query *query,
+                               mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* The default value to be shown in WMS capabilities: the back end's (<default_query>), else the configured one. */
 mc_error *mc_dimension_default(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,

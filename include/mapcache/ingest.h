@@ -33,7 +33,7 @@ typedef struct mc_ingest_plan {
     const char *const *values;       /* of the tileset's dimensions, in configuration order */
     const apr_array_header_t *paths; /* const char *: where images overlap, the later one is on top */
     int minzoom, maxzoom;            /* -1: the link's first level; the level nearest to the finest image */
-    mc_raster_options raster;        /* srs NULL: files that do not say are in the grid's CRS */
+    mc_raster_options raster;        /* srs NULL: files that do not say their CRS are bad */
     mc_ingest_resample resample;
     uint8_t background[3];    /* R, G, B of what no image covers, in formats without transparency */
     apr_int64_t cache_limit;  /* bytes of partial tiles in memory */
@@ -52,8 +52,9 @@ typedef struct mc_ingest mc_ingest;
 typedef struct mc_ingest_outline {
     int minzoom, maxzoom;
     mc_extent extent;         /* of all images, in the grid's CRS */
-    const apr_int64_t *tiles; /* by level: tiles that images may touch, counted once for each image; 0 elsewhere */
+    const apr_int64_t *tiles; /* by level: tiles that images may touch, each once; 0 elsewhere */
     apr_int64_t pixels;       /* of all images */
+    int told;                 /* images that do not say their CRS: it is the plan's raster.srs */
 } mc_ingest_outline;
 
 /*

@@ -11,6 +11,9 @@ typedef struct mc_tile_stack {
     mc_tile_request *tiles;
     int count;
     const mc_format *format; /* of the merged result; a single tile's bytes go out as they are */
+    const mc_format *exact;  /* what an answer of another coding is made into; NULL: it goes out as it is */
+    const char *mime;        /* how an answer of that coding is called; NULL: as its bytes say */
+    bool by_latitude;        /* one tile of the spherical Mercator, whose rows become evenly spaced by latitude */
 } mc_tile_stack;
 
 typedef struct mc_map_layer {
@@ -43,23 +46,29 @@ typedef struct mc_map_request {
 /* What goes to the client. `data` lives in the pool that was given. */
 typedef struct mc_result {
     mc_buf *data;
-    const char *mime;           /* NULL: unknown */
-    bool gzipped;               /* `data` is gzip of what `mime` names */
-    bool expanded;              /* it was, but the client does not accept gzip */
-    apr_time_t mtime;           /* 0: none */
-    uint64_t tag;               /* strong ETag, 0: none */
-    int lifetime;               /* seconds for max-age and Expires, 0: no headers */
-    int64_t age;                /* seconds of what has expired and is shown all the same; 0: nothing has */
-    const char *cache_control;  /* appended to Cache-Control, or NULL */
-    const char *vary;           /* names of request headers that it depends on, or NULL */
-    bool unmodified;            /* `if_tag` of the question is the current one: no data */
-    int status;                 /* of a forwarded answer; 0: 200 */
-    const apr_table_t *headers; /* of a forwarded answer, or NULL */
+    const char *mime;                   /* NULL: unknown */
+    bool gzipped;                       /* `data` is gzip of what `mime` names */
+    bool expanded;                      /* it was, but the client does not accept gzip */
+    apr_time_t mtime;                   /* 0: none */
+    uint64_t tag;                       /* strong ETag, 0: none */
+    int lifetime;                       /* seconds for max-age and Expires, 0: no headers */
+    int64_t age;                        /* seconds of what has expired and is shown all the same; 0: nothing has */
+    const char *cache_control;          /* appended to Cache-Control, or NULL */
+    const char *vary;                   /* names of request headers that it depends on, or NULL */
+    bool unmodified;                    /* `if_tag` of the question is the current one: no data */
+    int status;                         /* of a forwarded answer; 0: 200 */
+    const apr_table_t *headers;         /* of a forwarded answer, or NULL */
+    const apr_array_header_t *warnings; /* of const char *: headers "Warning"; NULL: none */
 } mc_result;
 
 /* if_tag: an ETag that the client has (0: none); where it still holds, no map is composed or encoded. */
 mc_error *mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
+
+/* By how many pixels at most a picture of `rows` over a box of the spherical Mercator is off where it is spread evenly
+ * over the latitudes of the box. */
+double mc_map_latitude_shift(const mc_extent *box, int rows);
+
 mc_error *mc_map_draw(mc_result *result, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
 

@@ -35,6 +35,7 @@ typedef struct mc_raster_info {
     bool upright;       /* rows run along x and north is up: affine[2] and affine[4] are 0, [1] above and [5] below 0 */
     mc_extent extent;   /* around the image, units of the CRS */
     const char *srs;    /* "EPSG:3857", or WKT of a .prj file; NULL: unknown */
+    bool srs_told;      /* by the options: the file does not say it */
     const char *origin; /* of the position: "GeoTIFF tags" or the name of a file */
 } mc_raster_info;
 

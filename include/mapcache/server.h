@@ -65,6 +65,7 @@ typedef struct mc_config {
     apr_array_header_t *formats;  /* mc_format *, builtin ones first */
     apr_array_header_t *caches;   /* mc_cache * */
     apr_hash_t *tilesets_by_name;
+    bool names_use_separators;    /* a tileset's name has `;`, `@` or `[`, which stand between names in addresses */
     apr_hash_t *cubes;            /* mc_cube * by name */
     apr_array_header_t *services; /* struct mc_service *, in dispatch order (docs/reference/services.md 1) */
     const mc_format *default_format;

@@ -23,15 +23,22 @@ typedef struct mc_document {
     const char *location; /* the client is sent on to that address; without text then */
 } mc_document;
 
+/* What is asked of one layer under a pixel. */
+typedef struct mc_info_question {
+    mc_tileset *tileset;
+    mc_info_request info;
+} mc_info_question;
+
 /* A parsed and checked request: past this point numbers are finite and inside their limits. */
 typedef struct mc_request {
     mc_request_kind kind;
+    apr_array_header_t *warnings; /* of const char *: headers "Warning" of the answer; NULL: none */
     union {
         mc_tile_stack tile;
         mc_map_request map;
         struct {
-            mc_tileset *tileset;
-            mc_info_request info;
+            mc_info_question *questions; /* of one point and one format; the answers are joined in this order */
+            int count;
         } info;
         mc_document document;
         struct {
@@ -53,6 +60,7 @@ typedef struct mc_call {
     const apr_table_t *params; /* decoded query; keys any case, the first of a repeated key wins */
     const char *full_path;     /* the same with the prefix */
     const char *base;          /* metadata <url> or the request's base URL, with a trailing slash */
+    mc_error *refused;         /* why only a forwarding rule may take the request; MC_OK: no reason */
 } mc_call;
 
 typedef struct mc_service_ops {
@@ -69,6 +77,7 @@ typedef struct mc_service_ops {
     /* The methods of an address, as in an Allow header; NULL: GET, HEAD, POST. OPTIONS is answered for all. */
     const char *(*methods)(const mc_call *call, apr_pool_t *pool);
     bool unlisted;                         /* for operators: strangers are not told that there is such a service */
+    bool forwards;                         /* has forwarding rules: looks at call->refused itself */
     const struct mc_operation *operations; /* what requests may say (lib/service/param.h); NULL: nothing */
 } mc_service_ops;
 
@@ -89,6 +98,13 @@ typedef struct mc_forwarding_rule {
 
 extern const mc_service_ops mc_service_metrics;        /* the one that the server has to know of */
 extern const mc_service_ops *const mc_service_kinds[]; /* in dispatch order, ends with NULL */
+
+/*
+ * What the services cannot offer, or not as a client would expect: complaints at the elements of `root`. Names with a
+ * slash are errors for `check` only: whoever asks by parameters gets such tilesets. Also fills what the services have
+ * to know of all names.
+ */
+void mc_services_check(mc_config *config, const mc_node *root, mc_diagnostics *diagnostics);
 
 /*
  * A <service> element. NULL where it is not enabled, and where a complaint refuses it.

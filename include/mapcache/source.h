@@ -87,6 +87,7 @@ struct mc_source {
     double deadline;                        /* seconds for one call */
     const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
     bool needs_format;                      /* gives pixels: the tileset must have a format */
+    bool cascades;                          /* hands on the maps of another server */
     bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
     bool stacks_over;                       /* leaves what lies below its maps to be seen */
     const char *no_vector_tiles;            /* why the source makes no vector tiles; NULL: it makes vector tiles */

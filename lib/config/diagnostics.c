@@ -41,6 +41,13 @@ describe_diagnosed_node(const mc_node *at, apr_pool_t *pool)
     return apr_psprintf(pool, "<%.60s name=%s>: ", at->name, mc_config_quote(name, pool));
 }
 
+static void
+add_complaint(mc_diagnostics *diagnostics, const mc_complaint *complaint)
+{
+    *(mc_complaint *)apr_array_push(diagnostics->complaints) = *complaint;
+    diagnostics->refused += complaint->severity == MC_REFUSED;
+}
+
 void
 mc_complain(mc_diagnostics *diagnostics, mc_severity severity, const mc_node *at, const char *format, ...)
 {
@@ -48,15 +55,25 @@ mc_complain(mc_diagnostics *diagnostics, mc_severity severity, const mc_node *at
     va_start(args, format);
     const char *text = apr_pvsprintf(diagnostics->pool, format, args);
     va_end(args);
-    mc_complaint *complaint = apr_array_push(diagnostics->complaints);
-    *complaint = (mc_complaint){
-        .severity = severity,
-        .file = at == NULL ? NULL : at->file,
-        .line = at == NULL ? 0 : at->line,
-        .column = at == NULL ? 0 : at->column,
-        .text = apr_pstrcat(diagnostics->pool, describe_diagnosed_node(at, diagnostics->pool), text, NULL),
-    };
-    diagnostics->refused += severity == MC_REFUSED;
+    add_complaint(diagnostics, &(mc_complaint){
+                                   .severity = severity,
+                                   .file = at == NULL ? NULL : at->file,
+                                   .line = at == NULL ? 0 : at->line,
+                                   .column = at == NULL ? 0 : at->column,
+                                   .text = apr_pstrcat(diagnostics->pool,
+                                                       describe_diagnosed_node(at, diagnostics->pool), text, NULL),
+                               });
+}
+
+void
+mc_complain_at(mc_diagnostics *diagnostics, mc_severity severity, const char *file, int line, int column,
+               const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *text = apr_pvsprintf(diagnostics->pool, format, args);
+    va_end(args);
+    add_complaint(diagnostics, &(mc_complaint){ severity, apr_pstrdup(diagnostics->pool, file), line, column, text });
 }
 
 const char *

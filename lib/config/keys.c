@@ -119,11 +119,13 @@ check_present(keys_reader *reader, const mc_node *at, const mc_key *key, const c
         return true;
     if (text[line ? strspn(text, " \t\r\n") : 0] != '\0')
         return true;
+    bool allowed = (key->flags & MC_KEY_MAY_BE_EMPTY) != 0;
+    mc_severity severity = allowed ? MC_WARNING : MC_REFUSED;
     if (*key->name == '@')
-        mc_complain(reader->diagnostics, MC_REFUSED, at, "attribute \"%s\" is empty. %s", key->name + 1, key->help);
+        mc_complain(reader->diagnostics, severity, at, "attribute \"%s\" is empty. %s", key->name + 1, key->help);
     else
-        mc_complain(reader->diagnostics, MC_REFUSED, at, "it is empty. %s", key->help);
-    return false;
+        mc_complain(reader->diagnostics, severity, at, "it is empty. %s", key->help);
+    return allowed;
 }
 
 const char *

@@ -7,13 +7,16 @@
 #include <expat.h>
 #include <string.h>
 
+#include "config/xml_repair.h"
+#include "mapcache/buf.h"
 #include "mapcache/config.h"
 
 enum {
     MAX_FILE = 64 * 1024 * 1024,
     MAX_EXPANSION = 16 * 1024 * 1024, /* bytes of text and attributes beyond the size of the file itself */
     MAX_DEPTH = 100,
-    MAX_NODES = 1000 * 1000, /* elements and attributes */
+    MAX_NODES = 1000 * 1000,        /* elements and attributes */
+    MAX_REPAIRED = 8 * 1024 * 1024, /* bytes of a file that is looked through once more */
     CHUNK = 64 * 1024,
 };
 
@@ -38,6 +41,8 @@ typedef struct builder {
     size_t read;
     size_t produced;
     mc_error *error;
+    bool malformed;                  /* the error is the XML's */
+    const mc_xml_repaired *repaired; /* what is read; NULL: the file as it stands */
 } builder;
 
 static void
@@ -57,7 +62,9 @@ xml_line_number(const builder *builder)
 static int
 xml_column_number(const builder *builder)
 {
-    return (int)XML_GetCurrentColumnNumber(builder->parser) + 1;
+    int column = (int)XML_GetCurrentColumnNumber(builder->parser) + 1;
+    return builder->repaired == NULL ? column
+                                     : mc_xml_repaired_column(builder->repaired, xml_line_number(builder), column);
 }
 
 static void
@@ -196,8 +203,9 @@ on_xml_comment(void *baton, const XML_Char *text)
 }
 
 static mc_error *
-syntax_error(const builder *builder, apr_pool_t *pool)
+syntax_error(builder *builder, apr_pool_t *pool)
 {
+    builder->malformed = true;
     return mc_error_create(pool, MC_ERR_CONFIG, "%s:%d:%d: not well-formed XML: %s", builder->file,
                            xml_line_number(builder), xml_column_number(builder),
                            XML_ErrorString(XML_GetErrorCode(builder->parser)));
@@ -253,63 +261,107 @@ parse_chunks(builder *builder, const char *text, size_t size)
     return feed_xml_parser(builder, text, size, true);
 }
 
-mc_error *
-mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size, apr_pool_t *pool)
+/* One reading of a text. *malformed: the error is one of the XML. */
+static mc_error *
+parse_text_once(mc_node **root, bool *malformed, const char *name, const char *text, size_t size,
+                const mc_xml_repaired *repaired, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
     builder *builder = create_builder(name, scratch, pool);
+    builder->repaired = repaired;
     mc_error *error = parse_chunks(builder, text, size);
     *root = builder->root;
-    if (error == MC_OK)
-        error = check_config_root(*root, pool);
+    *malformed = builder->malformed;
     XML_ParserFree(builder->parser);
+    apr_pool_destroy(scratch);
+    return error;
+}
+
+/* Reads once more what MapCache reads and expat does not; the error is then the one of the repaired text. */
+static mc_error *
+parse_repaired(mc_node **root, mc_error *error, const char *name, const char *text, size_t size,
+               mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    mc_xml_repaired repaired;
+    bool malformed;
+    apr_pool_create(&scratch, pool);
+    const char *copy = apr_pstrmemdup(scratch, text, size);
+    if (mc_xml_repair(&repaired, name, copy, size, diagnostics, scratch))
+        error = parse_text_once(root, &malformed, name, repaired.text, repaired.size, &repaired, pool);
     apr_pool_destroy(scratch);
     return error;
 }
 
 static mc_error *
-parse_file(builder *builder, apr_file_t *file)
+parse_text(mc_node **root, const char *name, const char *text, size_t size, mc_diagnostics *diagnostics,
+           apr_pool_t *pool)
 {
-    char *chunk = apr_palloc(builder->scratch, CHUNK);
-    for (;;) {
-        apr_size_t size = 0;
-        apr_status_t status = apr_file_read_full(file, chunk, CHUNK, &size);
-        if (status != APR_SUCCESS && !APR_STATUS_IS_EOF(status)) {
-            char reason[120];
-            return mc_error_create(builder->pool, MC_ERR_CONFIG, "%s: cannot be read: %s", builder->file,
-                                   apr_strerror(status, reason, sizeof(reason)));
-        }
-        MC_TRY(feed_xml_parser(builder, chunk, size, status != APR_SUCCESS));
-        if (status != APR_SUCCESS)
-            return MC_OK;
-    }
+    bool malformed;
+    mc_error *error = parse_text_once(root, &malformed, name, text, size, NULL, pool);
+    if (malformed && diagnostics != NULL && size <= MAX_REPAIRED)
+        error = parse_repaired(root, error, name, text, size, diagnostics, pool);
+    return error;
 }
 
 mc_error *
-mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
+mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size, mc_diagnostics *diagnostics,
+                     apr_pool_t *pool)
+{
+    MC_TRY(parse_text(root, name, text, size, diagnostics, pool));
+    return check_config_root(*root, pool);
+}
+
+/* The whole file, in a buffer that ends with `pool`. */
+static mc_error *
+read_xml_file(mc_buf **text, const char *name, apr_pool_t *pool)
+{
+    apr_file_t *file;
+    char reason[120], *chunk = apr_palloc(pool, CHUNK);
+    apr_status_t status = apr_file_open(&file, name, APR_READ | APR_BINARY, APR_OS_DEFAULT, pool);
+    if (status != APR_SUCCESS)
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s: cannot be opened: %s", name,
+                               apr_strerror(status, reason, sizeof(reason)));
+    *text = mc_buf_attach(mc_buf_create(CHUNK, MAX_FILE), pool);
+    while (status == APR_SUCCESS) {
+        apr_size_t size = 0;
+        status = apr_file_read_full(file, chunk, CHUNK, &size);
+        if (status != APR_SUCCESS && !APR_STATUS_IS_EOF(status))
+            return mc_error_create(pool, MC_ERR_CONFIG, "%s: cannot be read: %s", name,
+                                   apr_strerror(status, reason, sizeof(reason)));
+        if ((*text)->size + size > MAX_FILE)
+            return mc_error_create(pool, MC_ERR_CONFIG, "%s: larger than 64 MB", name);
+        MC_TRY(mc_buf_append(*text, chunk, size, pool));
+    }
+    return MC_OK;
+}
+
+/* Any root; repaired where there are `diagnostics`. */
+static mc_error *
+parse_xml_file(mc_node **root, const char *file, mc_diagnostics *diagnostics, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
+    mc_buf *text = NULL;
     apr_pool_create(&scratch, pool);
-    apr_file_t *handle;
-    apr_status_t status = apr_file_open(&handle, file, APR_READ | APR_BINARY, APR_OS_DEFAULT, scratch);
-    if (status != APR_SUCCESS) {
-        char reason[120];
-        apr_strerror(status, reason, sizeof(reason));
-        apr_pool_destroy(scratch);
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s: cannot be opened: %s", file, reason);
-    }
-    builder *builder = create_builder(file, scratch, pool);
-    mc_error *error = parse_file(builder, handle);
-    *root = builder->root;
-    XML_ParserFree(builder->parser);
+    mc_error *error = read_xml_file(&text, file, scratch);
+    if (error == MC_OK)
+        error = parse_text(root, file, (const char *)text->data, text->size, diagnostics, pool);
+    else
+        error = mc_error_copy(error, pool);
     apr_pool_destroy(scratch);
     return error;
 }
 
 mc_error *
-mc_config_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
+mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
 {
-    MC_TRY(mc_xml_parse_file(root, file, pool));
+    return parse_xml_file(root, file, NULL, pool);
+}
+
+mc_error *
+mc_config_parse_file(mc_node **root, const char *file, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    MC_TRY(parse_xml_file(root, file, diagnostics, pool));
     return check_config_root(*root, pool);
 }

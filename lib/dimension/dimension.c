@@ -7,6 +7,7 @@
 
 #include "dimension/dimension_base.h"
 #include "mapcache/trace.h"
+#include "text/text.h"
 #include "text/time.h"
 
 typedef struct by_map {
@@ -38,15 +39,20 @@ mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *comm
     dimension->unit = common->unit;
     dimension->default_value = common->default_value;
     dimension->time = common->time;
+    dimension->nearest = common->nearest;
     dimension->query_by_map = by_map.wanted;
     dimension->query_by_map_minzoom = by_map.minzoom;
     return true;
 }
 
+/* Whoever asks: a client, a job, an option of a command. */
 static mc_error *
-check_length(const mc_dimension *dimension, const char *value, apr_pool_t *pool)
+check_value_text(const mc_dimension *dimension, const char *value, apr_pool_t *pool)
 {
     size_t most = dimension->ops->from_backend ? MC_DIMENSION_ASKED_MAX : MC_DIMENSION_VALUE_MAX;
+    if (value != NULL && mc_text_has_controls(value))
+        return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, dimension->name,
+                                "the value of dimension %s holds a control character", dimension->name);
     if (value == NULL || strnlen(value, most + 1) <= most)
         return MC_OK;
     return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, dimension->name,
@@ -67,7 +73,7 @@ mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *dimension, c
     MC_SPAN(ctx, "mapcache_dimension_get_entries_for_value");
     for (int i = 0; i < count; i++)
         if (i == 0 || queries[i].value != queries[i - 1].value)
-            MC_TRY(check_length(dimension, queries[i].value, pool));
+            MC_TRY(check_value_text(dimension, queries[i].value, pool));
     if (dimension->ops->resolve_all != NULL)
         return dimension->ops->resolve_all(values, dimension, queries, count, ctx, pool);
     for (int i = 0; i < count; i++)
@@ -82,8 +88,14 @@ mc_dimension_insert(bool *inserted, mc_dimension *dimension, const mc_dimension_
     *inserted = false;
     if (dimension->ops->insert == NULL)
         return MC_OK;
-    MC_TRY(check_length(dimension, query->value, pool));
+    MC_TRY(check_value_text(dimension, query->value, pool));
     return dimension->ops->insert(inserted, dimension, query, ctx, pool);
+}
+
+apr_time_t
+mc_dimension_changed(const mc_dimension *dimension)
+{
+    return dimension->ops->changed == NULL ? 0 : dimension->ops->changed(dimension);
 }
 
 bool

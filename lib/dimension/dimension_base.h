@@ -16,6 +16,9 @@
         MC_KEY_TEXT("@unit", offsetof(mc_dimension_common, unit), "Unit of measure, shown in capabilities."),          \
         MC_KEY_BOOL("@time", offsetof(mc_dimension_common, time),                                                      \
                     "Values are times: instants, ranges and lists of them.", .fallback = "false"),                     \
+        MC_KEY_BOOL("nearest", offsetof(mc_dimension_common, nearest),                                                 \
+                    "true: a WMS request for a number or a time that is not there gets the nearest listed one.",       \
+                    .flags = MC_KEY_OURS, .fallback = "false"),                                                        \
         MC_KEY_TREE("wms_querybymap", offsetof(mc_dimension_common, wms_querybymap), mc_dimension_by_map_keys,         \
                     "true: ask the back end once for a whole WMS map instead of once for each tile.")
 
@@ -28,6 +31,7 @@ typedef struct mc_dimension_common {
     const char *default_value;
     const char *unit;
     bool time;
+    bool nearest;
     const mc_node *wms_querybymap;
 } mc_dimension_common;
 

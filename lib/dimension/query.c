@@ -157,6 +157,17 @@ mc_query_by_extent(const mc_dimension *base)
     return (((const mc_query_dimension *)base)->statements[MC_QUERY_VALIDATE].uses & extent) != 0;
 }
 
+apr_time_t
+mc_query_changed(const mc_dimension *base)
+{
+    const mc_query_dimension *dimension = (const mc_query_dimension *)base;
+    mc_stamp stamp;
+    if (dimension->path == NULL || !mc_stamp_take(&stamp, dimension->path))
+        return 0;
+    bool logged = stamp.wal_size > 0 && stamp.wal_mtime_ns > stamp.mtime_ns; /* readers make an empty one */
+    return (logged ? stamp.wal_mtime_ns : stamp.mtime_ns) / 1000;
+}
+
 /* --- for back ends ---------------------------------------------------------------------------------------------- */
 
 bool

@@ -162,7 +162,7 @@ bool mc_query_set_up(mc_query_dimension *dimension, const mc_query_config *confi
 /* The members of mc_dimension_ops that are the same for all. */
 #define MC_QUERY_OPS                                                                                                   \
     .resolve_all = mc_query_resolve_all, .list = mc_query_list, .ask_default = mc_query_default,                       \
-    .by_extent = mc_query_by_extent, .from_backend = true
+    .changed = mc_query_changed, .by_extent = mc_query_by_extent, .from_backend = true
 
 mc_error *mc_query_resolve_all(apr_array_header_t **values, mc_dimension *base, const mc_dimension_query *queries,
                                int count, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
@@ -171,6 +171,7 @@ mc_error *mc_query_list(apr_array_header_t **values, mc_dimension *base, const c
 mc_error *mc_query_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 bool mc_query_by_extent(const mc_dimension *base);
+apr_time_t mc_query_changed(const mc_dimension *base);
 
 /* The member `insert` of mc_dimension_ops, of kinds that have MC_QUERY_INSERT_KEY. */
 mc_error *mc_query_insert(bool *inserted, mc_dimension *base, const mc_dimension_query *query, mc_ctx *ctx,

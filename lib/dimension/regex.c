@@ -10,7 +10,6 @@ typedef struct regex_config {
 
 typedef struct regex_dimension {
     mc_dimension base;
-    const char *text;
     const mc_pattern *pattern;
 } regex_dimension;
 
@@ -30,7 +29,9 @@ regex_from_config(const mc_node *node, mc_build *build)
     regex_dimension *dimension = mc_dimension_create(sizeof(*dimension), &config, regex_keys, node, build);
     if (dimension == NULL || !mc_dimension_set_common(&dimension->base, &config.common, build))
         return NULL;
-    dimension->text = config.pattern;
+    if (config.common.nearest)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "<nearest> does nothing here: a regular expression has no list of values");
     dimension->pattern = mc_pattern_compile(config.pattern, &problem, build->pool);
     if (dimension->pattern == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node, "the regular expression \"%s\" %s", config.pattern, problem);
@@ -53,13 +54,14 @@ regex_resolve(apr_array_header_t **values, mc_dimension *base, const mc_dimensio
     return MC_OK;
 }
 
+/* A pattern is no value: a client could not ask for it. */
 static mc_error *
 regex_list(apr_array_header_t **values, mc_dimension *base, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     (void)tileset;
     (void)ctx;
     *values = apr_array_make(pool, 1, sizeof(const char *));
-    APR_ARRAY_PUSH(*values, const char *) = ((const regex_dimension *)base)->text;
+    APR_ARRAY_PUSH(*values, const char *) = base->default_value;
     return MC_OK;
 }
 

@@ -5,6 +5,9 @@
 #include "grid/earth.h"
 #include "grid/grid_private.h"
 
+/* All feet of the registry differ by less. */
+#define SAME_FOOT 1e-4
+
 typedef struct grid_config {
     const char *name;
     const char *srs;
@@ -35,8 +38,11 @@ const mc_key mc_grid_keys[] = {
                    .max = 2),
     MC_KEY_NUMBERS("resolutions", FIELD(resolutions), "Units per pixel of each level, level 0 (the coarsest) first.",
                    .flags = MC_KEY_REQUIRED, .min = 1, .max = MC_MAX_LEVELS),
-    MC_KEY_CHOICE_CI("units", FIELD(units), "m|dd|ft", "Unit of the srs: metres, decimal degrees or feet.",
-                     .fallback = "m"),
+    MC_KEY_CHOICE_CI(
+        "units", FIELD(units), "m|dd|ft",
+        "Unit of the srs: metres, decimal degrees or feet (of an EPSG code the registry's foot, which may be the US "
+        "survey foot).",
+        .fallback = "m"),
     MC_KEY_CHOICE_CI("origin", FIELD(origin), "bottom-left|top-left|top-right|bottom-right",
                      "The corner of the extent where tile 0,0 lies; x and y grow away from it.",
                      .fallback = "bottom-left"),
@@ -132,10 +138,20 @@ alias_texts(const apr_array_header_t *nodes, apr_pool_t *pool)
     return texts;
 }
 
+/* Feet are those of the CRS: EPSG measures many of the United States in survey feet, 2 in a million longer. */
+static double
+metres_of_unit(int unit, int epsg)
+{
+    enum { FEET = 2 };
+    static const double metres[] = { 1, MC_METRES_PER_DEGREE, 0.3048 };
+    double registered = mc_crs_metres_per_unit(epsg);
+    bool is_foot = fabs(registered / metres[FEET] - 1) < SAME_FOOT;
+    return unit == FEET && is_foot ? registered : metres[unit];
+}
+
 mc_grid *
 mc_grid_from_config(const mc_node *node, mc_build *build)
 {
-    static const double metres[] = { 1, MC_METRES_PER_DEGREE, 0.3048 };
     mc_diagnostics *diagnostics = build->diagnostics;
     grid_config config = { 0 };
     if (!mc_config_read(&config, node, mc_grid_keys, diagnostics))
@@ -144,12 +160,12 @@ mc_grid_from_config(const mc_node *node, mc_build *build)
     grid->name = config.name;
     grid->srs = config.srs;
     grid->aliases = alias_texts(config.aliases, build->pool);
-    grid->metres_per_unit = metres[config.units];
     grid->origin = (mc_origin)config.origin;
     grid->metadata = mc_metadata_create(build->pool);
     for (int i = 0; i < config.metadata->nelts; i++)
         mc_metadata_add(grid->metadata, APR_ARRAY_IDX(config.metadata, i, const mc_node *));
     mc_grid_set_axes(grid);
+    grid->metres_per_unit = metres_of_unit(config.units, grid->epsg);
     const mc_node *resolutions = mc_node_child(node, "resolutions");
     bool sound = mc_extent_read(&grid->extent, &config.extent, mc_node_child(node, "extent"), diagnostics);
     sound &= read_size(grid, &config.size, mc_node_child(node, "size"), diagnostics);

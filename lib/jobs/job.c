@@ -307,17 +307,13 @@ find_link(mc_tileset **tileset, mc_grid_link **link, const char *name, const mc_
     return MC_OK;
 }
 
-static const char **
-read_dimensions(const mc_job *job, const mc_tileset *tileset, apr_pool_t *pool)
+/* The job's values as they are right here: the worker's configuration may be another than that of who asked. */
+static mc_error *
+read_dimensions(const char ***values, const mc_job *job, const mc_tileset *tileset, apr_pool_t *pool)
 {
-    const char **values = mc_tileset_defaults(tileset, pool);
-    apr_table_t *given = mc_query_parse(job->dimensions, 64, pool);
-    for (int i = 0; i < tileset->dimension_count; i++) {
-        const char *value = apr_table_get(given, tileset->dimensions[i]->name);
-        if (value != NULL)
-            values[i] = value;
-    }
-    return values;
+    const apr_table_t *given = mc_query_parse(job->dimensions, 64, pool);
+    mc_error *error = mc_tileset_values(values, tileset, given, pool);
+    return error == MC_OK ? MC_OK : job_config_error(job, pool, mc_error_chain(error, pool));
 }
 
 mc_error *
@@ -334,6 +330,8 @@ mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_
     } else if (job->mode != MC_JOB_DELETE && tileset->source == NULL) {
         return job_config_error(job, pool, "the tileset has no source here");
     }
+    const char **values;
+    MC_TRY(read_dimensions(&values, job, tileset, pool));
     tileset->metatile_columns = job->columns;
     tileset->metatile_rows = job->rows;
     /* As the seeder: what is read-only for clients is written to, and the source of a transfer is only read. */
@@ -341,7 +339,7 @@ mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_
     *task = (mc_seed_task){ .mode = modes[job->mode],
                             .tileset = tileset,
                             .link = link,
-                            .values = read_dimensions(job, tileset, pool),
+                            .values = values,
                             .target = target,
                             .target_link = target_link,
                             .force = job->mode == MC_JOB_RESEED,

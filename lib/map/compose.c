@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/workers.h"
+#include "map/map_private.h"
 #include "map/plan.h"
 #include "mapcache/trace.h"
 
@@ -163,14 +164,24 @@ mc_plan_draw(mc_pixels *canvas, mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
     return mc_plan_draw_layers(canvas, plan, 0, plan->layer_count, plan->frames - 1, ctx, pool);
 }
 
+bool
+mc_map_ground(uint8_t bgra[4], const mc_map_request *wanted)
+{
+    const uint8_t white[3] = { 255, 255, 255 };
+    const uint8_t *rgb = wanted->background_set ? wanted->background : white;
+    for (int i = 0; i < 3; i++)
+        bgra[i] = rgb[2 - i];
+    bgra[3] = 255;
+    return wanted->format->type == MC_FORMAT_JPEG || (wanted->background_set && !wanted->transparent);
+}
+
 mc_error *
 mc_map_canvas(mc_pixels **canvas, const mc_map_request *wanted, apr_pool_t *pool)
 {
+    uint8_t bgra[4];
     MC_TRY(mc_pixels_create(canvas, wanted->width, wanted->height, true, pool));
     mc_pixels_attach(*canvas, pool);
-    if (wanted->background_set && !wanted->transparent) {
-        const uint8_t bgra[4] = { wanted->background[2], wanted->background[1], wanted->background[0], 255 };
+    if (mc_map_ground(bgra, wanted))
         mc_pixels_fill(*canvas, bgra);
-    }
     return MC_OK;
 }

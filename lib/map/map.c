@@ -110,9 +110,9 @@ join_jpeg_map(mc_result *result, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *p
             return MC_OK;
         tiles[entry->top / height * columns + entry->left / width] = entry->tile.data;
     }
-    static const uint8_t black[3] = { 0, 0, 0 };
+    static const uint8_t white[3] = { 255, 255, 255 };
     MC_SPAN(ctx, "mapcache_jpeg_join");
-    MC_TRY(mc_jpeg_join(&result->data, tiles, columns, rows, wanted->background_set ? wanted->background : black, ctx,
+    MC_TRY(mc_jpeg_join(&result->data, tiles, columns, rows, wanted->background_set ? wanted->background : white, ctx,
                         pool));
     if (result->data != NULL)
         result->mime = "image/jpeg";
@@ -214,6 +214,7 @@ static mc_error *
 forward_map_request(mc_result *result, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *canvas = NULL;
+    uint8_t ground[4];
     for (int i = 0, count; i < wanted->count; i += count) {
         mc_rendered rendered = { 0 };
         count = mc_map_stack(wanted, i);
@@ -224,7 +225,7 @@ forward_map_request(mc_result *result, const mc_map_request *wanted, mc_ctx *ctx
             result->mime = mc_coding_mime(mc_image_sniff(rendered.data->data, rendered.data->size));
             return MC_OK;
         }
-        if (alone && rendered.pixels != NULL && (!wanted->background_set || wanted->transparent)) {
+        if (alone && rendered.pixels != NULL && !mc_map_ground(ground, wanted)) {
             canvas = rendered.pixels;
             break;
         }

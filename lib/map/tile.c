@@ -41,7 +41,8 @@ mc_error *
 mc_map_ask_sources(mc_rendered *rendered, const mc_map_request *wanted, int first, int count, mc_ctx *ctx,
                    apr_pool_t *pool)
 {
-    const uint8_t background[4] = { wanted->background[2], wanted->background[1], wanted->background[0], 255 };
+    uint8_t *background = apr_palloc(pool, 4);
+    bool grounded = mc_map_ground(background, wanted);
     mc_source **sources = apr_palloc(pool, sizeof(*sources) * (size_t)count);
     mc_render *maps = apr_palloc(pool, sizeof(*maps) * (size_t)count);
     for (int i = 0; i < count; i++) {
@@ -52,7 +53,7 @@ mc_map_ask_sources(mc_rendered *rendered, const mc_map_request *wanted, int firs
         sources[i] = layer->tileset->source;
         maps[i] = map_of_layer(layer, wanted, pool);
         maps[i].format = count == wanted->count ? wanted->format : NULL;
-        maps[i].background = wanted->background_set && !wanted->transparent ? background : NULL;
+        maps[i].background = grounded ? background : NULL;
     }
     return mc_source_render_stack(rendered, sources, maps, count, ctx, pool);
 }
@@ -127,13 +128,62 @@ describe_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted)
     }
 }
 
+/* The coding of a format's images; MC_CODING_UNKNOWN where it may be one or the other. */
+static mc_coding
+coding_of_format(const mc_format *format)
+{
+    return format->type == MC_FORMAT_PNG    ? MC_CODING_PNG
+           : format->type == MC_FORMAT_JPEG ? MC_CODING_JPEG
+                                            : MC_CODING_UNKNOWN;
+}
+
+/* The one tile as an image of the coding that was asked for: JPEG over white. */
+static mc_error *
+convert_tile(mc_result *result, const mc_tile *tile, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_pixels *pixels, *canvas;
+    const uint8_t white[4] = { 255, 255, 255, 255 };
+    MC_TRY(mc_image_decode(&pixels, tile->data->data, tile->data->size, ctx, pool));
+    mc_pixels_attach(pixels, pool);
+    MC_TRY(mc_pixels_create(&canvas, pixels->width, pixels->height, true, pool));
+    mc_pixels_attach(canvas, pool);
+    if (wanted->exact->type == MC_FORMAT_JPEG)
+        mc_pixels_fill(canvas, white);
+    mc_pixels_over(canvas, 0, 0, pixels);
+    return mc_format_encode(&result->data, wanted->exact, canvas, MC_ON_THE_FLY, ctx, pool);
+}
+
+/* Whoever asked for a type gets that type (docs/reference/requests.md). */
+static mc_error *
+settle_coding(mc_result *result, const mc_tile *tile, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx,
+              apr_pool_t *pool)
+{
+    if (wanted->exact == NULL || tile->raw)
+        return MC_OK;
+    const char *mime = mc_coding_mime(coding_of_format(wanted->exact));
+    if (mime != NULL && (result->mime == NULL || strcmp(result->mime, mime) != 0)) {
+        uint64_t parts[2] = { result->tag, mc_format_tag(wanted->exact) };
+        result->tag = result->tag == 0 ? 0 : mc_hash64(parts, sizeof(parts), 0);
+        result->unmodified = if_tag != 0 && if_tag == result->tag;
+        result->mime = mime;
+        if (!result->unmodified)
+            MC_TRY(convert_tile(result, tile, wanted, ctx, pool));
+    }
+    if (wanted->mime != NULL)
+        result->mime = wanted->mime;
+    return MC_OK;
+}
+
 static mc_error *
 merge_tile_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_grid *grid = wanted->tiles[0].link->grid;
     mc_pixels *canvas;
+    const uint8_t white[4] = { 255, 255, 255, 255 };
     MC_TRY(mc_pixels_create(&canvas, grid->tile_width, grid->tile_height, true, pool));
     mc_pixels_attach(canvas, pool);
+    if (wanted->format->type == MC_FORMAT_JPEG)
+        mc_pixels_fill(canvas, white);
     for (int i = 0; i < wanted->count; i++) {
         if (tiles[i]->no_data || tiles[i]->raw)
             continue;
@@ -157,10 +207,13 @@ mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_
     mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
     int only;
     *result = (mc_result){ 0 };
-    MC_TRY(fetch_stack(tiles, &only, wanted, if_tag, ctx, pool));
+    bool as_stored = wanted->exact == NULL && !wanted->by_latitude;
+    MC_TRY(fetch_stack(tiles, &only, wanted, as_stored ? if_tag : 0, ctx, pool));
     if (only >= 0) {
         answer_tile(result, wanted->tiles[only].tileset, tiles[only], if_tag);
-        return MC_OK;
+        if (wanted->by_latitude && !tiles[only]->no_data)
+            return mc_map_by_latitude(result, tiles[only], wanted, if_tag, ctx, pool);
+        return settle_coding(result, tiles[only], wanted, if_tag, ctx, pool);
     }
     describe_stack(result, tiles, wanted);
     if (if_tag != 0 && if_tag == result->tag) {

@@ -323,6 +323,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     for (int i = 0; i < config->services->nelts; i++)
         if (APR_ARRAY_IDX(config->services, i, const mc_service *)->ops == &mc_service_metrics)
             config->metrics = true;
+    mc_services_check(config, node, build->diagnostics);
     if (config->services->nelts == 0)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "no service is enabled, so every request answers 500: at least one <service "
@@ -341,7 +342,7 @@ mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics
     (*config)->file = apr_pstrdup(pool, file);
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
-    MC_TRY(mc_config_parse_file(&root, file, pool));
+    MC_TRY(mc_config_parse_file(&root, file, diagnostics, pool));
     (*config)->databases = apr_array_make(pool, 4, sizeof(const char *));
     mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = (*config)->databases };
     build_model(*config, root, &build);

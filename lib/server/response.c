@@ -53,6 +53,9 @@ mc_response_success(mc_http_response *response, const mc_result *result, const m
     if (tag != NULL)
         apr_table_setn(response->headers, "ETag", tag);
     set_lifetime(response, result, pool);
+    for (int i = 0; result->warnings != NULL && i < result->warnings->nelts; i++)
+        apr_table_addn(response->headers, "Warning",
+                       mc_header_value(APR_ARRAY_IDX(result->warnings, i, const char *), pool));
     if (result->gzipped)
         apr_table_mergen(response->headers, "Vary", "Accept-Encoding");
     if (response->status == 304)

@@ -1,43 +1,28 @@
 /* From a parsed request to its answer: a tile, a map, feature info, a document, or what another server says. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
+#include "service/info_join.h"
 #include "text/text.h"
-
-/* What a source is asked for is what the dimensions accept. */
-static mc_error *
-check_values(const mc_tileset *tileset, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
-{
-    for (int i = 0; i < wanted->dimension_count; i++) {
-        apr_array_header_t *values;
-        const char *value = wanted->dimensions[i].value;
-        mc_dimension_query query = { tileset->name, wanted->grid, NULL, value };
-        MC_TRY(mc_dimension_resolve(&values, tileset->dimensions[i], &query, ctx, pool));
-        if (values->nelts == 0)
-            return mc_error_located(pool, MC_ERR_NOT_FOUND, tileset->dimensions[i]->name,
-                                    "dimension %s has nothing for \"%s\"", tileset->dimensions[i]->name,
-                                    mc_message_text(value, 100, pool));
-    }
-    return MC_OK;
-}
 
 static mc_error *
 answer_info(mc_result *result, mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_core_get_featureinfo");
-    mc_tileset *tileset = request->u.info.tileset;
-    if (tileset->source == NULL || tileset->source->ops->info == NULL)
-        return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "layer %s has no feature info", tileset->name);
-    MC_TRY(check_values(tileset, &request->u.info.info.map, ctx, pool));
-    MC_TRY(mc_source_info(&result->data, tileset->source, &request->u.info.info, ctx, pool));
-    result->mime = request->u.info.info.format;
-    if (tileset->source->any_srs &&
-        strcmp(result->mime, "text/plain") == 0) /* our own; else ASCII is meant (RFC 2046) */
-        result->mime = "text/plain; charset=utf-8";
-    return MC_OK;
+    const mc_info_question *questions = request->u.info.questions;
+    int count = request->u.info.count;
+    mc_buf **parts = apr_pcalloc(pool, sizeof(*parts) * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        mc_tileset *tileset = questions[i].tileset;
+        if (tileset->source == NULL || tileset->source->ops->info == NULL)
+            return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "layer %s has no feature info", tileset->name);
+        MC_TRY(mc_source_info(&parts[i], tileset->source, &questions[i].info, ctx, pool));
+    }
+    result->mime = questions[0].info.format;
+    result->data = parts[0];
+    return count == 1 ? MC_OK : mc_info_join(&result->data, parts, count, questions[0].info.format, pool);
 }
 
 static void

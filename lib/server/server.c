@@ -96,6 +96,7 @@ answer_request(mc_result *result, mc_call *call, const mc_config *config, const 
     memset(&request, 0, sizeof(request));
     MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
     MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
+    result->warnings = request.warnings;
     return result->gzipped ? mc_result_negotiate(result, http, pool) : MC_OK;
 }
 

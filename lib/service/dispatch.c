@@ -38,47 +38,24 @@ find_service(const mc_config *config, const char *path)
     return catch_all;
 }
 
-/* "current" becomes a time before anything is looked up under the values that a client asks for. */
+/*
+ * Bytes below the blank are in no value that a service knows, and end or break what values are written into. A line
+ * break or a tab may stand in what a forwarding rule hands on (a filter of WFS): that is for the service to decide.
+ */
 static mc_error *
-settle_values(const char *const **values, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+check_controls(mc_call *call, apr_pool_t *pool)
 {
-    const char **settled = NULL;
-    for (int i = 0; *values != NULL && i < tileset->dimension_count; i++) {
-        const char *value = (*values)[i];
-        MC_TRY(mc_dimension_settle(&value, tileset->dimensions[i], tileset->name, ctx, pool));
-        if (value == (*values)[i])
-            continue;
-        if (settled == NULL)
-            settled = apr_pmemdup(pool, *values, sizeof(*settled) * (size_t)tileset->dimension_count);
-        settled[i] = value;
-    }
-    if (settled != NULL)
-        *values = settled;
-    return MC_OK;
-}
-
-static mc_error *
-settle_request(mc_request *request, mc_ctx *ctx, apr_pool_t *pool)
-{
-    if (request->kind == MC_REQUEST_TILE)
-        for (int i = 0; i < request->u.tile.count; i++) {
-            mc_tile_request *tile = &request->u.tile.tiles[i];
-            MC_TRY(settle_values(&tile->values, tile->tileset, ctx, pool));
-        }
-    if (request->kind == MC_REQUEST_MAP)
-        for (int i = 0; i < request->u.map.count; i++) {
-            mc_map_layer *layer = &request->u.map.layers[i];
-            MC_TRY(settle_values(&layer->values, layer->tileset, ctx, pool));
-        }
-    if (request->kind == MC_REQUEST_INFO && request->u.info.info.map.dimension_count > 0) {
-        const mc_tileset *tileset = request->u.info.tileset;
-        mc_render *wanted = &request->u.info.info.map;
-        mc_dimension_value *values =
-            apr_pmemdup(pool, wanted->dimensions, sizeof(*values) * (size_t)wanted->dimension_count);
-        for (int i = 0; i < wanted->dimension_count; i++)
-            MC_TRY(mc_dimension_settle(&values[i].value, tileset->dimensions[i], tileset->name, ctx, pool));
-        wanted->dimensions = values;
-    }
+    const char *query = call->http->query == NULL ? "" : call->http->query, *name;
+    if (mc_text_has_controls(call->full_path))
+        return mc_error_create(pool, MC_ERR_INVALID_PARAMETER, "the path holds a control character");
+    if (!mc_query_has_controls(&name, query, "", pool))
+        return MC_OK;
+    const char *shown = mc_message_text(name, 100, pool);
+    mc_error *error =
+        mc_error_located(pool, MC_ERR_INVALID_PARAMETER, shown, "the parameter %s holds a control character", shown);
+    if (!call->service->ops->forwards || mc_query_has_controls(&name, query, "\t\r\n", pool))
+        return error;
+    call->refused = error;
     return MC_OK;
 }
 
@@ -138,6 +115,7 @@ mc_service_dispatch(mc_call *call, mc_request *request, const mc_config *config,
         return mc_error_create(pool, MC_ERR_METHOD_NOT_ALLOWED, "the methods of this address are %s, OPTIONS", methods);
     if (call->service == NULL)
         return mc_service_absent(request, call, pool);
+    MC_TRY(check_controls(call, pool));
     MC_TRY(call->service->ops->parse(request, call, ctx, pool));
-    return settle_request(request, ctx, pool);
+    return mc_request_settle(request, call, ctx, pool);
 }

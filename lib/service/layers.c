@@ -6,6 +6,9 @@
 #include "text/text.h"
 
 #define MIRROR_TILESET "mirror"
+/* What stands in an address behind the name of a layer or a grid, and how many of them a name may hold. */
+#define SEPARATORS "[@;"
+#define SEPARATORS_MAX 64
 
 mc_tileset *
 mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool)
@@ -48,43 +51,97 @@ parse_brackets(const char **values, const char **text, const mc_tileset *tileset
     return MC_OK;
 }
 
-mc_error *
-mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
+bool
+mc_layers_use_separators(const mc_config *config)
 {
-    size_t name_size = strcspn(text, "[@");
-    const char *name = apr_pstrndup(pool, text, name_size);
+    for (int i = 0; i < config->tilesets->nelts; i++)
+        if (strpbrk(APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)->name, ";@[") != NULL)
+            return true;
+    return false;
+}
+
+/* The bytes of the tileset's name at the beginning of a layer key. Where names have separators, the longest that is
+ * one; else up to the first separator. */
+static size_t
+tileset_name_size(const char *text, const char *stops, const mc_call *call)
+{
+    size_t first = strcspn(text, stops), found = first;
+    if (!call->config->names_use_separators || call->config->mode != MC_MODE_NORMAL)
+        return first;
+    for (size_t size = first, tried = 0; tried < SEPARATORS_MAX; tried++) {
+        if (apr_hash_get(call->config->tilesets_by_name, text, (apr_ssize_t)size) != NULL)
+            found = size;
+        if (text[size] == '\0')
+            break;
+        size += 1 + strcspn(text + size + 1, SEPARATORS);
+    }
+    return found;
+}
+
+/* The same of a grid's name behind '@'. */
+static size_t
+grid_name_size(const char *text, const char *stops, const mc_tileset *tileset)
+{
+    size_t found = 0;
+    for (int i = 0; i < tileset->link_count + tileset->dense_link_count; i++) {
+        const mc_grid_link *link =
+            i < tileset->link_count ? tileset->links[i] : tileset->dense_links[i - tileset->link_count];
+        const char *name = link->grid->name;
+        size_t size = strlen(name);
+        if (size > found && strncmp(text, name, size) == 0 && (text[size] == '\0' || strchr(SEPARATORS, text[size])))
+            found = size;
+    }
+    return found > 0 ? found : strcspn(text, stops);
+}
+
+/* Reads one key at *text, which is moved behind it: to `;` where the key is one of a list, to the end otherwise. */
+static mc_error *
+take_layer(mc_tile_request *tile, const char **text, bool listed, const mc_call *call, mc_error_kind kind,
+           apr_pool_t *pool)
+{
+    const char *at = *text;
+    size_t name_size = tileset_name_size(at, listed ? "[@;" : "[@", call);
+    const char *name = apr_pstrndup(pool, at, name_size);
     tile->tileset = mc_call_tileset(call, name, pool);
     if (tile->tileset == NULL)
         return mc_error_create(pool, kind, "layer \"%s\" is not known", name);
     MC_TRY(mc_tileset_check_built(tile->tileset, pool));
     const char **values = mc_tileset_defaults(tile->tileset, pool);
     tile->values = values;
-    text += name_size;
-    MC_TRY(parse_brackets(values, &text, tile->tileset, pool));
+    at += name_size;
+    MC_TRY(parse_brackets(values, &at, tile->tileset, pool));
     const char *grid = NULL;
-    if (*text == '@') { /* brackets may also follow the grid */
-        size_t grid_size = strcspn(++text, "[");
-        grid = apr_pstrndup(pool, text, grid_size);
-        text += grid_size;
-        MC_TRY(parse_brackets(values, &text, tile->tileset, pool));
+    if (*at == '@') { /* brackets may also follow the grid */
+        size_t grid_size = grid_name_size(++at, listed ? "[;" : "[", tile->tileset);
+        grid = apr_pstrndup(pool, at, grid_size);
+        at += grid_size;
+        MC_TRY(parse_brackets(values, &at, tile->tileset, pool));
     }
-    if (*text != '\0')
-        return mc_error_create(pool, kind, "unexpected \"%s\" behind the dimensions of layer %s", text, name);
+    if (*at != '\0' && !(listed && *at == ';'))
+        return mc_error_create(pool, kind, "unexpected \"%s\" behind the dimensions of layer %s", at, name);
     tile->link = mc_tileset_link(tile->tileset, grid);
     if (tile->link == NULL && strlen(grid) == 2 && grid[1] == 'x') /* name@2x: of the first grid */
         tile->link = mc_tileset_dense_link(tile->tileset, tile->tileset->links[0], grid[0] - '0');
     if (tile->link == NULL)
         return mc_error_create(pool, kind, "layer %s has no grid \"%s\"", name, grid == NULL ? "" : grid);
+    *text = at;
     return MC_OK;
 }
 
+mc_error *
+mc_layer_parse(mc_tile_request *tile, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
+{
+    return take_layer(tile, &text, false, call, kind, pool);
+}
+
 static mc_error *
-add_stacked_layer(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
+add_stacked_layer(mc_tile_stack *stack, const char **text, bool listed, const mc_call *call, mc_error_kind kind,
+                  apr_pool_t *pool)
 {
     if (stack->count == MC_LAYERS_MAX)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "more than %d layers", MC_LAYERS_MAX);
     mc_tile_request *tile = &stack->tiles[stack->count];
-    MC_TRY(mc_layer_parse(tile, text, call, kind, pool));
+    MC_TRY(take_layer(tile, text, listed, call, kind, pool));
     if (stack->count > 0 && tile->link->grid != stack->tiles[0].link->grid)
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "layers %s and %s are not wanted on the same grid",
                                stack->tiles[0].tileset->name, tile->tileset->name);
@@ -100,17 +157,16 @@ add_stacked_layer(mc_tile_stack *stack, const char *text, const mc_call *call, m
 mc_error *
 mc_layers_parse(mc_tile_stack *stack, const char *text, const mc_call *call, mc_error_kind kind, apr_pool_t *pool)
 {
+    bool listed = call->config->mode != MC_MODE_COMBINED_MIRROR;
     size_t most = 1;
     for (const char *at = text; *at != '\0' && most < MC_LAYERS_MAX; at++)
         most += *at == ';';
     *stack = (mc_tile_stack){ .tiles = apr_pcalloc(pool, most * sizeof(mc_tile_request)) };
-    if (call->config->mode == MC_MODE_COMBINED_MIRROR && *text != '\0') {
-        MC_TRY(add_stacked_layer(stack, text, call, kind, pool));
-    } else {
-        char *rest = apr_pstrdup(pool, text);
-        for (char *item = strsep(&rest, ";"); item != NULL; item = strsep(&rest, ";"))
-            if (*item != '\0')
-                MC_TRY(add_stacked_layer(stack, item, call, kind, pool));
+    while (*text != '\0') {
+        if (listed && *text == ';')
+            text++;
+        else
+            MC_TRY(add_stacked_layer(stack, &text, listed, call, kind, pool));
     }
     if (stack->count == 0)
         return mc_error_create(pool, kind, "no layer is named");

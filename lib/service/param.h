@@ -150,18 +150,20 @@ mc_error *mc_param_refuse(const mc_param_reader *reader) MC_CHECKED;
 typedef struct mc_capabilities_params {
     const char *version; /* WMTS: a list */
     const char *update_sequence;
-    bool is_current; /* the client has the capabilities that the answer would be */
+    int tiled;            /* WMS: the TileSet elements are wanted; -1: not said */
+    const char *sequence; /* of the answer; NULL: not known */
+    bool is_current;      /* the client has the capabilities that the answer would be */
 } mc_capabilities_params;
 
 #define MC_PARAM_UPDATE_SEQUENCE                                                                                       \
     MC_PARAM_TEXT("UPDATESEQUENCE", offsetof(mc_capabilities_params, update_sequence),                                 \
-                  "The age of the capabilities that the client has: a whole number, from an earlier answer.",          \
-                  .flags = MC_PARAM_EMPTY, .locator = "updateSequence", .kind = MC_ERR_INVALID_UPDATE_SEQUENCE,        \
-                  .refusal = "UPDATESEQUENCE {value} is not one of this server's")
+                  "The age of the capabilities that the client has: `updateSequence` of an earlier answer.",           \
+                  .flags = MC_PARAM_EMPTY)
 
-/* The step after that row: compares with the configuration's age (WMS 1.3.0 table 7, OWS 1.1.0 7.3.4). Refused where
- * the client's number is higher or no number. */
-mc_error *mc_update_sequence_check(mc_param_reader *reader) MC_CHECKED;
+/* After the parameters: compares with the age of what the answer would be (WMS 1.3.0 table 7, OWS 1.1.0 7.3.4).
+ * MC_ERR_INVALID_UPDATE_SEQUENCE where the client's is a later one, or no such text. */
+mc_error *mc_update_sequence_check(mc_capabilities_params *params, const mc_call *call, mc_ctx *ctx,
+                                   apr_pool_t *pool) MC_CHECKED;
 
 /* The greatest value of an integer row in this request. */
 int mc_param_most(const mc_param_reader *reader);

@@ -58,8 +58,12 @@ const char *mc_param(const mc_call *call, const char *name);
 /* A header of the request, name in any case; NULL where it is absent. */
 const char *mc_call_header(const mc_call *call, const char *name);
 
-/* The configuration's age as update sequence (a number as text), or NULL where it is unknown. */
-const char *mc_update_sequence(const mc_call *call, apr_pool_t *pool);
+/*
+ * The age of capabilities, an ISO 8601 time: of the newest of the configuration and the files that dimensions ask.
+ * Where there are dimensions with databases, the last digits are those of their values, so that others make another
+ * text. NULL where the configuration's age is not known.
+ */
+const char *mc_update_sequence(const mc_call *call, mc_ctx *ctx, apr_pool_t *pool);
 
 /* Whether a request that no other service takes says at least as much as a WMS request does. */
 bool mc_service_is_addressed(const mc_call *call);
@@ -75,6 +79,9 @@ const char *mc_url_base(const mc_config *config, const mc_http_request *http, ap
 
 /* The endpoint of the WMS service, ending in "?". */
 const char *mc_url_wms(const mc_call *call, apr_pool_t *pool);
+
+/* An address of the configuration as documents have it: bytes that no URI may hold are encoded. */
+const char *mc_url_clean(const char *url, apr_pool_t *pool);
 
 /* A text as one path element. */
 const char *mc_url_segment(const char *text, apr_pool_t *pool);
@@ -103,21 +110,43 @@ mc_error *mc_layers_parse(mc_tile_stack *stack, const char *text, const mc_call 
  */
 mc_error *mc_stack_place(mc_tile_stack *stack, int z, int x, int row, bool from_top, apr_pool_t *pool) MC_CHECKED;
 
+/* Whether the name of any tileset has a character that addresses of layers use: ';', '@' or '['. */
+bool mc_layers_use_separators(const mc_config *config);
+
+/* Whether the limits of a link can be told in a document that the published schema of WMTS calls valid: the schema
+ * types rows and columns as positive, against the standard's text, in which they count from 0. */
+bool mc_wmts_limits_are_valid(const mc_grid_link *link);
+
+/* Whether the link has fewer tiles than its grid. */
+bool mc_wmts_is_limited(const mc_grid_link *link);
+
 /* Drops the tiles that lie outside of their layer's limits; the first one's error if none remains. */
 mc_error *mc_stack_clip(mc_tile_stack *stack, apr_pool_t *pool) MC_CHECKED;
 
 /* The text that a dimension is asked for: the default where the client says nothing. */
 const char *mc_dimension_wanted(const mc_dimension *dimension, const char *text);
 
-/* The values of a dimension for a document: the list of the back end, at least the default. A failing back end is
- * logged.
+/*
+ * Whether the dimensions of a tileset accept the values (settled ones, in configuration order) for a map that a source
+ * is asked for: MC_ERR_INVALID_DIMENSION, MC_ERR_NOT_FOUND where one stands for nothing, or what the back end fails
+ * with.
  */
-const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
-                                                    apr_pool_t *pool);
+mc_error *mc_values_check(const mc_tileset *tileset, const mc_grid *grid, const char *const *values, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
+
+/* The last step of parsing: "current" is settled, and values that no key of a tile is made of are checked. */
+mc_error *mc_request_settle(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The check of all values of tiles and maps, before another server gets the request instead. */
+mc_error *mc_request_check_values(const mc_request *request, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The values of a dimension for a document: the list of the back end, at least the default. A failing back end is
+ * logged. One request (ctx->pool) asks once. */
+const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);
 
 /* The default value of a dimension for a WMS document: the back end's answer. Without an answer, the configured value;
- * a failure is logged. */
-const char *mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool);
+ * a failure is logged. One request asks once. */
+const char *mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);
 
 /* The unit of a dimension's values: the configured unit, "ISO8601" for times, else "". */
 const char *mc_dimension_units(const mc_dimension *dimension);
@@ -133,7 +162,10 @@ bool mc_path_number(int *number, const char **extension, const char *text, apr_p
 
 /* --- places ----------------------------------------------------------------------------------------------------- */
 
-/* A box of the grid's CRS in degrees (lon, lat). True for EPSG:4326 and the spherical Mercator; else false. */
+/* Whether the grid is one of the spherical Mercator. */
+bool mc_grid_is_mercator(const mc_grid *grid);
+
+/* A box of the grid's CRS in degrees (lon, lat). True for CRSs of degrees and the spherical Mercator; else false. */
 bool mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box);
 
 /* The first value of a metadata key; NULL without it, and without metadata. */
@@ -141,6 +173,15 @@ const char *mc_meta(const mc_metadata *metadata, const char *key);
 
 /* Where a tileset has data, in degrees: configured, or from its first grid that can be converted, else the world. */
 mc_extent mc_tileset_degrees(const mc_tileset *tileset);
+
+/* <metadataurl> of a layer or of the whole service: a document about the data. */
+typedef struct mc_metadata_link {
+    const char *url, *format;
+    bool is_fgdc; /* by FGDC's standard; else by ISO 19115 */
+} mc_metadata_link;
+
+/* False where there is none. */
+bool mc_metadata_find_link(mc_metadata_link *link, const mc_metadata *metadata);
 
 /* Media type of a tileset's tiles: "image/png" where nothing says better. */
 const char *mc_tileset_mime(const mc_tileset *tileset);

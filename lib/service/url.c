@@ -21,8 +21,18 @@ mc_url_wms(const mc_call *call, apr_pool_t *pool)
     const char *configured = mc_meta(call->config->metadata, "url");
     if (configured != NULL && *configured != '\0')
         return apr_pstrcat(pool, call->base, "?", NULL);
-    /* an alias is written without the slash that its paths begin with */
+    /* an alias is written without the slash that its paths begin with; that of a whole host has no other path */
+    const char *host = strstr(call->base, "://");
+    const char *slash = strchr(host == NULL ? call->base : host + 3, '/');
+    if (slash == NULL || slash[1] == '\0')
+        return apr_pstrcat(pool, call->base, "?", NULL);
     return apr_pstrcat(pool, apr_pstrndup(pool, call->base, strlen(call->base) - 1), "?", NULL);
+}
+
+const char *
+mc_url_clean(const char *url, apr_pool_t *pool)
+{
+    return mc_url_encode(url, ":/?#&=+,;@!$'()*%", true, false, pool);
 }
 
 const char *

@@ -209,6 +209,7 @@ static const cube_info_writer writers[] = {
     { "text/plain", write_profile_plain },
     { "application/json", write_profile_json },
     { "text/csv", write_profile_csv },
+    { "text/plain; charset=utf-8", write_profile_plain },
 };
 enum { WRITERS = sizeof(writers) / sizeof(writers[0]) };
 

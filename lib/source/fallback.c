@@ -69,6 +69,7 @@ fallback_source_from_config(const mc_node *node, mc_build *build)
         }
         fallback->sources[i] = source;
         fallback->base.source.needs_format |= source->needs_format;
+        fallback->base.source.cascades |= source->cascades;
         if (source->no_vector_tiles != NULL)
             vector_tiles = false;
     }

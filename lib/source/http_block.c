@@ -23,7 +23,7 @@ static const mc_key auth_keys[] = {
 
 const mc_key mc_http_block_keys[] = {
     MC_KEY_URL("url", offsetof(mc_http_block, url), "Address of the origin; parameters are appended behind ? or &.",
-               .flags = MC_KEY_REQUIRED),
+               .flags = MC_KEY_REQUIRED | MC_KEY_MAY_BE_EMPTY),
     MC_KEY_INT("connection_timeout", offsetof(mc_http_block, connection_timeout), "Seconds to wait for a connection.",
                .min = 1, .max = 86400, .fallback = "30"),
     MC_KEY_INT("timeout", offsetof(mc_http_block, timeout), "Seconds to wait for the whole answer.", .min = 1,

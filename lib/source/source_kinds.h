@@ -13,6 +13,7 @@
     X(fallback)                                                                                                        \
     X(shapefile)                                                                                                       \
     X(postgis)                                                                                                         \
+    X(ogr)                                                                                                             \
     X(cube)
 
 #define X(name) extern const mc_source_ops mc_source_##name;

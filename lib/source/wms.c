@@ -126,6 +126,7 @@ wms_source_from_config(const mc_node *node, mc_build *build)
     wms_source *wms = apr_pcalloc(build->pool, sizeof(*wms));
     if (!mc_source_read(&wms->base, &mc_source_wms, node, build))
         return NULL;
+    wms->base.source.cascades = true;
     wms->http = mc_http_block_from_config(wms->http_tree, build);
     bool read = read_getmap(wms, build);
     read = read_getfeatureinfo(wms, build) && read;

@@ -31,7 +31,7 @@ mc_pattern_compile(const char *text, const char **problem, apr_pool_t *pool)
     int error;
     PCRE2_SIZE offset;
     mc_pattern *pattern = apr_pcalloc(pool, sizeof(*pattern));
-    pattern->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0, &error, &offset, NULL);
+    pattern->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_DOLLAR_ENDONLY, &error, &offset, NULL);
     if (pattern->code == NULL) {
         PCRE2_UCHAR reason[256] = "";
         pcre2_get_error_message(error, reason, sizeof(reason));

@@ -65,6 +65,51 @@ mc_url_decode(const char *text, size_t size, bool plus_is_space, apr_pool_t *poo
     return value;
 }
 
+static bool
+is_control(int byte)
+{
+    return (byte >= 0 && byte < ' ') || byte == 0x7f;
+}
+
+bool
+mc_text_has_controls(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++)
+        if (is_control((unsigned char)*c))
+            return true;
+    return false;
+}
+
+bool
+mc_query_has_controls(const char **name, const char *query, const char *allowed, apr_pool_t *pool)
+{
+    const char *pair = query;
+    for (const char *c = query; *c != '\0'; c++) {
+        int byte = (unsigned char)*c;
+        if (byte == '&')
+            pair = c + 1;
+        if (byte == '%' && hex_value(c[1]) >= 0 && hex_value(c[2]) >= 0)
+            byte = hex_value(c[1]) << 4 | hex_value(c[2]);
+        if (is_control(byte) && (byte == 0 || strchr(allowed, byte) == NULL)) {
+            *name = apr_pstrmemdup(pool, pair, strcspn(pair, "=&"));
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+mc_is_version(const char *text)
+{
+    for (int part = 0; part < 3; part++) {
+        size_t digits = strspn(text, "0123456789");
+        if (digits < 1 || digits > 3 || text[digits] != (part < 2 ? '.' : '\0'))
+            return false;
+        text += digits + 1;
+    }
+    return true;
+}
+
 apr_table_t *
 mc_query_parse(const char *query, int max, apr_pool_t *pool)
 {

@@ -35,6 +35,16 @@ bool mc_parse_config_int(int *out, const char *text, int min, int max);
 /* %XX and '+' decoding; a bad escape stays as it is; %00 ends the value (docs/reference/services.md 1). */
 char *mc_url_decode(const char *text, size_t size, bool plus_is_space, apr_pool_t *pool);
 
+/* Whether a name or a value of a query string holds a control byte, other than those of `allowed`, once it is decoded;
+ * *name is the first such pair's name, as it stands in the query. */
+bool mc_query_has_controls(const char **name, const char *query, const char *allowed, apr_pool_t *pool);
+
+/* The same of a text that is decoded already. */
+bool mc_text_has_controls(const char *text);
+
+/* "1.3.0": three numbers of at most three digits. */
+bool mc_is_version(const char *text);
+
 /* A query string as a table: keys compared without case, the first of a repeated key wins, at most `max` pairs. */
 apr_table_t *mc_query_parse(const char *query, int max, apr_pool_t *pool);
 

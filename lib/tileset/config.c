@@ -78,9 +78,9 @@ static const mc_key dimensions_keys[] = {
 const mc_key mc_tileset_keys[] = {
     MC_KEY_TEXT("@name", FIELD(name), "Unique name: the layer that clients ask for, and part of every cache key.",
                 .flags = MC_KEY_REQUIRED),
-    MC_KEY_TREE(
-        "metadata", FIELD(metadata), NULL,
-        "title, abstract, keywords (with keyword children), wgs84boundingbox (minx miny maxx maxy in degrees)."),
+    MC_KEY_TREE("metadata", FIELD(metadata), NULL,
+                "title, abstract, keywords (with keyword children), wgs84boundingbox (minx miny maxx maxy in degrees), "
+                "metadataurl (an address, or url, type iso or fgdc, and format)."),
     MC_KEY_TEXT("cache", FIELD(cache), "Name of the cache that stores the tiles.", .flags = MC_KEY_REQUIRED),
     MC_KEY_TEXT("source", FIELD(source),
                 "Name of the source that renders missing tiles. Without one the tileset is read-only."),

@@ -63,12 +63,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_node *root;
-    mc_error *error = mc_config_parse_text(&root, "fuzz.xml", (const char *)data, size, pool);
+    mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
+    mc_error *error = mc_config_parse_text(&root, "fuzz.xml", (const char *)data, size, diagnostics, pool);
     if (error == MC_OK) {
-        mc_build build = { .pool = pool,
-                           .diagnostics = mc_diagnostics_create(pool),
-                           .grids = apr_hash_make(pool),
-                           .rulesets = apr_hash_make(pool) };
+        mc_build build = {
+            .pool = pool, .diagnostics = diagnostics, .grids = apr_hash_make(pool), .rulesets = apr_hash_make(pool)
+        };
         mc_grid_builtins(build.grids, pool);
         use_children(root, &build);
         mc_error_ignore(mc_diagnostics_error(build.diagnostics, pool));

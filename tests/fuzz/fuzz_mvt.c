@@ -39,7 +39,7 @@ check_rings(const mc_shape *in, apr_pool_t *pool)
     mc_shape_simplify(&simple, in, 1);
     mc_mvt_clip_rings(&cut, &simple, LOW, HIGH, mc_mvt_clipper_create(pool));
     mc_mvt_clean_rings(&clean, &cut);
-    const mc_shape *out = mc_mvt_order_rings(&ordered, &clean, pool);
+    const mc_shape *out = mc_mvt_order_rings(&ordered, &clean, false, pool);
     for (int part = 0, begin = 0; out != NULL && part < out->part_count; begin = out->ends[part++]) {
         const mc_shape_point *ring = out->points + begin;
         int count = out->ends[part] - begin;

@@ -9,7 +9,7 @@ from peers import peer
 from PIL import Image
 
 PEER_MODULE = peer("/usr/lib/apache2/modules/mod_mapcache.so")
-PEER_SEED = peer("/usr/bin/mapcache_seed")
+PEER_SEED, PEER_CGI = peer("/usr/bin/mapcache_seed"), peer("/usr/lib/cgi-bin/mapcache")
 MERCATOR, DEGREES, OWN = "GoogleMapsCompatible", "WGS84", "own"
 COLOR, SHADE = "red", "dark.1/a"  # values of the two dimensions; the second has what must not reach a path as it is
 

@@ -36,7 +36,8 @@ class Site:
             <lock_dir>{folder}</lock_dir></mapcache>""")
 
     def command(self, tileset, *options):
-        return [PROGRAM, "ingest", "-c", str(self.config), "-t", tileset, *map(str, options)]
+        told = () if "--srs" in options else ("--srs", "EPSG:3857")
+        return [PROGRAM, "ingest", "-c", str(self.config), "-t", tileset, *told, *map(str, options)]
 
     def ingest(self, tileset, *options):
         return subprocess.run(self.command(tileset, *options), capture_output=True, text=True, timeout=patience(100))

@@ -68,7 +68,12 @@ HOSTILE = {
 }
 
 # The same place in the query said in ways that only a query has: what follows "NAME=".
-RAW = {"bad escape": b"%zz%", "nul": b"a%00b", "plus": b"+++", "equals": b"===", "half": b"%f"}
+RAW = {"bad escape": b"%zz%", "plus": b"+++", "equals": b"===", "half": b"%f"}
+
+
+def has_controls(value):
+    return any(byte < 32 or byte == 127 for byte in value)
+
 
 
 class Field:
@@ -102,17 +107,19 @@ WMS_COMMON = [
 MAP_COMMON = [
     Field("REQUEST", "GetMap", 501, 400, 400),
     Field("LAYERS", "dims", 404, 400, 404),
-    Field("STYLES", "", 404, 200, separators=404),
+    Field("STYLES", "", 200, 200),
     Field("FORMAT", "image/png", 404, 200, 404),
     Field("TRANSPARENT", "TRUE", 400, 200),
     Field("BGCOLOR", "0xFFFFFF", 400, 200),
     Field("EXCEPTIONS", "XML", 200, 200),
     Field("UNKNOWN", "any", 200, 200),
 ]
+# An age before this server's, as far as texts have an order.
+EARLIER = dict.fromkeys(["negative", "most_negative", "huge_fraction", "1e308", "-1e308", "hexadecimal", "2^64+1"], 200)
 WMTS_TILE = [
     Field("LAYER", "dims", 400),
     Field("STYLE", "default", 400, 200),
-    Field("FORMAT", "image/png", 400, 200),
+    Field("FORMAT", "image/png", 200, 200),
     Field("TILEMATRIXSET", GRID, 400),
     Field("TILEMATRIX", "2", 400),
     Field("TILEROW", "1", 400),
@@ -132,14 +139,14 @@ QUERIES = {
     "wms feature info": ("/", WMS_COMMON + [
         Field("REQUEST", "GetFeatureInfo", 501, 400, 400),
         Field("LAYERS", "info", 200),
-        Field("QUERY_LAYERS", "info", 404, 400, 404, separators=501),
+        Field("QUERY_LAYERS", "info", 404, 400, 404),
         Field("X", "10", 400), Field("Y", "10", 400),
-        Field("INFO_FORMAT", "text/plain", 404, 400, 404)]),
+        Field("INFO_FORMAT", "text/plain", 404, 200)]),
     "wms capabilities": ("/", [
         Field("SERVICE", "WMS", 400, 200, 400),
         Field("REQUEST", "GetCapabilities", 501, 400, 400),
         Field("VERSION", "1.3.0", 200),
-        Field("UPDATESEQUENCE", "", 400, 200, negative=200, most_negative=200),
+        Field("UPDATESEQUENCE", "", 400, 200, **EARLIER),
         Field("FORMAT", "text/xml", 200)]),
     "wmts tile": ("/wmts", WMTS_TILE + [
         Field("SERVICE", "WMTS", 400),
@@ -153,7 +160,7 @@ QUERIES = {
         Field("SERVICE", "WMTS", 400),
         Field("REQUEST", "GetCapabilities", 400),
         Field("ACCEPTVERSIONS", "1.0.0", 400, 200),
-        Field("UPDATESEQUENCE", "", 400, 200, negative=200, most_negative=200),
+        Field("UPDATESEQUENCE", "", 400, 200, **EARLIER),
         Field("SECTIONS", "All", 200), Field("ACCEPTFORMATS", "application/xml", 200)]),
     "ve": ("/ve", [Field("layer", "base@" + GRID, 404, 400, 404), Field("tile", "012", 400, 400, 404)]),
 }
@@ -167,8 +174,8 @@ PATHS = {
     "wmts info": [("wmts", None), ("1.0.0", 404), ("info", 404), ("default", 404), (GRID, 404), ("2", 404), ("1", 404),
                   ("1", 404), ("5", 404), ("5.0", 404)],
     "wmts capabilities": [("wmts", None), ("1.0.0", 404), ("WMTSCapabilities.xml", 404)],
-    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
-    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, 400)],
+    "tms": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404)), ("2", 404), ("1", 404), ("1.png", 404)],
+    "tms layer": [("tms", None), ("1.0.0", 404), ("base@" + GRID, (400, 404))],
     "gmaps": [("gmaps", None), ("base@" + GRID, 400), ("2", 404), ("1", 404), ("1.png", 404)],
     "kml": [("kml", None), ("geo@WGS84", 404), ("1", 404), ("1", 404), ("1.kml", 404)],
     "kml layer": [("kml", None), ("geo@WGS84.kml", 404)],
@@ -290,7 +297,7 @@ def check(server, answer, expected, what):
             raise AssertionError(f"{what}: {problem}: {answer.body[:300]}") from problem
         assert not re.search(rb"[\0-\x08\x0b-\x1f\x7f]", answer.body), f"{what}: {answer.body[:300]}"
     else:
-        assert answer.status in (200, 412), f"{what}: {media}"
+        assert answer.status in (200, 302, 412), f"{what}: {media}"
 
 
 def join(pairs):
@@ -313,13 +320,14 @@ def query_cases(fields, field):
     yield "no equals sign", rest + b"&" + field.name.encode(), field.empty
     yield "said twice, good first", pairs(quoted(field.good)) + b"&" + field.name.lower().encode() + b"=wrong", 200
     yield "said twice, wrong first", field.name.lower().encode() + b"=:wrong&" + pairs(quoted(field.good)), field.wrong
-    yield "good and nul", pairs(quoted(field.good) + b"%00wrong"), 200 if field.good else field.empty
-    yield "nul", pairs(b"%00wrong"), field.empty
+    yield "good and nul", pairs(quoted(field.good) + b"%00wrong"), 400
+    yield "nul", pairs(b"%00wrong"), 400
+    yield "nul inside", pairs(b"a%00b"), 400
     if field.good:
         yield "good with tail", pairs(quoted(field.good) + b"x"), field.wrong
         yield "good with blank", pairs(quoted(field.good) + b"%20"), field.wrong
     for case, value in HOSTILE.items():
-        yield case, pairs(quoted(value)), field.status(case)
+        yield case, pairs(quoted(value)), 400 if has_controls(value) else field.status(case)
     for case, value in RAW.items():
         yield case, pairs(value), (field.wrong, field.empty)
     yield "raw nul", pairs(b"\0"), (200, 400, 404)  # the query ends there
@@ -357,7 +365,7 @@ def path_cases(elements, at):
     yield "twice", path(good.encode(), good.encode()), missing
     for case, value in HOSTILE.items():
         number = last and case == "huge fraction" and good == "1.png"  # "0.111" is the number 0 with an extension
-        yield case, path(value), 200 if number else missing if b"/" in value else wrong
+        yield case, path(value), 400 if has_controls(value) else 200 if number else missing if b"/" in value else wrong
     yield "nul", path(b"\0"), (200, *missing)  # the path ends there, at the address of a document or not
     for value in (b".", b"..", b"...", b".png", b"%2e%2e", b"%2f"):
         yield repr(value), path(value), (wrong, 404)
@@ -432,7 +440,7 @@ SINGLE = [
     (wms(BGCOLOR="0x-1-1-"), 400),
     # an exception as a picture, whatever is wrong with the request
     (wms(EXCEPTIONS="INIMAGE", LAYERS="<script>"), 200), (wms(EXCEPTIONS="BLANK", LAYERS="nope"), 200),
-    (wms(EXCEPTIONS="INIMAGE", LAYERS="é漢😀\x01" * 200), 200), (wms(EXCEPTIONS="INIMAGE", WIDTH="99999"), 400),
+    (wms(EXCEPTIONS="INIMAGE", LAYERS="é漢😀\xad" * 200), 200), (wms(EXCEPTIONS="INIMAGE", WIDTH="99999"), 400),
     (wms(EXCEPTIONS="INIMAGE", WIDTH="1", HEIGHT="1", LAYERS="nope"), 200),
     (wms(EXCEPTIONS="BLANK", FORMAT="<x>"), 200),
     # WMTS numbers
@@ -456,7 +464,7 @@ SINGLE = [
     ((f"/tms/1.0.0/;base@{GRID}/0/0/0.png", ""), 200), ((f"/tms/1.0.0/base@{GRID};geo@WGS84/0/0/0.png", ""), 400),
     ((f"/gmaps/{';'.join(['base'] * 10_000)}/0/0/0.png", ""), 400),
     # dimensions in brackets
-    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), 400) for key in (
+    *[((f"/tms/1.0.0/{key}/0/0/0.png", ""), (400, 404)) for key in (
         "dims[", "dims[]", "dims[color", "dims[color=", "dims[color=red", "dims[=red]", "dims[nope=red]",
         "dims]color=red[",
         "dims[color=nope]", "dims[color=red]@", "dims[color=red]@nope", "dims[color=red]x", "dims@nope[color=red]",
@@ -469,9 +477,9 @@ SINGLE = [
     (("/ve", f"layer=base@{GRID}&tile=" + "3" * 100_000), 404), (("/ve", f"layer=base@{GRID}&tile=-0"), 400),
     (("/ve", "layer=base&tile=01"), 404), (("/ve", "layer=@&tile=01"), 404), (("/ve", "tile=01"), 400),
     # paths
-    (("/", ""), 400), (("//", ""), 400), (("/nosuch", ""), 400), (("/../../etc/passwd", ""), 400),
-    (("/" + "x/" * 50_000, ""), 400),
-    (("/" + "/" * 100_000, ""), 400), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../demo.js", ""), 404),
+    (("/", ""), 302), (("//", ""), 302), (("/nosuch", ""), 404), (("/../../etc/passwd", ""), 404),
+    (("/" + "x/" * 50_000, ""), 404),
+    (("/" + "/" * 100_000, ""), 302), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../demo.js", ""), 404),
     (("/demo/static/", ""), 404), (("/demo/static//etc/passwd", ""), 404), (("/demo/demo", ""), 400),
     (("/wmts", ""), (400, 404)),
     (("//wmts///1.0.0//base/default//" + GRID + "/2/1/1.png", ""), 200),

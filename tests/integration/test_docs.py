@@ -75,8 +75,10 @@ def test_reference_has_every_kind(reference):
 
 
 def test_sample_loads_without_complaint(build):
+    """But for its rasters, which nobody has."""
     checked = run(build, "check", SAMPLE)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    complaints = [line for line in checked.stdout.splitlines() if "the raster cannot be opened: /data/" not in line]
+    assert len(complaints) == 1 and "errors: 2, not built: 0, warnings: 0" in complaints[0], checked.stdout + checked.stderr
 
 
 def test_sample_shows_every_option(reference):
@@ -117,10 +119,13 @@ def snippets():
 def test_configurations_in_documents_load(build, folder, text):
     file = folder / "mapcache.xml"
     file.write_text(text)
+    for name in re.findall(r"<style>([^/<]+)</style>", text):  # styles beside the configuration
+        (folder / name).write_text('<FeatureTypeStyle xmlns="http://www.opengis.net/sld"><Rule/></FeatureTypeStyle>')
     checked = run(build, "check", file)
-    complaints = [line for line in checked.stdout.splitlines()
-                  if "there is no /srv/" not in line and not re.search(r": (errors|databases): \d|: note: ", line)]  # the data; sums
-    assert not complaints and "errors: 0, not built: 0" in checked.stdout, checked.stdout + checked.stderr
+    complaints = [line for line in checked.stdout.splitlines() if not re.search(r": (errors|databases): \d|: note: ", line)]
+    rasters = [line for line in complaints if "the raster cannot be opened: /data/" in line]  # nobody has them
+    others = [line for line in complaints if line not in rasters and not re.search(r"there is no (/srv/|\S+/[^/ ]+\.shp)", line)]
+    assert not others and f"errors: {len(rasters)}, not built: 0" in checked.stdout, checked.stdout + checked.stderr
 
 
 def test_the_readme_has_a_configuration():
@@ -242,5 +247,5 @@ def test_options_of_the_seeder_are_those_of_its_help(build):
             re.findall(r"^  (-\w, |    )(--[\w-]+)((?: \S+)?)  +(\S.*)$", printed, re.M)]
     rows = [row.replace("`    ", "`") for row in rows]
     document = (ROOT / "docs/seeding.md").read_text()
-    assert len(rows) == printed.count("\n") - 2
+    assert len(rows) == printed.partition("options:\n")[2].partition("\n\n")[0].count("\n") + 1
     assert document.endswith("## Options\n\n| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"), "\n".join(rows)

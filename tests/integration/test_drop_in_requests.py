@@ -44,16 +44,19 @@ SAME = [
     ("/wmts?SERVICE=WMS&REQUEST=GetTile", STATUS),
     ("/wmts/1.0.0/WMTSCapabilities.xml", TYPE),
     ("/wmts?SERVICE=WMTS&REQUEST=GetCapabilities", TYPE),
+    *((f"{TILE.replace('image/png', form)}&LAYER=plain{MATRIX}", BYTES)
+      for form in ("image/gif", "image/jpg", "image/png8", "image/png;%20mode=24bit", "png", "image/bogus", "")),
+    (f"{TILE.replace('1.0.0', '1.1.0')}&LAYER=plain{MATRIX}", BYTES),
     # TMS
     ("/tms/1.0.0/plain/2/2/1.png", BYTES),
     (f"/tms/1.0.0/plain@{MERCATOR}/2/2/1.png", BYTES),
     ("/tms/1.0.0/plain@WGS84/1/3/1.png", BYTES),
     ("/tms/1.0.0/plain@own/2/4/9.png", BYTES),
     ("/tms", TYPE), ("/tms/", TYPE), ("/tms/1.0.0", TYPE), ("/tms/1.0.0/", TYPE), ("/tms/1.0.0/plain@WGS84", TYPE),
-    ("/tms/2.0.0/", STATUS), ("/tms/1.0.0/nope", STATUS), ("/tms/1.0.0/nope/0/0/0.png", STATUS),
+    ("/tms/2.0.0/", STATUS),
     ("/tms/1.0.0/plain/1/0", STATUS), ("/tms/1.0.0/plain/1/0/1", STATUS), ("/tms/1.0.0/plain/a/0/1.png", STATUS),
     ("/tms/1.0.0/plain/1/b/1.png", STATUS), ("/tms/1.0.0/plain/25/0/0.png", STATUS),
-    ("/tms/1.0.0/plain/1/9/0.png", STATUS), ("/tms/1.0.0/plain@nope/0/0/0.png", STATUS),
+    ("/tms/1.0.0/plain/1/9/0.png", STATUS),
     ("/tms/1.0.0/plain[foo=bar]/0/0/0.png", STATUS), ("/tms/1.0.0/split[color=/0/0/0.png", STATUS),
     ("/tms/1.0.0/split[color=green]/0/0/0.png", STATUS),
     # XYZ
@@ -92,6 +95,14 @@ SAME = [
     (f"{MAP}&LAYERS=plain,split&DIM_COLOR=red&SHADE=dark.1/a&WIDTH=512&HEIGHT=256&BBOX=-{HALF},0,{HALF},{HALF}", PIXELS),
     ("?SERVICE=WMS&REQUEST=GetMap&VERSION=1.3.0&STYLES=&FORMAT=image/png&CRS=EPSG:4326&LAYERS=plain&WIDTH=1024"
      "&HEIGHT=512&BBOX=-90,-180,90,180", PIXELS),
+    *((f"{MAP.replace('image/png', form)}&LAYERS=plain&WIDTH=512&HEIGHT=512&BBOX={WORLD}", PIXELS)
+      for form in ("image/gif", "image/jpg", "image/jpeg", "jpeg", "image/png8", "image/png;%20mode=24bit", "image/bogus", "")),
+    (f"{MAP.replace('STYLES=', 'STYLES=other')}&LAYERS=plain&WIDTH=512&HEIGHT=512&BBOX={WORLD}", PIXELS),
+    *((f"/free{MAP.replace('image/png', form)}&LAYERS=plain&WIDTH=512&HEIGHT=512&BBOX={WORLD}", TYPE)
+      for form in ("image/jpg", "jpeg", "image/png8", "image/png;%20mode=24bit", "image/bogus", "")),
+    (f"{MAP.replace('image/png', 'image/gif')}&LAYERS=plain&WIDTH=256&HEIGHT=256&BBOX={WORLD}", BYTES),
+    # WMS capabilities
+    ("?SERVICE=WMS&REQUEST=GetCapabilities", TYPE), ("?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1", TYPE),
     # WMS, resampled maps: smaller, larger, of other proportions, over the edge of the world, and by another grid. Where
     # an edge of the box is an edge of tiles, theirs looks at the neighbour beyond the northern and eastern one, ours not.
     (f"{MAP}&LAYERS=plain&WIDTH=400&HEIGHT=300&BBOX={SKEW}", PIXELS),
@@ -127,10 +138,8 @@ SAME = [
     (f"/free{MAP.replace('image/png', 'image/jpeg')}&LAYERS=photo&WIDTH=512&HEIGHT=512&BBOX={WORLD}", TYPE),
     (f"/free{MAP.replace('image/png', 'PNG8')}&LAYERS=plain&WIDTH=512&HEIGHT=512&BBOX={WORLD}", TYPE),
     (f"{INFO}&LAYERS=plain&BBOX={WORLD}&X=9&Y=9&INFO_FORMAT=text/plain", TYPE),
-    (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain,photo&BBOX={WORLD}&X=9&Y=9&INFO_FORMAT=text/plain", TYPE),
     (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain&BBOX={WORLD}&Y=9&INFO_FORMAT=text/plain", TYPE),
     (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain&BBOX={WORLD}&X=9&Y=256&INFO_FORMAT=text/plain", TYPE),
-    (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain&BBOX={WORLD}&X=9&Y=9", TYPE),
     (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain&BBOX={WORLD}&X=9&Y=9&INFO_FORMAT=text/xml", TYPE),
     (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain&BBOX={WORLD}&X=9&Y=9&INFO_FORMAT=text/plain", BYTES),
 ]
@@ -147,17 +156,18 @@ DIFFERENT = [
     (f"{TILE}&LAYER=plain&TILEMATRIXSET={MERCATOR}&TILEMATRIX=0&TILEROW=5&TILECOL=0", 404, 400, KVP),
     (f"{TILE}&LAYER=plain&TILEMATRIXSET={MERCATOR}&TILEMATRIX=0&TILEROW=0&TILECOL=99999999999", 404, 400, KVP),
     (f"{TILE.replace('GetTile', 'GetNothing')}&LAYER=plain{MATRIX}", 501, 400, KVP),
-    (f"{TILE.replace('image/png', 'image/gif')}&LAYER=plain{MATRIX}", 200, 400, VALUE),
     (f"/wmts/1.0.0/plain/default/{MERCATOR}/1/0/0.png/extra", 400, 404, "a path of wrong length names nothing"),
     (f"/wmts/1.0.0/plain/default/{MERCATOR}/1/0/0x.png", 200, 404, VALUE),
     (f"/tms/1.0.0/split[color=red]/1/0/0.png", 500, 200, "a tile that cannot be stored is served all the same"),
-    (f"{MAP.replace('image/png', 'image/bogus')}&LAYERS=plain{FOUR}&BBOX={WORLD}", 200, 404, VALUE),
-    (f"{MAP.replace('STYLES=', 'STYLES=other')}&LAYERS=plain{FOUR}&BBOX={WORLD}", 200, 404, VALUE),
     (f"{MAP}&LAYERS=plain{FOUR}&BBOX=nan,nan,nan,nan", 200, 400, "a box of no numbers overflows theirs"),
     (f"{MAP}&LAYERS=plain{FOUR}&BBOX=10,10,0,0", 200, 400, "a box without an area is no box"),
     (f"{MAP}&LAYERS=plain&WIDTH=4294967552&HEIGHT=256&BBOX={WORLD}", 200, 400, "32 bits of a number are not the number"),
     (f"{MAP}&LAYERS=plain{FOUR}&BBOX=30000000,30000000,31000000,31000000", 404, 200, "nothing there is an empty map"),
     (f"{INFO}&QUERY_LAYERS=plain&BBOX={WORLD}&X=0&Y=0&INFO_FORMAT=text/plain", 400, 200, "0 is a pixel"),
+    (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain,photo&BBOX={WORLD}&X=9&Y=9&INFO_FORMAT=text/plain", 501, 200,
+     "several layers can be asked"),
+    (f"{INFO}&LAYERS=plain&QUERY_LAYERS=plain&BBOX={WORLD}&X=9&Y=9", 400, 200, "INFO_FORMAT is optional in WMS 1.1.1"),
+    (f"{MAP}&LAYERS=plain%00.png{FOUR}&BBOX={WORLD}", 200, 400, "a control byte is in no value"),
     (f"/free{MAP}&LAYERS=plain,nope{FOUR}&BBOX={WORLD}", 200, 404,
      "with allow_client_override theirs looks at the first layer only"),
     (f"/free{MAP.replace('&FORMAT=image/png', '')}&LAYERS=plain{FOUR}&BBOX={WORLD}", CRASH, 200,
@@ -165,6 +175,9 @@ DIFFERENT = [
     ("/gmaps/plain/30/0/0.png", CRASH, 404, "levels are checked before they are used"),
     ("/gmaps/plain/-1/0/0.png", CRASH, 404, "levels are checked before they are used"),
     (f"{MAP}&LAYERS=,{FOUR}&BBOX={WORLD}", CRASH, 404, "a list of nothing names no layer"),
+    ("/tms/1.0.0/nope", 400, 404, "a map that is not there is not found (TMS 1.0.0, 2)"),
+    ("/tms/1.0.0/nope/0/0/0.png", 400, 404, "a map that is not there is not found (TMS 1.0.0, 2)"),
+    ("/tms/1.0.0/plain@nope/0/0/0.png", 400, 404, "a map that is not there is not found (TMS 1.0.0, 2)"),
     ("/tms/1.0.0/;/0/0/0.png", CRASH, 400, "a list of nothing names no layer"),
     ("/tms/1.0.0/split@own[color=red]/0/0/0.png", CRASH, 200, "brackets may also follow the grid"),
 ]

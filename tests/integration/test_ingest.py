@@ -10,6 +10,7 @@ import pytest
 from ingest_model import BUILD, LEVELS, SIDE, Site, World, compare, decode, picture, save
 from osgeo import gdal, osr
 from PIL import Image
+from patience import patience
 from postgres import Postgres
 
 gdal.UseExceptions()
@@ -354,5 +355,33 @@ def test_dry_run_tells_and_changes_nothing(site, tmp_path):
     assert plan["extent"] == [128, 440, 428, 640] and plan["levels"][5]["tiles"] == 5 * 4
     result = site.good("png", path)
     assert "0.0 MB before" in result.stdout
+
+
+def test_a_dry_run_counts_each_tile_once(site, tmp_path):
+    """Three images that touch the same tiles, one that shares none but those at the top."""
+    paths = [save(tmp_path / f"{name}.png", picture(300, 200, 14), left, top) for name, left, top in
+             (("a", 128, 640), ("b", 128, 640), ("c", 192, 704), ("d", 1500, 1900))]
+    plan = json.loads(site.good("png", "-N", "--json", *paths).stdout)
+    expected = {level["level"]: level["tiles"] for level in plan["levels"]}
+    assert expected[0] == 1
+    shown = site.good("png", "-N", *paths).stdout
+    assert [f"{level:6} {tiles:14}" in shown for level, tiles in expected.items()] == [True] * 6
+    site.good("png", *paths)
+    stored = [z for z, _, _ in site.tiles("png")]
+    assert expected == {level: stored.count(level) for level in range(6)}
+
+
+def test_an_image_without_a_crs_is_refused_unless_told(site, tmp_path):
+    path, known = (save(tmp_path / f"{name}.png", picture(100, 100, 3), left, 640) for name, left in (("a", 128), ("b", 512)))
+    known.with_suffix(".prj").write_text("EPSG:3857")
+    plain = [word for word in site.command("png", path, known) if word not in ("--srs", "EPSG:3857")]
+    result = subprocess.run(plain, capture_output=True, text=True, timeout=patience(60), check=False)
+    assert result.returncode == 1 and f"{path}: nothing says which CRS it is in: --srs has to (--srs EPSG:3857" in result.stderr
+    assert str(known) not in result.stderr and not (tmp_path / "png.sqlite3").exists()
+    result = site.good("png", "--srs", "EPSG:3857", path, known)
+    assert "1 of them do not say which CRS they are in: it is taken to be EPSG:3857 (--srs)" in result.stdout
+    assert json.loads(site.good("png", "-N", "--json", path, known).stdout)["without_crs"] == 1
+    result = site.good("png", *[word for word in plain[6:] if word == str(known)])
+    assert "do not say" not in result.stdout
 
 

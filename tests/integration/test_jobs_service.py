@@ -140,6 +140,7 @@ GOOD = {"tileset": "world"}
     ({**GOOD, "order": "down"}, "order is level or hilbert"), ({**GOOD, "dimensions": "x"}, 'no field "dimensions"'),
     ({**GOOD, "dimensions": {"time": "x" * 1001}}, "dimensions has at most 64 members, each with at most 1000 bytes"),
     ({**GOOD, "dimensions": {str(n): "x" for n in range(65)}}, "dimensions has at most 64 members"), ({**GOOD, "area": "POLYGON((0 0, 1 1"}, "area"), ({**GOOD, "area_srs": "EPSG:4326"}, "with an area"), ({**GOOD, "older": -5}, "older"), ({**GOOD, "colour": 1}, 'no field "colour"'),
+    ({**GOOD, "dimensions": {"time": "1999"}}, "time"), ({**GOOD, "dimensions": {"time": "2021\n"}}, "control character"),
     ({**GOOD, "dimensions": {"space": "1"}}, 'no dimension "space"'), ({**GOOD, "dimensions": {"time": {"a": 1}}}, "nested"),
     ({**GOOD, "mode": "transfer"}, "needs the tileset"), ({**GOOD, "target": "copy"}, "only a transfer"), ({"tileset": "copy"}, "no source"),
     ({**GOOD, "tileset": "'; drop table mapcache_jobs; --"}, "no tileset"),

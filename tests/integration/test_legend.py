@@ -135,9 +135,9 @@ def test_scale_rule_size_and_background(web):
 
 @pytest.mark.parametrize("more, layer, code", [
     ("", "none", "LayerNotDefined"), ("&STYLE=red", "the%20map", "StyleNotDefined"), ("", "flat", "OperationNotSupported"),
-    ("&FORMAT=image/gif", "the%20map", "InvalidFormat"), ("&RULE=none", "the%20map", None), ("&WIDTH=0", "the%20map", None),
-    ("&HEIGHT=99999", "the%20map", None), ("&SCALE=-1", "the%20map", None), ("&SCALE=nan", "the%20map", None),
-    ("&SLD=http://a.example/", "the%20map", "OperationNotSupported"), ("", "", None)])
+    ("&FORMAT=image/gif", "the%20map", "InvalidFormat"), ("&RULE=none", "the%20map", "InvalidParameterValue"), ("&WIDTH=0", "the%20map", "InvalidParameterValue"),
+    ("&HEIGHT=99999", "the%20map", "InvalidParameterValue"), ("&SCALE=-1", "the%20map", "InvalidParameterValue"), ("&SCALE=nan", "the%20map", "InvalidParameterValue"),
+    ("&SLD=http://a.example/", "the%20map", "OperationNotSupported"), ("", "", "MissingParameterValue")])
 @pytest.mark.parametrize("version", ["1.1.1", "1.3.0"])
 def test_bad_parameters_are_service_exceptions(web, more, layer, code, version):
     path = f"/mc?SERVICE=WMS&VERSION={version}&REQUEST=GetLegendGraphic&LAYER={layer}"

@@ -85,6 +85,7 @@ def database():
           CREATE TABLE pile AS SELECT i AS id, (ARRAY['wood', 'lake', 'heath'])[i % 3 + 1] AS kind, ST_Buffer(ST_SetSRID(ST_MakePoint(
             i * 7919 % 1000, i * 104729 % 997), 3857), 5 + i % 37, 3)::geometry(Polygon, 3857) AS geom FROM generate_series(1, 3000) i;
           CREATE INDEX ON pile USING gist(geom); ANALYZE pile;
+          CREATE TABLE ranked AS SELECT * FROM pile ORDER BY id * 7919 % 3001; CREATE INDEX ON ranked USING gist(geom); ANALYZE ranked;
           CREATE TABLE straight AS SELECT id, ST_CurveToLine(geom, 512)::geometry(Polygon, 3857) AS geom FROM bent;
           CREATE TABLE arcs(id int, geom geometry(Geometry, 3857)); INSERT INTO arcs VALUES
           (1, ST_GeomFromText('CIRCULARSTRING(100 500, 200 600, 300 500, 400 400, 500 500)', 3857)),
@@ -160,6 +161,10 @@ def maps(database, build):
         made.add("counted", f"<table>counted</table><id>gid</id><style>{folder}/counted.sld</style>")
         made.add("pictured", "<table>pictured</table><id>id</id>")
         made.add("pile", f"<table>pile</table><style>{folder}/kinds.sld</style>")
+        made.add("ranked", f"<table>ranked</table><style>{folder}/kinds.sld</style>")
+        for name, where in {"boxed": "WHERE geom &amp;&amp; !BBOX! ", "whole": ""}.items():
+            made.add(f"ranked_{name}", f"<query>SELECT * FROM pile {where}ORDER BY id * 7919 % 3001</query><geometry>geom</geometry>"
+                     f"<srid>3857</srid><style>{folder}/kinds.sld</style>")
         made.add("seen", "<table>seen</table>")
         for name in ("flat", "round"):
             made.add(name, f"<table>{name}</table><transfer>binary</transfer>")
@@ -219,6 +224,14 @@ def test_features_lie_over_each_other_in_the_same_order_in_every_map(maps):
             box = (x / 4, (4000 - y - size) / 4, (x + size) / 4, (4000 - y) / 4)
             part = maps.draw("pile", box, (size, size))
             assert numpy.array_equal(part[2:-2, 2:-2], whole[y + 2:y + size - 2, x + 2:x + size - 2]), box
+
+
+@pytest.mark.parametrize("name", ["ranked_boxed", "ranked_whole"])
+def test_the_order_of_a_query_is_that_of_the_map(maps, name):
+    """ORDER BY in <query>, of few rows and of many that come through COPY, although the server likes to read by several workers."""
+    assert difference(maps.draw("ranked", BOX, (500, 500)), maps.draw("pile", BOX, (500, 500))) > 0.01
+    for box in (BOX, (200.0, 200.0, 700.0, 700.0), (400.0, 400.0, 480.0, 480.0)):
+        assert numpy.array_equal(maps.draw(name, box, (500, 500)), maps.draw("ranked", box, (500, 500))), box
 
 
 def test_a_geography_is_found_from_the_whole_world_and_from_close(maps):

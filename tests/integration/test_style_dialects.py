@@ -1,8 +1,15 @@
 """What public styles write beyond the standard: constants of GeoServer's language, its marks, words for weights, and what means nothing."""
+import io
+import os
+import re
+import textwrap
+
 import numpy
 import pytest
-from conftest import temporary_folder
-from studio import Studio, rule, style
+from conftest import ROOT, temporary_folder, wait_until
+from PIL import Image
+from studio import UNIT, Studio, rule, style
+from vector_maps import Maps
 
 SVG = ('<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect x="5" width="10" height="20" fill="#00ff00"/></svg>')
 
@@ -118,3 +125,35 @@ def test_what_says_nothing_is_not_remarked_on(studio):
     code, said = studio.check(text.replace("<FeatureTypeConstraint/>", "<FeatureTypeConstraint><FeatureTypeName>roads</FeatureTypeName>"
                                            "</FeatureTypeConstraint>"))
     assert code == 2 and "LayerFeatureConstraints" in said, said
+
+
+# ---- What the documents say ----
+
+@pytest.mark.parametrize("scale, width", [(2000, 12), (5000, 12), (15000, 8.5), (25000, 5), (112500, 3), (1e6, 1)])
+def test_widths_by_scale_as_in_the_documents(studio, scale, width):
+    page = (ROOT / "docs/drawing.md").read_text()
+    text = textwrap.dedent(re.search(r"\n(    <LineSymbolizer>.*?wms_scale_denominator.*?</LineSymbolizer>\n)", page, re.DOTALL).group(1))
+    text = re.sub(r"<(/?)(?!/|ogc:)", r"<\1se:", text).replace("CssParameter", "SvgParameter")
+    studio.shapes([("LINESTRING(0 50,100 50)", {"n": 1})]).check(style(rule(text)))
+    side = scale * 0.00028 * 50
+    head, body = studio.answer(f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&LAYERS=a&SRS=EPSG:3857&FORMAT=image/png&WIDTH=100&HEIGHT=100"
+                               f"&TRANSPARENT=true&BBOX={50 * UNIT - side},{-50 * UNIT - side},{50 * UNIT + side},{-50 * UNIT + side}")
+    assert b"image/png" in head, (head, body)
+    image = numpy.asarray(Image.open(io.BytesIO(body)).convert("RGBA"))
+    assert image[:, 50, 3].sum() / 255 == pytest.approx(width, abs=0.15)
+    studio.shapes([("POINT(50 50)", {"n": 1})])
+
+
+def test_a_changed_style_is_read_with_the_configuration(build, studio):
+    """Not before: as docs/drawing.md says."""
+    with temporary_folder() as folder, Maps(folder, build, "") as maps:
+        path, box = folder / "a.sld", (0, -100 * UNIT, 100 * UNIT, 0)
+        path.write_text(mark("square"))
+        maps.parts.append(f"""<source name="a" type="shapefile"><layer name="a"><data>{studio.folder}/data.shp</data><style>a.sld</style></layer></source>
+          <tileset name="a"><source>a</source><cache>disk</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>""")
+        maps.serve("<auto_reload>true</auto_reload>")
+        assert tuple(maps.draw("a", box, (100, 100), more="&TRANSPARENT=true")[50, 50]) == (255, 0, 0, 255)
+        path.write_text(mark("square", paint("#0000ff")))
+        assert tuple(maps.draw("a", box, (100, 100), more="&TRANSPARENT=true")[50, 50]) == (255, 0, 0, 255)
+        os.utime(folder / "maps.xml")
+        wait_until(lambda: tuple(maps.draw("a", box, (100, 100), more="&TRANSPARENT=true")[50, 50]) == (0, 0, 255, 255), "the new style is drawn")

@@ -421,13 +421,13 @@ def test_form(web, layer):
 
 
 def test_polygons_are_valid(web):
-    """By the rules of simple features; rounding may make a ring touch itself now and then."""
-    valid = invalid = 0
-    for z, x, y in some_tiles(5, 60, (2, 3, 4, 5)):
-        for geometry in filter(large, features_of(web, "shapes", z, x, y).get("areas", {}).values()):
-            valid += geometry.IsValid()
-            invalid += not geometry.IsValid()
-    assert valid > 100 and invalid <= valid // 50, (valid, invalid)
+    """By the rules of simple features, all of them, however small."""
+    valid = 0
+    for z, x, y in some_tiles(5, 60, (0, 1, 2, 3, 4, 5)):
+        for number, geometry in features_of(web, "shapes", z, x, y).get("areas", {}).items():
+            assert geometry.IsValid(), (z, x, y, number, geometry.ExportToWkt()[:500])
+            valid += 1
+    assert valid > 300
 
 
 def test_attributes_have_types(web, content):
@@ -517,8 +517,8 @@ def test_every_address(web):
                  f"/mc/tms/1.0.0/shapes@{GRID}/3/5/5.pbf"):
         reply = web.get(path, {"Accept-Encoding": "gzip"})
         assert (reply.status, reply.headers["Content-Type"], reply.body) == (200, MIME, wanted), path
-    refused = web.get(kvp.replace(MIME, "image/png"))
-    assert refused.status == 400 and b"InvalidParameterValue" in refused.body
+    unread = web.get(kvp.replace(MIME, "image/png"), {"Accept-Encoding": "gzip"})  # as MapCache; a strict service refuses it
+    assert (unread.status, unread.headers["Content-Type"], unread.body) == (200, MIME, wanted)
     merged = web.get(f"/mc/tms/1.0.0/shapes@{GRID};tables@{GRID}/3/5/5.mvt")
     assert merged.status == 400 and b"cannot be merged" in merged.body
     assert web.get("/mc/kml/shapes.kml").status == 404

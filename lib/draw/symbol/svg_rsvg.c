@@ -12,7 +12,7 @@ open_svg(RsvgHandle **handle, const char *text, size_t size, apr_pool_t *pool)
     if (*handle != NULL)
         return MC_OK;
     mc_error *error = mc_error_create(pool, MC_ERR_CORRUPT, "the SVG cannot be read: %s",
-                                      problem == NULL ? "no reason given" : problem->message);
+                                      problem == NULL ? "it is broken, or no SVG" : problem->message);
     g_clear_error(&problem);
     return error;
 }
@@ -53,7 +53,7 @@ svg_render(mc_pixels *pixels, const char *text, size_t size, apr_pool_t *pool)
     pixels->opacity = MC_OPACITY_UNKNOWN;
     mc_error *error = drawn ? MC_OK
                             : mc_error_create(pool, MC_ERR_CORRUPT, "the SVG cannot be drawn: %s",
-                                              problem == NULL ? "no reason given" : problem->message);
+                                              problem == NULL ? "it is broken, or no SVG" : problem->message);
     g_clear_error(&problem);
     return error;
 }

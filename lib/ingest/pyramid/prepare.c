@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ingest/pyramid/ingest_private.h"
+#include "ingest/pyramid/tile_cover.h"
 
 /* Pixels that the halves of a level may be off their place where its resolution is not quite twice the finer one. */
 #define HALVES_OFF 0.05
@@ -46,6 +47,10 @@ check_image_placement(mc_ingest *ingest, mc_ingest_image *image, apr_pool_t *scr
     if (error == MC_OK && !image->info.georeferenced)
         error = mc_error_create(scratch, MC_ERR_CORRUPT,
                                 "nothing says where it lies: it has no world file beside it and no GeoTIFF tags");
+    if (error == MC_OK && image->info.srs == NULL)
+        error = mc_error_create(scratch, MC_ERR_CORRUPT,
+                                "nothing says which CRS it is in: --srs has to (--srs %s, where it is the grid's)",
+                                link->grid->srs);
     if (error == MC_OK && !mc_extent_intersects(&image->placement.box, &link->extent))
         error = mc_error_create(scratch, MC_ERR_CORRUPT,
                                 "it lies outside of grid \"%s\": its place is %.15g %.15g %.15g %.15g, by %s%s%s",
@@ -216,18 +221,26 @@ add_chain(mc_ingest *ingest, int direct, apr_pool_t *scratch)
     chain->tile_index = mc_tile_index_create(chain->ranges, ingest->count, ingest->pool);
 }
 
+static mc_tile_range
+halve_range(const mc_tile_range *range)
+{
+    return (mc_tile_range){ range->minx / 2, range->miny / 2, (range->maxx + 1) / 2, (range->maxy + 1) / 2 };
+}
+
 static void
-count_ingest_tiles(mc_ingest *ingest)
+count_ingest_tiles(mc_ingest *ingest, apr_pool_t *scratch)
 {
     apr_int64_t *tiles = apr_pcalloc(ingest->pool, sizeof(*tiles) * (size_t)ingest->plan.link->grid->level_count);
-    for (int c = 0; c < ingest->chain_count; c++)
-        for (int i = 0; i < ingest->count; i++) {
-            mc_tile_range range = ingest->chains[c].ranges[i];
-            for (int z = ingest->chains[c].direct; z >= ingest->chains[c].top && range.minx < range.maxx; z--) {
-                tiles[z] += (apr_int64_t)(range.maxx - range.minx) * (range.maxy - range.miny);
-                range = (mc_tile_range){ range.minx / 2, range.miny / 2, (range.maxx + 1) / 2, (range.maxy + 1) / 2 };
-            }
+    size_t count = (size_t)ingest->count;
+    for (int c = 0; c < ingest->chain_count; c++) {
+        apr_pool_clear(scratch);
+        mc_tile_range *ranges = apr_pmemdup(scratch, ingest->chains[c].ranges, sizeof(*ranges) * count);
+        for (int z = ingest->chains[c].direct; z >= ingest->chains[c].top; z--) {
+            tiles[z] = mc_tile_cover_count(ranges, ingest->count, scratch);
+            for (size_t i = 0; i < count; i++)
+                ranges[i] = halve_range(&ranges[i]);
         }
+    }
     ingest->outline.tiles = tiles;
 }
 
@@ -239,6 +252,7 @@ join_extents(mc_ingest *ingest)
     for (int i = 0; i < ingest->count; i++) {
         const mc_extent *box = &ingest->images[i].placement.box;
         *all = mc_extent_union(all, box);
+        ingest->outline.told += ingest->images[i].info.srs_told;
         ingest->outline.pixels += (apr_int64_t)ingest->images[i].info.width * ingest->images[i].info.height;
     }
 }
@@ -293,7 +307,7 @@ mc_ingest_prepare(mc_ingest **ingest, const mc_ingest_plan *plan, mc_ctx *ctx, a
     made->chains = apr_pcalloc(pool, sizeof(*made->chains) * (size_t)(made->outline.maxzoom + 1));
     for (int z = made->outline.maxzoom; z >= made->outline.minzoom; z = made->chains[made->chain_count - 1].top - 1)
         add_chain(made, z, scratch);
-    count_ingest_tiles(made);
+    count_ingest_tiles(made, scratch);
     apr_pool_destroy(scratch);
     *ingest = made;
     return MC_OK;

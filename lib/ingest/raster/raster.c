@@ -149,8 +149,10 @@ find_raster_place(mc_raster *raster, apr_pool_t *pool)
         MC_TRY(read_world_file(raster, pool));
     if (info->srs == NULL)
         MC_TRY(read_prj_file(raster, pool));
-    if (info->srs == NULL && raster->options.srs != NULL)
+    if (info->srs == NULL && raster->options.srs != NULL) {
         info->srs = apr_pstrdup(raster->pool, raster->options.srs);
+        info->srs_told = true;
+    }
     if (!info->georeferenced) {
         static const double pixels[6] = { 0, 1, 0, 0, 0, -1 };
         memcpy(info->affine, pixels, sizeof(pixels));

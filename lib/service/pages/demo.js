@@ -186,7 +186,7 @@
       whole.id = 'whole';
       addField('one map instead of tiles ', whole);
     }
-    if (config.service === 'kml') {
+    if (config.service === 'kml' && layer.kml) {
       const link = document.createElement('a');
       link.href = config.base + 'kml/' + key(layer.name + '@' + layer.grid) + '.kml';
       link.textContent = 'KML document of this layer';

@@ -72,7 +72,7 @@ demo_dimensions(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
         mc_json_open_object(json, NULL);
         mc_json_string(json, "name", dimension->name);
         mc_json_string(json, "default", dimension->default_value);
-        write_demo_texts(json, "values", mc_dimension_values_known(dimension, tileset->name, ctx, pool));
+        write_demo_texts(json, "values", mc_dimension_values_known(dimension, tileset->name, ctx));
         mc_json_close(json);
     }
     mc_json_close(json);
@@ -83,6 +83,7 @@ static void
 write_demo_layer(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link, const char *dimensions)
 {
     const mc_grid *grid = link->grid;
+    mc_extent degrees;
     const char *units = grid->metres_per_unit == 1.0 ? "m" : grid->metres_per_unit < 1.0 ? "ft" : "degrees";
     mc_json_open_object(json, NULL);
     mc_json_string(json, "name", tileset->name);
@@ -91,6 +92,7 @@ write_demo_layer(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_
     mc_json_string(json, "srs", grid->srs);
     mc_json_string(json, "units", units);
     mc_json_boolean(json, "swapped", grid->axes_swapped);
+    mc_json_boolean(json, "kml", mc_grid_degrees(&degrees, grid, &link->extent));
     write_demo_extent(json, "extent", &link->extent);
     write_demo_extent(json, "gridExtent", &grid->extent);
     write_demo_size(json, "tileSize", grid->tile_width, grid->tile_height);

@@ -1,6 +1,7 @@
 /*
- * KML super-overlays over the TMS tiles (docs/reference/services.md 6.3). Rows are TMS rows. Regions are in degrees:
- * grids of EPSG:4326 and of the spherical Mercator are converted, others are written as they are.
+ * KML super-overlays over the TMS tiles (docs/reference/services.md 6.3). Rows are TMS rows. Regions are in degrees: of
+ * grids of degrees and of the spherical Mercator; others are not found. Viewers spread a picture evenly over its
+ * latitudes: where that would move a Mercator tile's pixels, the picture is one of our own with such rows.
  */
 #include <apr_strings.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 
 #define MIME "application/vnd.google-earth.kml+xml"
 #define LINKS_MAX 4096
+/* Pixels by which a picture may be off. */
+#define SHIFT_MAX 0.5
 #define PROLOGUE "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 
 static void
@@ -35,6 +38,17 @@ write_region(mc_xml *xml, const mc_grid *grid, const mc_extent *box, int most_pi
     mc_xml_elementf(xml, "maxLodPixels", "%d", most_pixels);
     mc_xml_close(xml);
     mc_xml_close(xml);
+}
+
+/* The picture of a tile: the stored one where its rows are where a viewer puts them. */
+static const char *
+picture_url(const mc_call *call, const mc_tile_request *tile, const mc_extent *box, int row, apr_pool_t *pool)
+{
+    const mc_grid *grid = tile->link->grid;
+    bool stored = !mc_grid_is_mercator(grid) || mc_map_latitude_shift(box, grid->tile_height) <= SHIFT_MAX;
+    return apr_psprintf(pool, "%s%s/%s@%s/%d/%d/%d.%s", call->base, stored ? "tms/1.0.0" : "kml",
+                        mc_url_segment(tile->tileset->name, pool), mc_url_segment(grid->name, pool), tile->z, tile->x,
+                        row, mc_tileset_extension(tile->tileset));
 }
 
 /* A link to the document of one tile; y is the grid's. */
@@ -105,8 +119,7 @@ write_kml_tile(mc_request *request, const mc_call *call, const mc_tile_request *
     mc_xml_open(xml, "GroundOverlay");
     mc_xml_elementf(xml, "drawOrder", "%d", tile->z);
     mc_xml_open(xml, "Icon");
-    mc_xml_elementf(xml, "href", "%stms/1.0.0/%s@%s/%d/%d/%d.%s", call->base, mc_url_segment(tile->tileset->name, pool),
-                    mc_url_segment(grid->name, pool), tile->z, tile->x, row, mc_tileset_extension(tile->tileset));
+    mc_xml_element(xml, "href", picture_url(call, tile, &box, row, pool));
     mc_xml_close(xml);
     write_box(xml, "LatLonBox", grid, &box);
     mc_xml_close(xml);
@@ -126,6 +139,11 @@ parse_kml_layer(mc_tile_stack *stack, const char *text, const mc_call *call, apr
     if (!mc_tileset_is_image(stack->tiles[0].tileset))
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "the tiles of layer %s are no images",
                                stack->tiles[0].tileset->name);
+    mc_extent degrees;
+    if (!mc_grid_degrees(&degrees, stack->tiles[0].link->grid, &stack->tiles[0].link->extent))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND,
+                               "KML knows degrees only: grid %s is in %s, which is neither in degrees nor Mercator",
+                               stack->tiles[0].link->grid->name, stack->tiles[0].link->grid->srs);
     return MC_OK;
 }
 
@@ -136,11 +154,21 @@ read_kml_layer(mc_param_reader *reader)
     return parse_kml_layer(&tile->stack, tile->layer, reader->call, reader->pool);
 }
 
+/* Pictures are there for grids of Mercator alone. */
+static bool
+is_kml_picture(const mc_tile_path *tile)
+{
+    const mc_tile_request *first = &tile->stack.tiles[0];
+    return tile->row.extension != NULL && mc_grid_is_mercator(first->link->grid) &&
+           strcmp(tile->row.extension, mc_tileset_extension(first->tileset)) == 0;
+}
+
 static mc_error *
 check_kml_extension(mc_param_reader *reader)
 {
-    const char *extension = ((const mc_tile_path *)reader->target)->row.extension;
-    if (extension != NULL && strcmp(extension, "kml") == 0)
+    const mc_tile_path *tile = reader->target;
+    const char *extension = tile->row.extension;
+    if (extension != NULL && (strcmp(extension, "kml") == 0 || is_kml_picture(tile)))
         return MC_OK;
     return mc_error_create(reader->pool, MC_ERR_NOT_FOUND, "extension \"%s\" is not kml",
                            extension != NULL ? extension : "");
@@ -157,7 +185,8 @@ static const mc_param_row kml_params[] = {
                      KML_REFUSAL),
     MC_PARAM_INTEGER("x", offsetof(mc_tile_path, x), "The column, 0 on the left.", .flags = MC_PARAM_REQUIRED,
                      KML_REFUSAL),
-    MC_PARAM_FILE("y", offsetof(mc_tile_path, row), "The row, 0 at the bottom, and the extension kml.",
+    MC_PARAM_FILE("y", offsetof(mc_tile_path, row),
+                  "The row, 0 at the bottom, and the extension kml; of grids of Mercator also that of the format.",
                   .flags = MC_PARAM_REQUIRED, KML_REFUSAL),
     MC_PARAM_STEP(check_kml_extension),
     MC_PARAM_END,
@@ -172,6 +201,12 @@ parse_kml_tile(mc_request *request, const mc_call *call, const apr_array_header_
     int next = 0;
     MC_TRY(mc_params_read_path(&tile, kml_params, call, path, &next, pool));
     MC_TRY(mc_stack_place(&tile.stack, tile.z, tile.x, tile.row.number, false, pool));
+    if (is_kml_picture(&tile)) {
+        request->kind = MC_REQUEST_TILE;
+        request->u.tile = tile.stack;
+        request->u.tile.by_latitude = true;
+        return MC_OK;
+    }
     return write_kml_tile(request, call, &tile.stack.tiles[0], tile.row.number, pool);
 }
 

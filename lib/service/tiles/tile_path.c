@@ -1,11 +1,27 @@
 /* Addresses of tiles that TMS and gmaps share. */
 #include "service/tiles/tile_path.h"
 
+#include <string.h>
+
+/* An unknown map of TMS is not found (its specification, 2); gmaps, which has none, answers as MapCache. */
 static mc_error *
 read_path_layers(mc_param_reader *reader)
 {
     mc_tile_path *tile = reader->target;
-    return mc_layers_parse(&tile->stack, tile->layer, reader->call, reader->row->kind, reader->pool);
+    bool named = tile->layer[strspn(tile->layer, ";")] != '\0';
+    mc_error_kind kind = named && !tile->from_top ? MC_ERR_NOT_FOUND : reader->row->kind;
+    return mc_layers_parse(&tile->stack, tile->layer, reader->call, kind, reader->pool);
+}
+
+static mc_error *
+check_strict_extension(mc_param_reader *reader)
+{
+    const mc_tile_path *tile = reader->target;
+    const char *expected = mc_tileset_extension(tile->stack.tiles[0].tileset);
+    if (!reader->call->service->strict || strcmp(tile->row.extension, expected) == 0)
+        return MC_OK;
+    return mc_error_create(reader->pool, MC_ERR_NOT_FOUND, "the extension \"%s\" is not %s", tile->row.extension,
+                           expected);
 }
 
 const mc_param_row mc_tile_path_params[] = {
@@ -20,9 +36,10 @@ const mc_param_row mc_tile_path_params[] = {
                      .kind = MC_ERR_NOT_FOUND, .refusal = "x \"{value}\" is not a column"),
     MC_PARAM_FILE("y", offsetof(mc_tile_path, row),
                   "The row, 0 at the bottom (TMS) or at the top (gmaps), perhaps `@2x` or what the tileset's <density> "
-                  "offers, and any extension.",
+                  "offers, and an extension: any, of a strict service that of the format.",
                   .flags = MC_PARAM_REQUIRED | MC_PARAM_EXTENSION | MC_PARAM_DENSITY, .kind = MC_ERR_NOT_FOUND,
                   .refusal = "y \"{value}\" is not a row with an extension"),
+    MC_PARAM_STEP(check_strict_extension),
     MC_PARAM_END,
 };
 
@@ -30,7 +47,7 @@ mc_error *
 mc_tile_path_parse(mc_request *request, const mc_call *call, const apr_array_header_t *path, bool from_top,
                    apr_pool_t *pool)
 {
-    mc_tile_path tile = { 0 };
+    mc_tile_path tile = { .from_top = from_top };
     int next = path->nelts - 4;
     request->kind = MC_REQUEST_TILE;
     MC_TRY(mc_params_read_path(&tile, mc_tile_path_params, call, path, &next, pool));

@@ -10,6 +10,7 @@ typedef struct mc_tile_path {
     mc_tile_stack stack;
     int z, x;
     mc_param_file row; /* counted as the protocol does */
+    bool from_top;
 } mc_tile_path;
 
 /* <layer>/<z>/<x>/<y>.<extension> of TMS and gmaps. */

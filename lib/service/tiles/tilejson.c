@@ -30,9 +30,7 @@ static bool
 is_web_mercator(const mc_grid_link *link)
 {
     const mc_grid *grid = link->grid;
-    mc_extent degrees;
-    if (grid->epsg == 4326 || !mc_grid_degrees(&degrees, grid, &grid->extent) ||
-        (grid->origin != MC_BOTTOM_LEFT && grid->origin != MC_TOP_LEFT))
+    if (!mc_grid_is_mercator(grid) || (grid->origin != MC_BOTTOM_LEFT && grid->origin != MC_TOP_LEFT))
         return false;
     for (int z = link->minzoom; z <= link->maxzoom; z++) {
         double side = 2 * MC_WEB_MERCATOR_EDGE / ldexp(1, z);

@@ -6,13 +6,27 @@
 
 #define VERSION "1.0.0"
 
+static const mc_key tms_keys[] = { MC_SERVICE_KEYS(struct { mc_service_base base; }),
+                                   MC_KEY_BOOL("strict", offsetof(mc_service_base, service.strict),
+                                               "Tiles are found under the extension of their format only.",
+                                               .flags = MC_KEY_OURS, .fallback = "false"),
+                                   MC_KEY_END };
+
+static const char *
+tms_title(const mc_call *call)
+{
+    const char *title = mc_meta(call->config->metadata, "title");
+    return title != NULL ? title : "no title set, add some in metadata";
+}
+
 static mc_error *
 write_tms_root(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
     mc_xml *xml = mc_xml_create(NULL, pool);
     mc_xml_open(xml, "Services");
     mc_xml_open(xml, "TileMapService");
-    mc_xml_attr(xml, "version", "1.0");
+    mc_xml_attr(xml, "title", tms_title(call));
+    mc_xml_attr(xml, "version", VERSION);
     mc_xml_attrf(xml, "href", "%stms/" VERSION "/", call->base);
     mc_xml_close(xml);
     mc_xml_close(xml);
@@ -30,12 +44,12 @@ static mc_error *
 write_tms_service(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
     const mc_config *config = call->config;
-    const char *title = mc_meta(config->metadata, "title");
     const char *abstract = mc_meta(config->metadata, "abstract");
     mc_xml *xml = mc_xml_create(NULL, pool);
     mc_xml_open(xml, "TileMapService");
     mc_xml_attr(xml, "version", VERSION);
-    mc_xml_element(xml, "Title", title != NULL ? title : "no title set, add some in metadata");
+    mc_xml_attrf(xml, "services", "%stms/", call->base);
+    mc_xml_element(xml, "Title", tms_title(call));
     mc_xml_element(xml, "Abstract", abstract != NULL ? abstract : "no abstract set, add some in metadata");
     mc_xml_open(xml, "TileMaps");
     for (int i = 0; i < config->tilesets->nelts; i++) {
@@ -78,7 +92,7 @@ static mc_error *
 write_map(mc_request *request, const mc_call *call, const char *layer, apr_pool_t *pool)
 {
     mc_tile_request tile;
-    MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_BAD_REQUEST, pool));
+    MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
     const mc_tileset *tileset = tile.tileset;
     const mc_grid *grid = tile.link->grid;
     const mc_extent *box = &tile.link->extent;
@@ -146,5 +160,5 @@ tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 MC_ONE_OPERATION(tms, "tiles", "/tms/<version>/<layer>/<z>/<x>/<y>.<extension>", version_params, mc_tile_path_params);
 
 const mc_service_ops mc_service_tms = {
-    MC_SERVICE(tms, "tms", mc_service_plain_keys, mc_service_plain, "Tile Map Service 1.0.0."),
+    MC_SERVICE(tms, "tms", tms_keys, mc_service_plain, "Tile Map Service 1.0.0."),
 };

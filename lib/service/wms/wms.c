@@ -141,12 +141,16 @@ static mc_error *
 wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_wms *wms = mc_wms_of(call);
-    mc_error *error = parse_operation(request, call, ctx, pool);
+    mc_error *error = call->refused != MC_OK ? call->refused : parse_operation(request, call, ctx, pool);
     const mc_forwarding_rule *rule = NULL;
     if (wms->rules->nelts > 0 && may_be_forwarded(error, request, wms))
         rule = mc_forwarding_match(wms, call);
     if (rule == NULL)
-        return error == MC_OK || mc_service_is_addressed(call) ? error : mc_service_absent(request, call, pool);
+        return error == MC_OK || call->refused != MC_OK || mc_service_is_addressed(call)
+                   ? error
+                   : mc_service_absent(request, call, pool);
+    if (error == MC_OK)
+        MC_TRY(mc_request_check_values(request, ctx, pool));
     request->kind = MC_REQUEST_FORWARD;
     request->u.forward.rule = rule;
     request->u.forward.path = call->full_path;
@@ -157,4 +161,5 @@ wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
 const mc_service_ops mc_service_wms = {
     MC_SERVICE(wms, "", wms_keys, wms_service_from_config, "Web Map Service 1.1.1 and 1.3.0."),
     .report = mc_wms_report,
+    .forwards = true,
 };

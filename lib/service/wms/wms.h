@@ -43,8 +43,7 @@ mc_wms_of(const mc_call *call)
 /* VERSION, or WMTVER of older clients; NULL if neither is there. */
 const char *mc_wms_version(const mc_call *call);
 
-/* Whether the request is to be read and answered by WMS 1.3.0 (else 1.1.1): for GetCapabilities by the standard's
- * negotiation, else by the exact text. */
+/* Whether the request is to be read and answered by WMS 1.3.0 (else 1.1.1): by the standard's negotiation. */
 bool mc_wms_is_130(const mc_call *call);
 
 /* Parameters of the operations, and those that several operations share. */
@@ -79,8 +78,10 @@ bool mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset);
 /* Values of the tileset's dimensions: DIM_<NAME>, then <NAME>, then the default. */
 const char **mc_wms_values(const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool);
 
-/* The format of a map, from FORMAT and the service's settings. *named: FORMAT decided. */
-mc_error *mc_wms_format(const mc_format **format, bool *named, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+/* The format of a map, from FORMAT and the service's settings. `drawn`: a layer of the map is drawn from vector data.
+ * *named: FORMAT decided. */
+mc_error *mc_wms_format(const mc_format **format, bool *named, bool drawn, const mc_call *call,
+                        apr_pool_t *pool) MC_CHECKED;
 
 /* Formats that a client may ask for, each media type once: of const mc_format *. */
 const apr_array_header_t *mc_wms_formats(const mc_call *call, apr_pool_t *pool);

@@ -14,12 +14,6 @@
 #define SYMBOL_SIDE "20"
 _Static_assert(MC_LEGEND_SYMBOL == 20, "the default that the table writes");
 
-bool
-mc_tileset_has_legend(const mc_tileset *tileset)
-{
-    return tileset->source != NULL && tileset->source->ops->legend != NULL;
-}
-
 typedef struct legend_params {
     const char *layer;
     mc_tileset *tileset;
@@ -109,6 +103,22 @@ check_legend_size(mc_legend *legend, const mc_call *call, mc_ctx *ctx, apr_pool_
                             width, height);
 }
 
+/* Values of dimensions change nothing of a legend, but wrong ones are wrong here, too; defaults are not looked at. */
+static mc_error *
+check_legend_values(const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char **values = mc_wms_values(call, tileset, pool);
+    for (int i = 0; i < tileset->dimension_count; i++)
+        if (values[i] != tileset->dimensions[i]->default_value) {
+            const mc_tileset only = { .name = tileset->name,
+                                      .dimensions = &tileset->dimensions[i],
+                                      .dimension_count = 1 };
+            MC_TRY(mc_dimension_settle(&values[i], tileset->dimensions[i], tileset->name, ctx, pool));
+            MC_TRY(mc_values_check(&only, tileset->links[0]->grid, &values[i], ctx, pool));
+        }
+    return MC_OK;
+}
+
 mc_error *
 mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -120,6 +130,7 @@ mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     MC_TRY(mc_wms_background(&look, call, pool));
     const mc_tileset *tileset = params.tileset;
     const mc_format *format = params.format;
+    MC_TRY(check_legend_values(call, tileset, ctx, pool));
     mc_legend_options *options = &params.options;
     options->transparent = look.transparent && format->type != MC_FORMAT_JPEG;
     mc_legend *legend = mc_legend_create(options, pool);

@@ -8,6 +8,7 @@ typedef struct map_parts {
     mc_wms_view view;
     mc_map_request map;
     const char *layers, *styles; /* as requested */
+    bool drawn;                  /* a layer is drawn from vector data */
     bool format_named_by_client;
 } map_parts;
 
@@ -33,6 +34,7 @@ add_wms_map_layer(map_parts *parts, const char *name, const mc_call *call, apr_p
                                     "layer %s has no grid %s, on which layer %s is drawn", name, grid->name,
                                     map->layers[0].tileset->name);
     }
+    parts->drawn |= mc_tileset_has_legend(tileset);
     map->layers[map->count++] = (mc_map_layer){ tileset, link, mc_wms_values(call, tileset, pool) };
     return MC_OK;
 }
@@ -52,25 +54,30 @@ read_map_layers(mc_param_reader *reader)
         return add_wms_map_layer(parts, text, call, pool);
     char *rest = apr_pstrdup(pool, text);
     for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ","))
-        if (*name != '\0')
+        if (*name != '\0' || call->service->strict) /* an empty name is passed over, as in MapCache */
             MC_TRY(add_wms_map_layer(parts, name, call, pool));
     return parts->map.count == 0 ? mc_param_refuse(reader) : MC_OK;
 }
 
+/* Styles of another name: a strict service knows none, and drawn layers have one of their own; else the parameter is
+ * not read, as in MapCache. */
 static mc_error *
 check_map_styles(mc_param_reader *reader)
 {
     const map_parts *parts = reader->target;
+    bool strict = reader->call->service->strict;
     int count = 0, layers = parts->map.count;
     if (parts->styles == NULL)
         return MC_OK;
     char *rest = apr_pstrdup(reader->pool, parts->styles);
-    for (char *style = strsep(&rest, ","); style != NULL; style = strsep(&rest, ","), count++)
-        if (*style != '\0' && strcmp(style, "default") != 0) {
+    for (char *style = strsep(&rest, ","); style != NULL; style = strsep(&rest, ","), count++) {
+        bool own = count < layers && mc_tileset_has_legend(parts->map.layers[count].tileset);
+        if (*style != '\0' && strcmp(style, "default") != 0 && (strict || own)) {
             reader->text = style;
             return mc_param_refuse(reader);
         }
-    if (reader->call->service->strict && *parts->styles != '\0' && count != layers)
+    }
+    if (strict && *parts->styles != '\0' && count != layers)
         return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "styles", "STYLES has %d items for %d layers",
                                 count, layers);
     return MC_OK;
@@ -82,24 +89,28 @@ const mc_param_row mc_wms_map_params[] = {
                   .refusal = "LAYERS \"{value}\" names no layer"),
     MC_PARAM_STEP(read_map_layers),
     MC_PARAM_LIST("STYLES", offsetof(map_parts, styles),
-                  "A style for each layer: `default`, or nothing, which means the same.", .flags = MC_PARAM_STRICT,
-                  .locator = "styles", .kind = MC_ERR_STYLE_NOT_DEFINED, .refusal = "style \"{value}\" is not known"),
+                  "A style for each layer: `default`, or nothing, which means the same. Other names are refused by a "
+                  "strict service and of layers that are drawn.",
+                  .flags = MC_PARAM_STRICT, .locator = "styles", .kind = MC_ERR_STYLE_NOT_DEFINED,
+                  .refusal = "style \"{value}\" is not known"),
     MC_PARAM_STEP(check_map_styles),
     MC_PARAM_END,
 };
 
-/* A strict service promises the requested format and background also where one tile would do. */
+/* Whether the tile's bytes are what the client may expect: a strict service promises the requested format and
+ * background also where one tile would do, and drawn layers are to be had as PNG. */
 static bool
 tile_may_pass(const map_parts *parts, const mc_call *call)
 {
     const mc_map_request *map = &parts->map;
+    const mc_format *stored = map->layers[0].tileset->format;
     for (int i = 0; i < map->count; i++)
         if (!mc_tileset_is_image(map->layers[i].tileset))
             return false;
-    if (!call->service->strict || map->count > 1)
-        return true;
-    const mc_format *stored = map->layers[0].tileset->format;
-    if (stored == NULL || stored->mime == NULL || map->format->mime == NULL ||
+    if (!call->service->strict)
+        return map->count > 1 || !parts->drawn || !parts->format_named_by_client ||
+               (stored != NULL && stored->type == map->format->type);
+    if (map->count > 1 || stored == NULL || stored->mime == NULL || map->format->mime == NULL ||
         strcmp(stored->mime, map->format->mime) != 0)
         return false;
     return stored->type == MC_FORMAT_JPEG || map->transparent;
@@ -130,28 +141,47 @@ density_fits(const mc_map_request *map)
     return true;
 }
 
+static bool
+find_cell(int *z, int *x, int *y, const mc_map_request *map)
+{
+    const mc_grid *grid = map->layers[0].link->grid;
+    for (int i = 1; i < map->count; i++)
+        if (map->layers[i].link->grid != grid)
+            return false;
+    return mc_grid_find_tile(grid, &map->box, map->width, map->height, z, x, y);
+}
+
 /* True and `stack` filled if the map is exactly one cell of the grid, in which at least one layer has a tile. */
 static bool
 as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_pool_t *pool)
 {
     const mc_map_request *map = &parts->map;
-    const mc_grid *grid = map->layers[0].link->grid;
     int z, x, y;
-    if (!tile_may_pass(parts, call) || !density_fits(map) ||
-        !mc_grid_find_tile(grid, &map->box, map->width, map->height, &z, &x, &y))
+    if (!tile_may_pass(parts, call) || !density_fits(map) || !find_cell(&z, &x, &y, map))
         return false;
     *stack = (mc_tile_stack){
         .tiles = apr_pcalloc(pool, (size_t)map->count * sizeof(mc_tile_request)),
         .count = map->count,
         .format = map->format,
     };
-    for (int i = 0; i < map->count; i++)
-        if (map->layers[i].link->grid != grid)
-            return false;
+    if (call->service->strict) {
+        stack->exact = map->format;
+        stack->mime = map->format->mime;
+    }
     for (int i = 0; i < map->count; i++)
         stack->tiles[i] =
             (mc_tile_request){ map->layers[i].tileset, map->layers[i].link, z, x, y, map->layers[i].values };
     return mc_stack_clip(stack, pool) == MC_OK;
+}
+
+/* full_wms error: maps that are one tile are served, also where a strict service has to make another image of it. */
+static bool
+is_map_refused(const map_parts *parts, const mc_call *call)
+{
+    int z, x, y;
+    if (mc_wms_of(call)->full_wms != MC_WMS_ERROR)
+        return false;
+    return !call->service->strict || !find_cell(&z, &x, &y, &parts->map);
 }
 
 /* A box beside the data is an empty map, not an error (docs/reference/conformance.md 1). */
@@ -169,7 +199,7 @@ finish_map(map_parts *parts, const mc_call *call, apr_pool_t *pool)
 {
     const mc_wms *wms = mc_wms_of(call);
     mc_map_request *map = &parts->map;
-    if (wms->full_wms == MC_WMS_ERROR)
+    if (is_map_refused(parts, call))
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "only maps that are one tile of a grid are served");
     for (int i = 0; wms->full_wms == MC_WMS_FORWARD && i < map->count; i++)
         if (map->layers[i].tileset->source == NULL)
@@ -179,7 +209,7 @@ finish_map(map_parts *parts, const mc_call *call, apr_pool_t *pool)
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "width",
                                 "a map of %d x %d pixels and %d layers is over this server's limit", map->width,
                                 map->height, map->count);
-    map->mode = (mc_full_wms)wms->full_wms;
+    map->mode = wms->full_wms == MC_WMS_ERROR ? MC_WMS_ASSEMBLE : (mc_full_wms)wms->full_wms;
     map->resample = (mc_resample)wms->resample;
     map->max_pixels = wms->max_pixels;
     map->format_named = wms->format_named && !parts->format_named_by_client;
@@ -200,7 +230,7 @@ mc_wms_get_map(mc_request *request, const mc_call *call, apr_pool_t *pool)
     map->density = parts.view.density;
     MC_TRY(mc_params_read(&parts, mc_wms_map_params, call, pool));
     use_dense_links(map);
-    MC_TRY(mc_wms_format(&map->format, &parts.format_named_by_client, call, pool));
+    MC_TRY(mc_wms_format(&map->format, &parts.format_named_by_client, parts.drawn, call, pool));
     MC_TRY(mc_wms_background(map, call, pool));
     mc_tile_stack stack;
     if (as_tile(&stack, &parts, call, pool)) {

@@ -28,28 +28,27 @@ mc_wms_omitted(const mc_call *call, const char *name, apr_pool_t *pool)
     return mc_error_located(pool, MC_ERR_MISSING_PARAMETER, name, "the parameter %s is missing", name);
 }
 
-/* WMS 1.3.0 6.2.4: none, unreadable or from 1.3.0 on: 1.3.0. Below: 1.1.1, the next lower or the lowest that we have.
- */
+/* WMS 1.3.0 6.2.4: from 1.3.0 on: 1.3.0. Below: 1.1.1, the next lower or the lowest that we have. */
 static bool
-negotiate_130(const char *version)
+negotiate_130(const char *version, bool without)
 {
     if (version == NULL)
-        return true;
+        return without;
     char *end;
     long major = strtol(version, &end, 10);
     if (end == version || *end != '.' || end[1] < '0' || end[1] > '9')
-        return true;
+        return without;
     return major > 1 || (major == 1 && strtol(end + 1, NULL, 10) >= 3);
 }
 
+/* Without a version that can be read, capabilities of a strict service are 1.3.0 as the standard wants; all else is
+ * 1.1.1 as MapCache has it. */
 bool
 mc_wms_is_130(const mc_call *call)
 {
-    const char *version = mc_wms_version(call);
     const char *operation = mc_param(call, "REQUEST");
-    if (operation != NULL && strcasecmp(operation, "GetCapabilities") == 0)
-        return negotiate_130(version);
-    return version != NULL && strcmp(version, "1.3.0") == 0;
+    bool capabilities = operation != NULL && strcasecmp(operation, "GetCapabilities") == 0;
+    return negotiate_130(mc_wms_version(call), capabilities && call->service->strict);
 }
 
 static bool
@@ -73,11 +72,7 @@ most_side(const mc_param_reader *reader)
 static mc_error *
 check_version(mc_param_reader *reader)
 {
-    const char *version = reader->text;
-    if (version == NULL || (strlen(version) == 5 && strncmp(version, "1.", 2) == 0 && version[2] >= '0' &&
-                            version[2] <= '3' && version[3] == '.' && version[4] >= '0' && version[4] <= '9'))
-        return MC_OK;
-    return mc_param_refuse(reader);
+    return reader->text == NULL || mc_is_version(reader->text) ? MC_OK : mc_param_refuse(reader);
 }
 
 /* The box in x, y order. */
@@ -128,9 +123,9 @@ find_density(mc_param_reader *reader)
 
 const mc_param_row mc_wms_view_params[] = {
     MC_PARAM_TEXT("VERSION", offsetof(mc_wms_view, version),
-                  "The version of the protocol, 1.1.1 or 1.3.0; others from 1.0.0 to 1.3.9 are read as 1.1.1.",
+                  "The version of the protocol: below 1.3.0 the request is read as 1.1.1, else as 1.3.0.",
                   .other = "WMTVER", .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "version",
-                  .refusal = "VERSION \"{value}\" is not 1.1.1 or 1.3.0"),
+                  .refusal = "VERSION \"{value}\" is not a version such as 1.3.0"),
     MC_PARAM_STEP(check_version),
     MC_PARAM_BOX(
         "BBOX", offsetof(mc_wms_view, box),
@@ -241,113 +236,6 @@ mc_wms_values(const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool)
         values[i] = mc_dimension_wanted(dimension, text);
     }
     return values;
-}
-
-static void
-add_format(apr_array_header_t *formats, const mc_format *format)
-{
-    if (format->type == MC_FORMAT_MIXED) {
-        add_format(formats, format->transparent);
-        add_format(formats, format->opaque);
-        return;
-    }
-    if (format->type == MC_FORMAT_RAW || format->mime == NULL)
-        return;
-    for (int i = 0; i < formats->nelts; i++)
-        if (strcmp(APR_ARRAY_IDX(formats, i, const mc_format *)->mime, format->mime) == 0)
-            return;
-    APR_ARRAY_PUSH(formats, const mc_format *) = format;
-}
-
-const apr_array_header_t *
-mc_wms_formats(const mc_call *call, apr_pool_t *pool)
-{
-    const mc_wms *wms = mc_wms_of(call);
-    apr_array_header_t *formats = apr_array_make(pool, 8, sizeof(const mc_format *));
-    add_format(formats, wms->format);
-    for (int i = 0; wms->allow_client_override && i < call->config->formats->nelts; i++)
-        add_format(formats, APR_ARRAY_IDX(call->config->formats, i, const mc_format *));
-    return formats;
-}
-
-static bool
-format_answers(const mc_format *format, const char *text)
-{
-    return strcmp(format->name, text) == 0 || (format->mime != NULL && strcmp(format->mime, text) == 0);
-}
-
-static const mc_format *
-find_format(const mc_call *call, const char *text)
-{
-    const mc_wms *wms = mc_wms_of(call);
-    if (format_answers(wms->format, text))
-        return wms->format;
-    for (int i = 0; i < call->config->formats->nelts; i++) {
-        const mc_format *format = APR_ARRAY_IDX(call->config->formats, i, const mc_format *);
-        if (format->type != MC_FORMAT_RAW && format_answers(format, text))
-            return format;
-    }
-    return NULL;
-}
-
-static const mc_format *
-find_advertised(const mc_call *call, const char *text, apr_pool_t *pool)
-{
-    const apr_array_header_t *formats = mc_wms_formats(call, pool);
-    for (int i = 0; i < formats->nelts; i++) {
-        const mc_format *format = APR_ARRAY_IDX(formats, i, const mc_format *);
-        if (strcmp(format->mime, text) == 0)
-            return format;
-    }
-    return NULL;
-}
-
-/* What FORMAT comes to. */
-typedef struct wms_format_choice {
-    const char *text;
-    const mc_format *format;
-    bool named;
-} wms_format_choice;
-
-static mc_error *
-choose_format(mc_param_reader *reader)
-{
-    wms_format_choice *choice = reader->target;
-    const mc_call *call = reader->call;
-    const mc_wms *wms = mc_wms_of(call);
-    const char *text = choice->text;
-    bool strict = call->service->strict;
-    if (text == NULL)
-        return MC_OK;
-    if (*text == '\0' && !wms->allow_client_override)
-        return mc_wms_omitted(call, "format", reader->pool);
-    const mc_format *found = strict ? find_advertised(call, text, reader->pool) : find_format(call, text);
-    if (found == NULL)
-        return mc_param_refuse(reader);
-    if (!wms->allow_client_override && !strict)
-        return MC_OK; /* known, but the configuration decides */
-    choice->format = found;
-    choice->named = true;
-    return MC_OK;
-}
-
-const mc_param_row mc_wms_format_params[] = {
-    MC_PARAM_TEXT("FORMAT", offsetof(wms_format_choice, text),
-                  "The media type or name of a configured format; the service's format without it.",
-                  .flags = MC_PARAM_STRICT, .locator = "format", .kind = MC_ERR_INVALID_FORMAT,
-                  .refusal = "FORMAT \"{value}\" is not offered"),
-    MC_PARAM_STEP(choose_format),
-    MC_PARAM_END,
-};
-
-mc_error *
-mc_wms_format(const mc_format **format, bool *named, const mc_call *call, apr_pool_t *pool)
-{
-    wms_format_choice choice = { .format = mc_wms_of(call)->format };
-    mc_error *error = mc_params_read(&choice, mc_wms_format_params, call, pool);
-    *format = choice.format;
-    *named = choice.named;
-    return error;
 }
 
 /* What shows where a map has nothing. */

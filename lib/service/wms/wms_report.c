@@ -13,13 +13,16 @@
 
 typedef enum exception_form { FORM_XML, FORM_INIMAGE, FORM_BLANK } exception_form;
 
-/* The codes of WMS (1.3.0 table E.1); others are left out. */
+/* The codes of WMS (1.3.0 table E.1), and those two of OWS that servers and clients of WMS know as well; others are
+ * left out. */
 static const char *
 wms_code(mc_error_kind kind, bool v130)
 {
     switch (kind) {
     case MC_ERR_INVALID_CRS:
         return v130 ? "InvalidCRS" : "InvalidSRS";
+    case MC_ERR_INVALID_PARAMETER:
+    case MC_ERR_MISSING_PARAMETER:
     case MC_ERR_INVALID_DIMENSION:
     case MC_ERR_MISSING_DIMENSION:
     case MC_ERR_INVALID_POINT:
@@ -90,7 +93,7 @@ report_image(mc_document *body, exception_form form, int width, int height, cons
     mc_map_request look = { 0 };
     const mc_format *format;
     bool named;
-    mc_error *ignored = mc_wms_format(&format, &named, call, pool);
+    mc_error *ignored = mc_wms_format(&format, &named, true, call, pool);
     if (ignored != MC_OK)
         format = mc_wms_of(call)->format; /* FORMAT may be what is wrong with the request */
     ignored = mc_wms_background(&look, call, pool);

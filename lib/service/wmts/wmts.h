@@ -13,9 +13,17 @@ bool mc_wmts_is_kvp(const mc_call *call);
 /* Media types of a tileset's tiles, as advertised. */
 const apr_array_header_t *mc_wmts_formats(const mc_tileset *tileset, apr_pool_t *pool);
 
-/* The capabilities document; `brief`: only its version and update sequence (OWS 1.1.0 table 7). */
-mc_error *mc_wmts_capabilities(mc_request *request, bool brief, const char *mime, const mc_call *call, mc_ctx *ctx,
-                               apr_pool_t *pool) MC_CHECKED;
+/* The format in which tiles of that media type are made: the tileset's own, else the first that is configured or
+ * builtin. NULL where tiles are no images. */
+const mc_format *mc_wmts_format(const mc_tileset *tileset, const char *mime, const mc_call *call);
+
+/* The extension of addresses of tiles of that media type. */
+const char *mc_wmts_extension(const mc_tileset *tileset, const char *mime);
+
+/* The capabilities document, without query parameters too; of a client that has the current one only its version and
+ * update sequence (OWS 1.1.0 table 7). */
+mc_error *mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const char *mime,
+                               const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* Requests as key-value pairs and as paths; the tables of both. */
 mc_error *mc_wmts_parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

@@ -62,7 +62,7 @@ write_group(mc_xml *xml, const char *name, const contact_row *rows, const mc_met
 }
 
 static void
-write_provider(mc_xml *xml, const mc_metadata *metadata)
+write_provider(mc_xml *xml, const mc_metadata *metadata, apr_pool_t *pool)
 {
     static const contact_row phone[] = { { "ows:Voice", "contactphone" },
                                          { "ows:Facsimile", "contactfacsimile" },
@@ -82,7 +82,7 @@ write_provider(mc_xml *xml, const mc_metadata *metadata)
     mc_xml_element(xml, "ows:ProviderName", name != NULL ? name : "");
     if (mc_meta(metadata, "providerurl") != NULL) {
         mc_xml_open(xml, "ows:ProviderSite");
-        mc_xml_attr(xml, "xlink:href", mc_meta(metadata, "providerurl"));
+        mc_xml_attr(xml, "xlink:href", mc_url_clean(mc_meta(metadata, "providerurl"), pool));
         mc_xml_close(xml);
     }
     mc_xml_open(xml, "ows:ServiceContact");
@@ -152,10 +152,14 @@ write_operations(mc_xml *xml, const mc_call *call)
     mc_xml_close(xml);
 }
 
-/* The schema of the standard types rows and columns of limits as positive, against the standard's text, in which they
- * count from 0. */
-static bool
-limits_fit_schema(const mc_grid_link *link)
+bool
+mc_wmts_is_limited(const mc_grid_link *link)
+{
+    return link->restricted || link->minzoom != 0 || link->maxzoom != link->grid->level_count - 1;
+}
+
+bool
+mc_wmts_limits_are_valid(const mc_grid_link *link)
 {
     for (int z = link->minzoom; z <= link->maxzoom; z++) {
         const mc_tile_range *range = &link->limits[z];
@@ -172,9 +176,7 @@ static void
 write_limits(mc_xml *xml, const mc_grid_link *link, bool strict)
 {
     const mc_grid *grid = link->grid;
-    if (!link->restricted && link->minzoom == 0 && link->maxzoom == grid->level_count - 1)
-        return;
-    if (strict && !limits_fit_schema(link))
+    if (!mc_wmts_is_limited(link) || (strict && !mc_wmts_limits_are_valid(link)))
         return;
     mc_xml_open(xml, "TileMatrixSetLimits");
     for (int z = link->minzoom; z <= link->maxzoom; z++) {
@@ -217,15 +219,16 @@ write_resources(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, apr
         write_resource(xml, "FeatureInfo", APR_ARRAY_IDX(infos, i, const char *),
                        apr_psprintf(pool, "%s/{J}/{I}.%d", layer, i));
     const apr_array_header_t *formats = mc_wmts_formats(tileset, pool);
-    const char *tile = apr_pstrcat(pool, layer, ".", mc_tileset_extension(tileset), NULL);
-    for (int i = 0; i < formats->nelts; i++)
-        write_resource(xml, "tile", APR_ARRAY_IDX(formats, i, const char *), tile);
+    for (int i = 0; i < formats->nelts; i++) {
+        const char *mime = APR_ARRAY_IDX(formats, i, const char *);
+        write_resource(xml, "tile", mime, apr_pstrcat(pool, layer, ".", mc_wmts_extension(tileset, mime), NULL));
+    }
 }
 
 static void
-write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
+write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ctx *ctx)
 {
-    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx, pool);
+    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx);
     mc_xml_open(xml, "Dimension");
     mc_xml_element(xml, "ows:Identifier", dimension->name);
     mc_xml_element(xml, "ows:UOM", *mc_dimension_units(dimension) == '\0' ? NULL : mc_dimension_units(dimension));
@@ -286,6 +289,17 @@ write_corner(mc_xml *xml, const char *name, const mc_grid *grid, double x, doubl
     mc_xml_elementf(xml, name, "%f %f", grid->axes_swapped ? y : x, grid->axes_swapped ? x : y);
 }
 
+/* Whether documents give both grids one CRS. */
+static bool
+is_same_crs_urn(const mc_grid *a, const mc_grid *b)
+{
+    bool a_xy, b_xy;
+    int epsg = mc_crs_epsg(a->srs, &a_xy);
+    if (epsg != 0 && epsg == mc_crs_epsg(b->srs, &b_xy))
+        return a_xy == b_xy;
+    return strcmp(a->srs, b->srs) == 0;
+}
+
 static void
 write_wmts_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool)
 {
@@ -293,6 +307,39 @@ write_wmts_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *exten
     mc_xml_attr(xml, "crs", crs_urn(grid, is_google_set(grid), pool));
     write_corner(xml, "ows:LowerCorner", grid, extent->minx, extent->miny);
     write_corner(xml, "ows:UpperCorner", grid, extent->maxx, extent->maxy);
+    mc_xml_close(xml);
+}
+
+/* One for each CRS, around the extents of all grids that have it. Clients would otherwise project the box in degrees,
+ * whose poles are at infinity in Mercator. */
+static void
+write_wmts_layer_boxes(mc_xml *xml, const mc_tileset *tileset, apr_pool_t *pool)
+{
+    for (int i = 0; i < tileset->link_count; i++) {
+        const mc_grid *grid = tileset->links[i]->grid;
+        mc_extent box = tileset->links[i]->extent;
+        bool written = false;
+        for (int j = 0; j < tileset->link_count; j++) {
+            if (!is_same_crs_urn(grid, tileset->links[j]->grid))
+                continue;
+            written |= j < i;
+            box = mc_extent_union(&box, &tileset->links[j]->extent);
+        }
+        if (!written)
+            write_wmts_bounding_box(xml, grid, &box, pool);
+    }
+}
+
+/* A document about the data. */
+static void
+write_wmts_metadata_link(mc_xml *xml, const mc_tileset *tileset, apr_pool_t *pool)
+{
+    mc_metadata_link link;
+    if (!mc_metadata_find_link(&link, tileset->metadata))
+        return;
+    mc_xml_open(xml, "ows:Metadata");
+    mc_xml_attr(xml, "xlink:type", "simple");
+    mc_xml_attr(xml, "xlink:href", mc_url_clean(link.url, pool));
     mc_xml_close(xml);
 }
 
@@ -336,9 +383,8 @@ write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc
     mc_xml_elementf(xml, "ows:UpperCorner", "%f %f", degrees.maxx, degrees.maxy);
     mc_xml_close(xml);
     mc_xml_element(xml, "ows:Identifier", tileset->name);
-    /* Clients would otherwise project the box in degrees, whose poles are at infinity in Mercator. */
-    for (int i = 0; i < tileset->link_count; i++)
-        write_wmts_bounding_box(xml, tileset->links[i]->grid, &tileset->links[i]->extent, pool);
+    write_wmts_layer_boxes(xml, tileset, pool);
+    write_wmts_metadata_link(xml, tileset, pool);
     mc_xml_open(xml, "Style");
     mc_xml_attr(xml, "isDefault", "true");
     mc_xml_element(xml, "ows:Identifier", "default");
@@ -349,7 +395,7 @@ write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc
     for (int i = 0; infos != NULL && i < infos->nelts; i++)
         mc_xml_element(xml, "InfoFormat", APR_ARRAY_IDX(infos, i, const char *));
     for (int i = 0; i < tileset->dimension_count; i++)
-        write_dimension(xml, tileset->dimensions[i], tileset->name, ctx, pool);
+        write_dimension(xml, tileset->dimensions[i], tileset->name, ctx);
     for (int i = 0; i < tileset->link_count; i++)
         write_matrix_set_link(xml, tileset->links[i], call);
     for (int i = 0; i < tileset->dense_link_count; i++)
@@ -418,7 +464,7 @@ write_dense_matrix_sets(mc_xml *xml, const mc_config *config, apr_pool_t *pool)
 }
 
 static void
-open_wmts_root(mc_xml *xml, const mc_call *call, apr_pool_t *pool)
+open_wmts_root(mc_xml *xml, const mc_call *call, const char *sequence)
 {
     bool inspire = mc_meta(call->config->metadata, "inspire_profile") != NULL;
     mc_xml_open(xml, "Capabilities");
@@ -439,22 +485,23 @@ open_wmts_root(mc_xml *xml, const mc_call *call, apr_pool_t *pool)
                         : "http://www.opengis.net/wmts/1.0 "
                           "http://schemas.opengis.net/wmts/1.0/wmtsGetCapabilities_response.xsd");
     mc_xml_attr(xml, "version", MC_WMTS_VERSION);
-    mc_xml_attr(xml, "updateSequence", mc_update_sequence(call, pool));
+    mc_xml_attr(xml, "updateSequence", sequence);
 }
 
 mc_error *
-mc_wmts_capabilities(mc_request *request, bool brief, const char *mime, const mc_call *call, mc_ctx *ctx,
-                     apr_pool_t *pool)
+mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const char *mime, const mc_call *call,
+                     mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_config *config = call->config;
+    MC_TRY(mc_update_sequence_check(params, call, ctx, pool));
     mc_xml *xml = mc_xml_create(PROLOGUE, pool);
-    open_wmts_root(xml, call, pool);
-    if (brief) {
+    open_wmts_root(xml, call, params->sequence);
+    if (params->is_current) {
         mc_xml_close(xml);
         return mc_request_document(request, xml, mime);
     }
     write_identification(xml, config->metadata);
-    write_provider(xml, config->metadata);
+    write_provider(xml, config->metadata, pool);
     write_operations(xml, call);
     mc_xml_open(xml, "Contents");
     for (int i = 0; i < config->tilesets->nelts; i++)

@@ -31,6 +31,36 @@ mc_wmts_formats(const mc_tileset *tileset, apr_pool_t *pool)
     return formats;
 }
 
+/* The format's part for a media type, as tiles are served with it. */
+static const mc_format *
+part_of_type(const mc_format *format, const char *mime)
+{
+    if (format != NULL && format->type == MC_FORMAT_MIXED)
+        return strcmp(mime, "image/png") == 0 ? format->transparent : format->opaque;
+    bool png = format != NULL && format->type == MC_FORMAT_PNG, jpeg = format != NULL && format->type == MC_FORMAT_JPEG;
+    return (png && strcmp(mime, "image/png") == 0) || (jpeg && strcmp(mime, "image/jpeg") == 0) ? format : NULL;
+}
+
+const mc_format *
+mc_wmts_format(const mc_tileset *tileset, const char *mime, const mc_call *call)
+{
+    if (!mc_tileset_is_image(tileset))
+        return NULL;
+    const mc_format *found = part_of_type(tileset->format, mime);
+    for (int i = 0; found == NULL && i < call->config->formats->nelts; i++)
+        found = part_of_type(APR_ARRAY_IDX(call->config->formats, i, const mc_format *), mime);
+    return found;
+}
+
+const char *
+mc_wmts_extension(const mc_tileset *tileset, const char *mime)
+{
+    const mc_format *format = tileset->format;
+    if (format != NULL && format->type != MC_FORMAT_MIXED)
+        return mc_tileset_extension(tileset);
+    return strcmp(mime, "image/jpeg") == 0 ? "jpg" : "png";
+}
+
 const char *
 mc_wmts_dimension_value(const mc_dimension *dimension, const char *text)
 {
@@ -64,8 +94,11 @@ mc_wmts_info_request(mc_request *request, const mc_tile_request *tile, int i, in
     for (int d = 0; d < tileset->dimension_count; d++)
         values[d] = (mc_dimension_value){ tileset->dimensions[d]->name, tile->values[d], false };
     request->kind = MC_REQUEST_INFO;
-    request->u.info.tileset = tileset;
-    request->u.info.info = (mc_info_request){
+    mc_info_question *question = apr_pcalloc(pool, sizeof(*question));
+    request->u.info.questions = question;
+    request->u.info.count = 1;
+    question->tileset = tileset;
+    question->info = (mc_info_request){
         .map = { .tileset = tileset->name,
                  .grid = grid,
                  .box = mc_grid_tile_extent(grid, tile->z, tile->x, tile->y),

@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "service/wmts/wmts.h"
+#include "text/text.h"
 
 /* What GetTile and GetFeatureInfo read. */
 typedef struct kvp_params {
     mc_tile_request tile;
-    const char *layer, *format, *set, *info_format;
-    int version, style, z, row, column, i, j;
+    const char *layer, *version, *format, *set, *info_format;
+    int style, z, row, column, i, j;
 } kvp_params;
 
 static bool
@@ -38,19 +39,23 @@ find_kvp_layer(mc_param_reader *reader)
     return MC_OK;
 }
 
-/* A client with an old idea of the layer's type is still served, unless the service is strict. */
+/* Other versions of the protocol are answered as this one, as in MapCache, unless the service is strict. */
+static mc_error *
+check_kvp_version(mc_param_reader *reader)
+{
+    if (reader->text == NULL || strcmp(reader->text, MC_WMTS_VERSION) == 0)
+        return MC_OK;
+    return !reader->call->service->strict && mc_is_version(reader->text) ? MC_OK : mc_param_refuse(reader);
+}
+
+/* Tiles have the type that they have, whatever a client asks for, as in MapCache, unless the service is strict. */
 static mc_error *
 check_kvp_format(mc_param_reader *reader)
 {
     const mc_tileset *tileset = ((kvp_params *)reader->target)->tile.tileset;
-    const char *format = reader->text;
-    if (format == NULL)
+    if (reader->text == NULL || !reader->call->service->strict)
         return MC_OK;
-    bool known = !reader->call->service->strict && mc_tileset_is_image(tileset) &&
-                 (strcmp(format, "image/png") == 0 || strcmp(format, "image/jpeg") == 0 ||
-                  strcmp(format, "image/png; mode=8bit") == 0);
-    known = known || contains_media_type(mc_wmts_formats(tileset, reader->pool), format);
-    return known ? MC_OK : mc_param_refuse(reader);
+    return contains_media_type(mc_wmts_formats(tileset, reader->pool), reader->text) ? MC_OK : mc_param_refuse(reader);
 }
 
 static mc_error *
@@ -74,12 +79,14 @@ const mc_param_row mc_wmts_kvp_tile_params[] = {
     MC_PARAM_TEXT("layer", offsetof(kvp_params, layer), "The name of a tileset.",
                   .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "layer"),
     MC_PARAM_STEP(find_kvp_layer),
-    MC_PARAM_CHOICE("version", offsetof(kvp_params, version), MC_WMTS_VERSION, "The version of the protocol.",
-                    .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "version"),
+    MC_PARAM_TEXT("version", offsetof(kvp_params, version),
+                  "The version of the protocol, " MC_WMTS_VERSION "; any version where the service is not strict.",
+                  .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "version"),
+    MC_PARAM_STEP(check_kvp_version),
     MC_PARAM_CHOICE("style", offsetof(kvp_params, style), "default", "The style of the layer.",
                     .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "style"),
     MC_PARAM_TEXT("format", offsetof(kvp_params, format),
-                  "The media type of the layer's tiles; where the service is not strict, that of any image.",
+                  "The media type of the layer's tiles; not read where the service is not strict.",
                   .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "format"),
     MC_PARAM_STEP(check_kvp_format),
     MC_PARAM_TEXT("TileMatrixSet", offsetof(kvp_params, set), "The name of a grid of the tileset.",
@@ -101,6 +108,8 @@ read_kvp_tile(mc_tile_stack *stack, kvp_params *params, const mc_call *call, apr
     MC_TRY(mc_params_read(params, mc_wmts_kvp_tile_params, call, pool));
     mc_tile_request *tile = apr_pmemdup(pool, &params->tile, sizeof(*tile));
     *stack = (mc_tile_stack){ .tiles = tile, .count = 1 };
+    if (call->service->strict)
+        stack->exact = mc_wmts_format(tile->tileset, params->format, call);
     return mc_stack_place(stack, params->z, params->column, params->row, true, pool);
 }
 
@@ -110,8 +119,8 @@ check_kvp_info_format(mc_param_reader *reader)
     const mc_tileset *tileset = ((kvp_params *)reader->target)->tile.tileset;
     const apr_array_header_t *formats = mc_tileset_info_formats(tileset);
     if (formats == NULL)
-        return mc_error_located(reader->pool, MC_ERR_OPERATION_NOT_SUPPORTED, "", "layer %s has no feature info",
-                                tileset->name);
+        return mc_error_located(reader->pool, MC_ERR_OPERATION_NOT_SUPPORTED, "GetFeatureInfo",
+                                "layer %s has no feature info", tileset->name);
     return contains_media_type(formats, reader->text) ? MC_OK : mc_param_refuse(reader);
 }
 
@@ -155,7 +164,6 @@ const mc_param_row mc_wmts_kvp_capabilities_params[] = {
                   .refusal = "none of the versions {value} is offered, only " MC_WMTS_VERSION),
     MC_PARAM_STEP(check_accepted_versions),
     MC_PARAM_UPDATE_SEQUENCE,
-    MC_PARAM_STEP(mc_update_sequence_check),
     MC_PARAM_END,
 };
 
@@ -189,6 +197,6 @@ mc_wmts_parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
         return read_kvp_info(request, call, pool);
     default:
         MC_TRY(mc_params_read(&capabilities, mc_wmts_kvp_capabilities_params, call, pool));
-        return mc_wmts_capabilities(request, capabilities.is_current, "application/xml", call, ctx, pool);
+        return mc_wmts_capabilities(request, &capabilities, "application/xml", call, ctx, pool);
     }
 }

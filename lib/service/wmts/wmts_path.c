@@ -43,9 +43,10 @@ static mc_error *
 answer_path_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *mime = acceptable_xml(call, pool);
+    mc_capabilities_params params = { 0 };
     if (mime == NULL)
         return mc_error_create(pool, MC_ERR_NOT_ACCEPTABLE, "the capabilities are application/xml or text/xml only");
-    MC_TRY(mc_wmts_capabilities(request, false, mime, call, ctx, pool));
+    MC_TRY(mc_wmts_capabilities(request, &params, mime, call, ctx, pool));
     request->u.document.vary = "Accept";
     return MC_OK;
 }
@@ -104,6 +105,19 @@ refuse_path_value(const char *what, const char *text, apr_pool_t *pool)
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "%s \"%s\" is not known", what, text != NULL ? text : "");
 }
 
+/* The advertised type that an extension asks for; NULL where it says nothing of the type. */
+static const char *
+mime_of_extension(const mc_tileset *tileset, const char *extension, apr_pool_t *pool)
+{
+    const apr_array_header_t *formats = mc_wmts_formats(tileset, pool);
+    for (int i = 0; i < formats->nelts; i++) {
+        const char *mime = APR_ARRAY_IDX(formats, i, const char *);
+        if (strcmp(extension, mc_wmts_extension(tileset, mime)) == 0)
+            return mime;
+    }
+    return NULL;
+}
+
 static mc_error *
 check_path_extension(mc_param_reader *reader)
 {
@@ -112,7 +126,8 @@ check_path_extension(mc_param_reader *reader)
     if (params->is_info)
         return extension != NULL ? mc_param_refuse(reader) : MC_OK;
     if (!reader->call->service->strict ||
-        (extension != NULL && strcmp(extension, mc_tileset_extension(params->tile.tileset)) == 0))
+        (extension != NULL && (strcmp(extension, mc_tileset_extension(params->tile.tileset)) == 0 ||
+                               mime_of_extension(params->tile.tileset, extension, reader->pool) != NULL)))
         return MC_OK;
     return refuse_path_value("the extension", extension, reader->pool);
 }
@@ -190,6 +205,10 @@ mc_wmts_parse_path(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_po
     MC_TRY(mc_stack_place(&stack, params.z, params.column.number, params.row, true, pool));
     if (params.is_info)
         return read_path_info(request, &params, tile, call, path, next, pool);
+    const char *mime =
+        mime_of_extension(tile->tileset, params.column.extension == NULL ? "" : params.column.extension, pool);
+    if (call->service->strict && mime != NULL)
+        stack.exact = mc_wmts_format(tile->tileset, mime, call);
     request->kind = MC_REQUEST_TILE;
     request->u.tile = stack;
     return MC_OK;

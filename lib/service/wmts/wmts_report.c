@@ -1,6 +1,6 @@
 /*
- * WMTS exceptions (OGC 07-057r7 and OWS 1.1.0): a report for key-value requests, always with status 400 when the client
- * is at fault; paths get a plain message.
+ * WMTS exceptions (OGC 07-057r7 and OWS 1.1.0): a report for key-value requests, with status 400 when the client is at
+ * fault and 501 for what a layer does not offer; paths get a plain message.
  */
 #include "service/wmts/wmts.h"
 
@@ -8,10 +8,12 @@
 
 /* Codes of WMTS where the shared table has those of WMS. */
 static const char *
-wmts_code(mc_error_kind kind)
+wmts_code(const mc_error *error)
 {
-    const char *code = mc_error_code(kind);
-    switch (kind) {
+    const char *code = mc_error_code(error->kind);
+    switch (error->kind) {
+    case MC_ERR_NOT_FOUND: /* nothing for what a parameter says, a time for example */
+        return error->locator != NULL ? "InvalidParameterValue" : "NoApplicableCode";
     case MC_ERR_INVALID_DIMENSION:
     case MC_ERR_LAYER_NOT_DEFINED:
     case MC_ERR_STYLE_NOT_DEFINED:
@@ -29,7 +31,8 @@ write_exception(mc_xml *xml, const char *code, const mc_error *error)
 {
     mc_xml_open(xml, "Exception");
     mc_xml_attr(xml, "exceptionCode", code);
-    if (error->locator != NULL && *error->locator != '\0' && error->kind != MC_ERR_VERSION_NEGOTIATION)
+    bool located = error->kind != MC_ERR_VERSION_NEGOTIATION && error->kind != MC_ERR_INVALID_UPDATE_SEQUENCE;
+    if (located && error->locator != NULL && *error->locator != '\0')
         mc_xml_attr(xml, "locator", error->locator);
     mc_xml_element(xml, "ExceptionText", error->message);
     mc_xml_close(xml);
@@ -48,7 +51,7 @@ mc_wmts_report(mc_document *body, int *status, const mc_error *error, const mc_c
                 "http://www.opengis.net/ows/1.1 http://schemas.opengis.net/ows/1.1.0/owsExceptionReport.xsd");
     mc_xml_attr(xml, "version", "1.0.0");
     mc_xml_attr(xml, "xml:lang", "en");
-    write_exception(xml, wmts_code(error->kind), error);
+    write_exception(xml, wmts_code(error), error);
     /* the standard names the one, the conformance suite looks for the other */
     if (error->kind == MC_ERR_POINT_OUT_OF_RANGE)
         write_exception(xml, "TileOutOfRange", error);
@@ -56,6 +59,6 @@ mc_wmts_report(mc_document *body, int *status, const mc_error *error, const mc_c
     if (mc_xml_finish(&body->text, xml) != MC_OK)
         return;
     body->mime = "application/xml";
-    if (*status < 500 || *status == 501)
+    if (*status < 500)
         *status = 400;
 }

@@ -6,7 +6,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/module.h"
+#include "source/gdal/gdal_values.h"
 #include "source/gdal/gdal_warp.h"
 #include "source/source_base.h"
 #include "text/text.h"
@@ -16,14 +18,18 @@ typedef struct gdal_source {
     mc_gdal_raster raster;
     const char *resample;
     const char *overview_strategy;
+    mc_gdal_values values;
 } gdal_source;
+
+/* Microseconds for the opening of one raster, and of all rasters of a configuration. */
+#define OPENING_TIME (10 * APR_USEC_PER_SEC)
+#define OPENINGS_TIME (60 * APR_USEC_PER_SEC)
 
 static const mc_key gdal_keys[] = {
     MC_SOURCE_KEYS(gdal_source, "1"),
-    MC_KEY_TEXT(
-        "data", offsetof(gdal_source, raster.data),
-        "The raster: a file name, or any other text that GDAL opens. 8-bit gray, palette, RGB or RGBA, with a CRS.",
-        .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
+    MC_KEY_TEXT("data", offsetof(gdal_source, raster.data),
+                "The raster: a file name, or any other text that GDAL opens. Gray, palette, RGB or RGBA, with a CRS.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
     MC_KEY_BOOL("connection_pooled", offsetof(gdal_source, raster.pooled),
                 "Whether the raster stays open between maps.", .fallback = "true"),
     MC_KEY_TEXT(
@@ -34,6 +40,7 @@ static const mc_key gdal_keys[] = {
                 "Which overview is read: AUTO (the coarsest that is fine enough), AUTO-n (n steps finer), NONE, or the "
                 "number of "
                 "one (0: the finest)."),
+    MC_GDAL_VALUE_KEYS(gdal_source, values),
     MC_KEY_END,
 };
 
@@ -70,6 +77,37 @@ parse_overviews(mc_gdal_raster *raster, const char *text)
     return mc_parse_int(&raster->level, relative ? text + 5 : text, 0, 64);
 }
 
+#ifdef MC_HAVE_GDAL
+/* What the first map would find out (`mapcache check`). */
+static void
+inspect_gdal_raster(const gdal_source *gdal, const mc_node *node, mc_build *build)
+{
+    mc_diagnostics *diagnostics = build->diagnostics;
+    const mc_node *at = mc_node_child(node, "data");
+    const char *name = gdal->base.source.name;
+    mc_gdal_findings findings = { 0 };
+    void *symbol;
+    mc_error *error = mc_module_symbol(&symbol, "gdal", MC_GDAL_SYMBOL, build->pool);
+    if (error != MC_OK) {
+        mc_complain(diagnostics, MC_NOT_BUILT, node, "source \"%s\": %s", name, mc_error_chain(error, build->pool));
+        return;
+    }
+    if (diagnostics->opening >= OPENINGS_TIME) {
+        mc_complain(diagnostics, MC_WARNING, at,
+                    "source \"%s\": the raster was not looked at: others took all of the time", name);
+        return;
+    }
+    apr_time_t began = mc_clock_now();
+    const mc_gdal_ops *ops = symbol;
+    ops->inspect(&findings, &gdal->raster, OPENING_TIME, build->pool);
+    diagnostics->opening += mc_clock_now() - began;
+    if (findings.error != NULL)
+        mc_complain(diagnostics, MC_REFUSED, at, "source \"%s\": %s", name, findings.error);
+    if (findings.warning != NULL)
+        mc_complain(diagnostics, MC_WARNING, at, "source \"%s\": %s", name, findings.warning);
+}
+#endif
+
 static mc_source *
 gdal_from_config(const mc_node *node, mc_build *build)
 {
@@ -90,7 +128,12 @@ gdal_from_config(const mc_node *node, mc_build *build)
                     gdal->base.source.name, gdal->overview_strategy);
         return NULL;
     }
-#ifndef MC_HAVE_GDAL
+    if (!mc_gdal_values_read(&gdal->raster, &gdal->values, node, build))
+        return NULL;
+#ifdef MC_HAVE_GDAL
+    if (build->diagnostics->thorough)
+        inspect_gdal_raster(gdal, node, build);
+#else
     mc_complain(build->diagnostics, MC_NOT_BUILT, node, "source \"%s\": this build has no type \"gdal\"",
                 gdal->base.source.name);
 #endif

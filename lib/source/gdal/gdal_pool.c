@@ -5,6 +5,7 @@
 #include "source/gdal/gdal_pool.h"
 
 #include <cpl_string.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,12 @@
 
 #include "mapcache/error.h"
 
-enum { IDLE_DATASETS = 16 };
+enum { IDLE_DATASETS = 16, RANGES = 8, BLOCK_CACHE_BYTES = 32 << 20 };
+
+typedef struct band_range {
+    int band; /* 0: free */
+    double range[2];
+} band_range;
 
 typedef struct stamp {
     dev_t device;
@@ -27,12 +33,29 @@ struct mc_gdal_dataset {
     stamp stamp; /* all zero: no file */
     GDALDatasetH raster;
     GDALDatasetH overviews[MC_GDAL_OVERVIEWS]; /* opened when first wanted */
+    band_range ranges[RANGES];                 /* of bands that were asked for; the last ones */
+    int range_count;
     struct mc_gdal_dataset *next;
 };
 
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
 static mc_gdal_dataset *idle;                                 /* latest first */
 static int idle_count;
+
+static pthread_once_t gdal_once = PTHREAD_ONCE_INIT;
+
+static void
+init_gdal(void)
+{
+    GDALAllRegister();
+    GDALSetCacheMax64(BLOCK_CACHE_BYTES);
+}
+
+void
+mc_gdal_start(void)
+{
+    pthread_once(&gdal_once, init_gdal);
+}
 
 static stamp
 stamp_of(const char *data)
@@ -153,4 +176,39 @@ mc_gdal_overview(mc_gdal_dataset *d, int level)
         CSLDestroy(options);
     }
     return d->overviews[level] == NULL ? d->raster : d->overviews[level];
+}
+
+bool
+mc_gdal_has_statistics(GDALDatasetH raster, int band)
+{
+    double least, greatest;
+    return GDALGetRasterStatistics(GDALGetRasterBand(raster, band), TRUE, FALSE, &least, &greatest, NULL, NULL) ==
+           CE_None;
+}
+
+/* GDALGetRasterStatistics would write what it computes beside the raster; GDALComputeRasterMinMax writes nothing. */
+static bool
+measure_range(double range[2], GDALRasterBandH band)
+{
+    if (GDALGetRasterStatistics(band, TRUE, FALSE, &range[0], &range[1], NULL, NULL) == CE_None)
+        return isfinite(range[0]) && isfinite(range[1]);
+    GDALComputeRasterMinMax(band, TRUE, range);
+    return isfinite(range[0]) && isfinite(range[1]) && range[0] <= range[1];
+}
+
+bool
+mc_gdal_range(double range[2], mc_gdal_dataset *d, int band)
+{
+    for (int i = 0; i < RANGES; i++)
+        if (d->ranges[i].band == band) {
+            memcpy(range, d->ranges[i].range, sizeof(d->ranges[i].range));
+            return true;
+        }
+    range[0] = range[1] = NAN;
+    if (!measure_range(range, GDALGetRasterBand(d->raster, band)))
+        return false;
+    band_range *kept = &d->ranges[d->range_count++ % RANGES];
+    kept->band = band;
+    memcpy(kept->range, range, sizeof(kept->range));
+    return true;
 }

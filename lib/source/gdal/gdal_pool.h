@@ -11,6 +11,9 @@ enum { MC_GDAL_OVERVIEWS = 32 /* further overviews are not used */ };
 
 typedef struct mc_gdal_dataset mc_gdal_dataset;
 
+/* Registers GDAL's drivers, once in a process; before anything else. */
+void mc_gdal_start(void);
+
 /* A dataset for the calling thread alone, from the pool if `pooled`. NULL: GDAL has said why to the error handler. */
 mc_gdal_dataset *mc_gdal_open(const char *data, bool pooled);
 
@@ -21,5 +24,12 @@ GDALDatasetH mc_gdal_raster_of(const mc_gdal_dataset *d);
 
 /* Overview `level` as a dataset (below 0: the raster itself); the raster when the overview cannot be opened. */
 GDALDatasetH mc_gdal_overview(mc_gdal_dataset *d, int level);
+
+/* Least and greatest value of a band: by its statistics, else estimated of a part of its data, once for each time that
+ * the raster is opened. False: it has no data. */
+bool mc_gdal_range(double range[2], mc_gdal_dataset *d, int band);
+
+/* Whether somebody has made statistics of the band. */
+bool mc_gdal_has_statistics(GDALDatasetH raster, int band);
 
 #endif

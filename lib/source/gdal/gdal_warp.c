@@ -10,20 +10,18 @@
 #include <gdalwarper.h>
 #include <math.h>
 #include <ogr_srs_api.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "source/gdal/gdal_pool.h"
-#include "source/gdal/gdal_warp.h"
+#include "source/gdal/gdal_bands.h"
+#include "source/gdal/gdal_inspect.h"
 
-enum { SAMPLES = 5, BLOCK_CACHE_BYTES = 32 << 20 };
+enum { SAMPLES = 5 };
 
 /* Pixels of the raster by which an interpolated position may be off. */
 static const double transformer_error = 0.125;
 
-static pthread_once_t gdal_once = PTHREAD_ONCE_INIT;
 /* One map under way on this thread. */
 typedef struct gdal_warp_job {
     const mc_gdal_raster *raster;
@@ -32,20 +30,6 @@ typedef struct gdal_warp_job {
     apr_pool_t *pool;
     const char *reason; /* GDAL's last failure, or NULL */
 } gdal_warp_job;
-
-/* Which bands make the picture. */
-typedef struct bands {
-    int colors; /* 1: gray or palette, 3: RGB */
-    int alpha;  /* number of the band, 0: none */
-    GDALColorTableH palette;
-} bands;
-
-static void
-init_gdal(void)
-{
-    GDALAllRegister();
-    GDALSetCacheMax64(BLOCK_CACHE_BYTES);
-}
 
 /* GDAL's messages of this thread: to our log, the last failure kept as the cause of an error. */
 static void CPL_STDCALL
@@ -71,32 +55,14 @@ continue_gdal_warp(double done, const char *text, void *baton)
 static mc_error *
 gdal_warp_error(gdal_warp_job *j, mc_error_kind kind, const char *what)
 {
-    mc_error *cause =
-        mc_error_create(j->pool, kind, "%s: %s", j->raster->data, j->reason == NULL ? "no reason given" : j->reason);
+    mc_error *cause = mc_error_create(j->pool, kind, "%s%s%s", j->raster->data, j->reason == NULL ? "" : ": ",
+                                      j->reason == NULL ? "" : j->reason);
     if (j->ctx->deadline != 0 && mc_clock_now() >= j->ctx->deadline)
         return mc_error_wrap(j->pool, cause, MC_ERR_TIMEOUT, "source \"%s\": the raster took too long",
                              j->raster->source);
     if (!continue_gdal_warp(0, NULL, j))
         return mc_error_wrap(j->pool, cause, MC_ERR_UNAVAILABLE, "the client has gone");
     return mc_error_wrap(j->pool, cause, kind, "source \"%s\": %s", j->raster->source, what);
-}
-
-static mc_error *
-find_bands(bands *found, GDALDatasetH raster, gdal_warp_job *j)
-{
-    int count = GDALGetRasterCount(raster);
-    bool usable = count >= 1 && count <= 4;
-    for (int i = 1; usable && i <= count; i++)
-        usable = GDALGetRasterDataType(GDALGetRasterBand(raster, i)) == GDT_Byte;
-    GDALRasterBandH last = usable ? GDALGetRasterBand(raster, count) : NULL;
-    if (usable && count == 2)
-        usable = GDALGetRasterColorInterpretation(last) == GCI_AlphaBand;
-    if (!usable)
-        return gdal_warp_error(j, MC_ERR_CONFIG, "the raster is not made of 8-bit gray, palette, RGB or RGBA bands");
-    found->colors = count >= 3 ? 3 : 1;
-    found->alpha = count % 2 == 0 ? count : 0;
-    found->palette = count == 1 ? GDALGetRasterColorTable(last) : NULL;
-    return MC_OK;
 }
 
 /* CRS texts that PROJ does not know and grids still use, all of them spherical Mercator. */
@@ -133,29 +99,41 @@ grid_crs(OGRSpatialReferenceH *crs, gdal_warp_job *j)
                            grid->srs);
 }
 
-/* The map's memory as a dataset: one band or three for the colours, in the order of our pixels, and one for alpha. */
-static GDALDatasetH
-map_dataset(const mc_pixels *pixels, int colors, OGRSpatialReferenceH crs, const mc_render *wanted)
+/* Adds a band whose values are in our memory, `step` bytes from pixel to pixel and `stride` from row to row. */
+static void
+add_memory_band(GDALDatasetH map, GDALDataType type, void *memory, size_t step, size_t stride, GDALColorInterp meaning)
 {
-    static const int offsets[] = { 2, 1, 0, 3 };
-    static const GDALColorInterp meanings[] = { GCI_RedBand, GCI_GreenBand, GCI_BlueBand, GCI_AlphaBand };
+    char pointer[32], number[32];
+    pointer[CPLPrintPointer(pointer, memory, sizeof(pointer) - 1)] = '\0';
+    char **options = CSLSetNameValue(NULL, "DATAPOINTER", pointer);
+    snprintf(number, sizeof(number), "%lu", (unsigned long)step);
+    options = CSLSetNameValue(options, "PIXELOFFSET", number);
+    snprintf(number, sizeof(number), "%lu", (unsigned long)stride);
+    options = CSLSetNameValue(options, "LINEOFFSET", number);
+    if (GDALAddBand(map, type, options) == CE_None)
+        GDALSetRasterColorInterpretation(GDALGetRasterBand(map, GDALGetRasterCount(map)), meaning);
+    CSLDestroy(options);
+}
+
+/* The map's memory as a dataset: one band or three for the colours, in the order of our pixels or of `values` (not
+ * NULL: band after band), and one for alpha. */
+static GDALDatasetH
+map_dataset(const mc_pixels *pixels, float *values, int colors, OGRSpatialReferenceH crs, const mc_render *wanted)
+{
+    static const GDALColorInterp meanings[] = { GCI_RedBand, GCI_GreenBand, GCI_BlueBand };
+    size_t width = (size_t)wanted->width, height = (size_t)wanted->height;
     GDALDatasetH map = GDALCreate(GDALGetDriverByName("MEM"), "", wanted->width, wanted->height, 0, GDT_Byte, NULL);
-    for (int i = 0; map != NULL && i < 4; i++) {
-        if (colors == 1 && (i == 1 || i == 2))
-            continue;
-        char pointer[32], stride[32];
-        pointer[CPLPrintPointer(pointer, pixels->data + offsets[i], sizeof(pointer) - 1)] = '\0';
-        snprintf(stride, sizeof(stride), "%lu", (unsigned long)pixels->stride);
-        char **options = CSLSetNameValue(NULL, "DATAPOINTER", pointer);
-        options = CSLSetNameValue(options, "PIXELOFFSET", "4");
-        options = CSLSetNameValue(options, "LINEOFFSET", stride);
-        GDALAddBand(map, GDT_Byte, options);
-        CSLDestroy(options);
-        GDALSetRasterColorInterpretation(GDALGetRasterBand(map, GDALGetRasterCount(map)), meanings[i]);
-    }
-    if (map == NULL || GDALGetRasterCount(map) != colors + 1) {
-        if (map != NULL)
-            GDALClose(map);
+    if (map == NULL)
+        return NULL;
+    for (int i = 0; i < colors; i++)
+        if (values != NULL)
+            add_memory_band(map, GDT_Float32, values + (size_t)i * width * height, sizeof(float), sizeof(float) * width,
+                            meanings[i]);
+        else
+            add_memory_band(map, GDT_Byte, pixels->data + 2 - i, 4, pixels->stride, meanings[i]);
+    add_memory_band(map, GDT_Byte, pixels->data + 3, 4, pixels->stride, GCI_AlphaBand);
+    if (GDALGetRasterCount(map) != colors + 1) {
+        GDALClose(map);
         return NULL;
     }
     const mc_extent *box = &wanted->box;
@@ -231,18 +209,21 @@ create_transformer(void **transformer, GDALDatasetH *read, mc_gdal_dataset *d, G
 }
 
 static void
-set_nodata(GDALWarpOptions *options, GDALDatasetH read)
+set_nodata(GDALWarpOptions *options, GDALDatasetH read, const mc_gdal_raster *raster)
 {
-    enum { NO_BYTE = -99999 };
-    double values[3];
+    static const double no_value = -1e300; /* of bands that have none: no type of pixels holds it */
+    double values[MC_GDAL_COLORS];
     int with = 0;
+    if (raster->no_data_kind == MC_GDAL_ALL_DATA)
+        return;
     for (int i = 0; i < options->nBandCount; i++) {
-        int has = 0;
-        values[i] = GDALGetRasterNoDataValue(GDALGetRasterBand(read, i + 1), &has);
+        int has = raster->no_data_kind == MC_GDAL_NO_DATA_IS;
+        values[i] =
+            has ? raster->no_data : GDALGetRasterNoDataValue(GDALGetRasterBand(read, options->panSrcBands[i]), &has);
         if (has)
             with++;
         else
-            values[i] = NO_BYTE;
+            values[i] = no_value;
     }
     if (with == 0)
         return;
@@ -252,21 +233,24 @@ set_nodata(GDALWarpOptions *options, GDALDatasetH read)
 }
 
 static GDALWarpOptions *
-warp_options(GDALDatasetH read, GDALDatasetH map, const bands *b, void *transformer, gdal_warp_job *j)
+warp_options(GDALDatasetH read, GDALDatasetH map, const mc_gdal_picture *picture, void *transformer, gdal_warp_job *j)
 {
     static const GDALResampleAlg algorithms[] = { GRA_NearestNeighbour, GRA_Bilinear, GRA_Cubic,
                                                   GRA_CubicSpline,      GRA_Lanczos,  GRA_Average };
     GDALWarpOptions *options = GDALCreateWarpOptions();
     options->hSrcDS = read;
     options->hDstDS = map;
-    options->eResampleAlg = b->palette != NULL ? GRA_NearestNeighbour : algorithms[j->raster->resample];
-    options->nBandCount = b->colors;
+    options->eResampleAlg = picture->palette != NULL ? GRA_NearestNeighbour : algorithms[j->raster->resample];
+    options->nBandCount = picture->colors;
     options->panSrcBands = CPLMalloc(sizeof(int) * 3);
     options->panDstBands = CPLMalloc(sizeof(int) * 3);
-    for (int i = 0; i < b->colors; i++)
-        options->panSrcBands[i] = options->panDstBands[i] = i + 1;
-    options->nSrcAlphaBand = b->alpha;
-    options->nDstAlphaBand = b->colors + 1;
+    for (int i = 0; i < picture->colors; i++) {
+        options->panSrcBands[i] = picture->numbers[i];
+        options->panDstBands[i] = i + 1;
+    }
+    options->eWorkingDataType = picture->measured ? GDT_Float32 : GDT_Byte;
+    options->nSrcAlphaBand = picture->alpha;
+    options->nDstAlphaBand = picture->colors + 1;
     options->pfnTransformer = GDALApproxTransform;
     options->pTransformerArg = transformer;
     options->pfnProgress = continue_gdal_warp;
@@ -274,20 +258,20 @@ warp_options(GDALDatasetH read, GDALDatasetH map, const bands *b, void *transfor
     options->papszWarpOptions = CSLSetNameValue(NULL, "INIT_DEST", "0");
     /* The edge alone does not tell the raster's part where the map's box reaches beyond what the CRS covers. */
     options->papszWarpOptions = CSLSetNameValue(options->papszWarpOptions, "SAMPLE_GRID", "YES");
-    if (b->alpha == 0)
-        set_nodata(options, read);
+    if (picture->alpha == 0)
+        set_nodata(options, read, j->raster);
     return options;
 }
 
 static mc_error *
-warp_gdal_raster(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, gdal_warp_job *j)
+warp_gdal_raster(mc_gdal_dataset *d, GDALDatasetH map, const mc_gdal_picture *picture, gdal_warp_job *j)
 {
     void *exact;
     GDALDatasetH read;
     MC_TRY(create_transformer(&exact, &read, d, map, j));
     void *transformer = GDALCreateApproxTransformer(GDALGenImgProjTransform, exact, transformer_error);
     GDALApproxTransformerOwnsSubtransformer(transformer, TRUE);
-    GDALWarpOptions *options = warp_options(read, map, b, transformer, j);
+    GDALWarpOptions *options = warp_options(read, map, picture, transformer, j);
     GDALWarpOperationH operation = GDALCreateWarpOperation(options);
     CPLErr result = CE_Failure;
     if (operation != NULL)
@@ -300,87 +284,51 @@ warp_gdal_raster(mc_gdal_dataset *d, GDALDatasetH map, const bands *b, gdal_warp
 }
 
 /* Whether raster and map have the same CRS, so that nothing is reprojected. */
-static mc_error *
-compare_crs(bool *same, GDALDatasetH raster, OGRSpatialReferenceH crs, gdal_warp_job *j)
+static bool
+has_map_crs(GDALDatasetH raster, OGRSpatialReferenceH crs)
 {
     static const char *const options[] = { "IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT", NULL };
     OGRSpatialReferenceH own = GDALGetSpatialRef(raster);
-    if (own == NULL && GDALGetGCPSpatialRef(raster) == NULL)
-        return gdal_warp_error(j, MC_ERR_CONFIG, "the raster has no CRS");
-    *same = own != NULL && OSRIsSameEx(own, crs, options);
-    return MC_OK;
+    return own != NULL && OSRIsSameEx(own, crs, options);
 }
 
-/* Palette as four bytes for each of 256 values, in our order; not premultiplied. */
-static void
-expand_palette(uint8_t entries[256][4], GDALColorTableH palette)
+static mc_error *
+warp_to_pixels(mc_pixels *pixels, float *values, mc_gdal_dataset *d, const mc_gdal_picture *picture, gdal_warp_job *j)
 {
-    memset(entries, 0, 256 * 4);
-    int count = GDALGetColorEntryCount(palette);
-    for (int i = 0; i < count && i < 256; i++) {
-        GDALColorEntry entry;
-        if (!GDALGetColorEntryAsRGB(palette, i, &entry))
-            continue;
-        entries[i][0] = (uint8_t)entry.c3;
-        entries[i][1] = (uint8_t)entry.c2;
-        entries[i][2] = (uint8_t)entry.c1;
-        entries[i][3] = (uint8_t)entry.c4;
-    }
-}
-
-static uint8_t
-multiply_gdal_alpha(unsigned value, unsigned alpha)
-{
-    return (uint8_t)((value * alpha + 127) / 255);
-}
-
-/* From what GDAL wrote to premultiplied pixels; finds out their opacity on the way. */
-static void
-finish_pixels(mc_pixels *pixels, const bands *b)
-{
-    uint8_t entries[256][4];
-    if (b->palette != NULL)
-        expand_palette(entries, b->palette);
-    uint8_t every = 255, any = 0;
-    for (int row = 0; row < pixels->height; row++) {
-        uint8_t *pixel = pixels->data + (size_t)row * pixels->stride;
-        for (int column = 0; column < pixels->width; column++, pixel += 4) {
-            if (b->palette != NULL) {
-                const uint8_t *entry = entries[pixel[2]];
-                uint8_t alpha = multiply_gdal_alpha(entry[3], pixel[3]);
-                memcpy(pixel, entry, 3);
-                pixel[3] = alpha;
-            } else if (b->colors == 1)
-                pixel[0] = pixel[1] = pixel[2];
-            if (pixel[3] != 255)
-                for (int i = 0; i < 3; i++)
-                    pixel[i] = multiply_gdal_alpha(pixel[i], pixel[3]);
-            every &= pixel[3];
-            any |= pixel[3];
-        }
-    }
-    pixels->opacity = any == 0 ? MC_EMPTY : every == 255 ? MC_OPAQUE : MC_TRANSLUCENT;
+    OGRSpatialReferenceH crs;
+    MC_TRY(grid_crs(&crs, j));
+    bool same = has_map_crs(mc_gdal_raster_of(d), crs);
+    GDALDatasetH map = map_dataset(pixels, values, picture->colors, same ? NULL : crs, j->wanted);
+    mc_error *error =
+        map == NULL ? gdal_warp_error(j, MC_ERR_IO, "the map cannot be set up") : warp_gdal_raster(d, map, picture, j);
+    if (map != NULL)
+        GDALClose(map);
+    OSRRelease(crs);
+    return error;
 }
 
 static mc_error *
 draw_gdal_raster(mc_pixels *pixels, mc_gdal_dataset *d, gdal_warp_job *j)
 {
-    bands b;
-    MC_TRY(find_bands(&b, mc_gdal_raster_of(d), j));
-    OGRSpatialReferenceH crs;
-    MC_TRY(grid_crs(&crs, j));
-    bool same = false;
-    mc_error *error = compare_crs(&same, mc_gdal_raster_of(d), crs, j);
-    if (error == MC_OK) {
-        GDALDatasetH map = map_dataset(pixels, b.colors, same ? NULL : crs, j->wanted);
-        error =
-            map == NULL ? gdal_warp_error(j, MC_ERR_IO, "the map cannot be set up") : warp_gdal_raster(d, map, &b, j);
-        if (map != NULL)
-            GDALClose(map);
+    mc_gdal_picture picture;
+    float *values = NULL;
+    const char *trouble = mc_gdal_picture_find(&picture, mc_gdal_raster_of(d), j->raster, j->pool);
+    if (trouble == NULL)
+        trouble = mc_gdal_place_missing(mc_gdal_raster_of(d));
+    if (trouble == NULL)
+        trouble = mc_gdal_picture_scale(&picture, d, j->pool);
+    if (trouble != NULL)
+        return gdal_warp_error(j, MC_ERR_CONFIG, trouble);
+    if (picture.measured) {
+        size_t count = (size_t)pixels->width * (size_t)pixels->height * (size_t)picture.colors;
+        values = calloc(count, sizeof(*values)); /* bounded with the pixels */
+        if (values == NULL)
+            return gdal_warp_error(j, MC_ERR_LIMIT, "there is no memory for the values of the map");
     }
-    OSRRelease(crs);
+    mc_error *error = warp_to_pixels(pixels, values, d, &picture, j);
     if (error == MC_OK)
-        finish_pixels(pixels, &b);
+        mc_gdal_pixels_finish(pixels, values, &picture, j->raster);
+    free(values);
     return error;
 }
 
@@ -399,7 +347,7 @@ static mc_error *
 gdal_warp_render(mc_pixels **pixels, const mc_gdal_raster *raster, const mc_render *wanted, mc_ctx *ctx,
                  apr_pool_t *pool)
 {
-    pthread_once(&gdal_once, init_gdal);
+    mc_gdal_start();
     gdal_warp_job j = { .raster = raster, .wanted = wanted, .ctx = ctx, .pool = pool };
     mc_pixels *map;
     MC_TRY(mc_pixels_create(&map, wanted->width, wanted->height, true, pool));
@@ -412,4 +360,4 @@ gdal_warp_render(mc_pixels **pixels, const mc_gdal_raster *raster, const mc_rend
     return error;
 }
 
-const mc_gdal_ops mc_gdal_warp_ops = { gdal_warp_render };
+const mc_gdal_ops mc_gdal_warp_ops = { gdal_warp_render, mc_gdal_inspect };

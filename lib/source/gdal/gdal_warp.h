@@ -20,6 +20,17 @@ typedef enum mc_gdal_resample {
  * raster itself. LEVEL: overview `level`. */
 typedef enum mc_gdal_overviews { MC_GDAL_AUTO, MC_GDAL_NONE, MC_GDAL_LEVEL } mc_gdal_overviews;
 
+enum { MC_GDAL_BANDS = 4, MC_GDAL_COLORS = 3, MC_GDAL_STOPS = 256 };
+
+/* Which value of the raster means no data. */
+typedef enum mc_gdal_no_data { MC_GDAL_NO_DATA_OF_RASTER, MC_GDAL_NO_DATA_IS, MC_GDAL_ALL_DATA } mc_gdal_no_data;
+
+/* A value of a ramp and its colour, not premultiplied. */
+typedef struct mc_gdal_stop {
+    double value;
+    uint8_t bgra[4];
+} mc_gdal_stop;
+
 typedef struct mc_gdal_raster {
     const char *source; /* name, for messages */
     const char *data;   /* a name that GDAL opens */
@@ -27,16 +38,34 @@ typedef struct mc_gdal_raster {
     mc_gdal_resample resample;
     mc_gdal_overviews overviews;
     int level;
+    int bands[MC_GDAL_BANDS], band_count; /* from 1; 0 of them: as the raster has them */
+    bool scaled;
+    double scale[MC_GDAL_COLORS][2]; /* values of black and white of each colour, where `scaled` */
+    mc_gdal_no_data no_data_kind;
+    double no_data; /* may be NaN */
+    const mc_gdal_stop *ramp;
+    int ramp_count; /* 0: none */
 } mc_gdal_raster;
+
+/* What looking at a raster brought; NULL: nothing. */
+typedef struct mc_gdal_findings {
+    const char *error;   /* why no map can be drawn */
+    const char *warning; /* what would better be another way */
+} mc_gdal_findings;
 
 typedef struct mc_gdal_ops {
     /*
      * Warps the raster to the map that is wanted. The result is premultiplied, transparent outside the raster, and
-     * attached to `pool`. MC_ERR_CONFIG: cannot be opened, no CRS, bands of another kind than 8-bit gray, palette, RGB
-     * or RGBA; MC_ERR_IO: GDAL failed; MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE: deadline, client gone.
+     * attached to `pool`. MC_ERR_CONFIG: cannot be opened, no CRS, bands that make no picture; MC_ERR_IO: GDAL failed;
+     * MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE: deadline, client gone.
      */
     mc_error *(*render)(mc_pixels **pixels, const mc_gdal_raster *raster, const mc_render *wanted, mc_ctx *ctx,
                         apr_pool_t *pool);
+
+    /* Opens the raster in a child process, which is ended where it takes more than `within` microseconds, and looks
+     * for what would keep maps from being drawn. For a process without threads. */
+    void (*inspect)(mc_gdal_findings *findings, const mc_gdal_raster *raster, apr_interval_time_t within,
+                    apr_pool_t *pool);
 } mc_gdal_ops;
 
 /* The module's one symbol. */

@@ -1,5 +1,6 @@
 /* The source "postgis": styled maps of vector data in PostGIS. */
 #include <apr_strings.h>
+#include <string.h>
 
 #include "source/vector/vector.h"
 #include "vector/postgis/postgis.h"
@@ -13,8 +14,9 @@ typedef struct postgis_layer {
 
 static const mc_key layer_keys[] = {
     MC_VECTOR_LAYER_KEYS(postgis_layer),
-    MC_KEY_TEXT("connection", FIELD(connection), "libpq connection string or URI of the database.",
-                .flags = MC_KEY_REQUIRED | MC_KEY_OURS),
+    MC_KEY_TEXT("connection", FIELD(connection),
+                "libpq connection string or URI of the database. Without one, that of the source.",
+                .flags = MC_KEY_OURS),
     MC_KEY_TEXT(
         "table", FIELD(table),
         "The table or view that holds the features, with its schema before a point where it is not in the search path.",
@@ -42,6 +44,8 @@ static const mc_key layer_keys[] = {
 
 static const mc_key postgis_keys[] = {
     MC_SOURCE_KEYS(mc_vector_source, "0"),
+    MC_KEY_TEXT("connection", offsetof(mc_vector_source, connection),
+                "libpq connection string or URI of the layers that have none of their own.", .flags = MC_KEY_OURS),
     MC_VECTOR_SOURCE_KEYS(layer_keys),
     MC_KEY_END,
 };
@@ -52,7 +56,15 @@ postgis_layer_from_config(const mc_node *node, mc_build *build)
     postgis_layer *made = apr_pcalloc(build->pool, sizeof(*made));
     if (!mc_config_read(made, node, layer_keys, build->diagnostics))
         return NULL;
-    const mc_postgis_config *config = &made->config;
+    mc_postgis_config *config = &made->config;
+    const mc_node *shared = mc_node_child(node->parent, "connection");
+    if (config->connection == NULL)
+        config->connection = shared == NULL || *shared->text == '\0' ? NULL : shared->text;
+    if (config->connection == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, node, "layer \"%s\" has no <connection>, and its source has none",
+                    made->layer.name);
+        return NULL;
+    }
     if ((config->table == NULL) == (config->query == NULL) ||
         (config->query != NULL && (config->geometry == NULL || config->srid == 0))) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
@@ -75,6 +87,8 @@ postgis_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr
 {
     const mc_vector_source *vector = (const mc_vector_source *)source;
     for (int i = 0; i < vector->layer_count; i++) {
+        if (strcmp(vector->layers[i]->data->ops->type, "postgis") != 0) /* one of another source */
+            continue;
         const char *finding = mc_postgis_inspect(vector->layers[i]->data, ctx, pool);
         if (finding != NULL)
             mc_complain(diagnostics, MC_WARNING, APR_ARRAY_IDX(vector->nodes, i, const mc_node *), "layer \"%s\": %s",

@@ -34,7 +34,7 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     mc_painter *painter;
     int64_t skipped = 0;
     mc_vector_query(&query, wanted, 0);
-    if (!mc_painter_shows(layer->style, query.scale))
+    if (!mc_vector_layer_shows(layer, query.scale))
         return MC_OK;
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale) * mc_query_density(&query));
     query.pixel_grid.thinning = thinnings[layer->thinning];
@@ -233,6 +233,33 @@ repeated_name(const mc_vector_source *source)
     return false;
 }
 
+static const mc_key shared_layer_keys[] = {
+    MC_KEY_TEXT("@name", offsetof(mc_vector_layer, name), "", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("@of", offsetof(mc_vector_layer, shared_of), "", .flags = MC_KEY_REQUIRED),
+    MC_KEY_END,
+};
+
+/* The layer of another source that the element names. NULL after a complaint. */
+static mc_vector_layer *
+find_shared_layer(const mc_node *node, mc_build *build)
+{
+    mc_vector_layer named = { 0 };
+    if (!mc_config_read(&named, node, shared_layer_keys, build->diagnostics))
+        return NULL;
+    const mc_source *source = apr_hash_get(build->sources, named.shared_of, APR_HASH_KEY_STRING);
+    if (source == NULL || source->ops->render != mc_vector_render) {
+        mc_complain(build->diagnostics, MC_REFUSED, node, "layer \"%s\" is of source \"%s\", which %s", named.name,
+                    named.shared_of, source == NULL ? "is not declared before it" : "has no layers of vector data");
+        return NULL;
+    }
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    for (int i = 0; i < vector->layer_count; i++)
+        if (strcmp(vector->layers[i]->name, named.name) == 0)
+            return vector->layers[i];
+    mc_complain(build->diagnostics, MC_REFUSED, node, "source \"%s\" has no layer \"%s\"", named.shared_of, named.name);
+    return NULL;
+}
+
 mc_source *
 mc_vector_from_config(const mc_source_ops *ops,
                       mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build), const mc_node *node,
@@ -253,7 +280,9 @@ mc_vector_from_config(const mc_source_ops *ops,
     source->base.source.info_formats = mc_vector_info_formats(build->pool);
     source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
     for (int i = 0; i < source->nodes->nelts; i++) {
-        mc_vector_layer *layer = layer_from_config(APR_ARRAY_IDX(source->nodes, i, const mc_node *), build);
+        const mc_node *child = APR_ARRAY_IDX(source->nodes, i, const mc_node *);
+        mc_vector_layer *layer =
+            mc_node_attr(child, "of") != NULL ? find_shared_layer(child, build) : layer_from_config(child, build);
         if (layer == NULL)
             return NULL;
         source->layers[source->layer_count++] = layer;

@@ -9,10 +9,12 @@
 /* A layer of any vector source. The struct of each kind of layer begins with this one. */
 typedef struct mc_vector_layer {
     const char *name;
+    const char *shared_of;               /* as configured: the layer is that of another source; or NULL */
     const char *style_file, *style_name; /* as configured */
     const char *attribute_list;          /* as configured; or NULL */
     apr_array_header_t *shown;           /* of const char *: the attributes that clients may see; NULL: all */
     int minzoom, maxzoom;                /* levels of vector tiles */
+    double min_scale, max_scale;         /* denominators of maps that show the layer; 0: no limit */
     int thinning;                        /* index of the choice of <thinning> */
     mc_feature_data *data;
     const mc_style *style;
@@ -24,6 +26,7 @@ typedef struct mc_vector_source {
     mc_vector_layer **layers;        /* bottom first */
     int layer_count;
     const char *background; /* as configured; or NULL: none */
+    const char *connection; /* of the layers that have none of their own; or NULL */
     mc_color ground;        /* transparent: none */
     bool wrap;              /* maps go on beyond the antimeridian */
 } mc_vector_source;
@@ -65,10 +68,23 @@ typedef struct mc_vector_source {
                    .fallback = "0"),                                                                                   \
         MC_KEY_INT("maxzoom", offsetof(type_, layer.maxzoom),                                                          \
                    "Last level of the grid whose vector tiles hold the layer.", .flags = MC_KEY_OURS, .max = 99,       \
-                   .fallback = "99")
+                   .fallback = "99"),                                                                                  \
+        MC_KEY_NUMBER("min_scale", offsetof(type_, layer.min_scale),                                                   \
+                      "Denominator from which on maps show the layer, besides what its style says; 0: no limit.",      \
+                      .flags = MC_KEY_OURS, .min = 0, .max = 1e12, .fallback = "0"),                                   \
+        MC_KEY_NUMBER("max_scale", offsetof(type_, layer.max_scale),                                                   \
+                      "Denominator below which maps show the layer; 0: no limit.", .flags = MC_KEY_OURS, .min = 0,     \
+                      .max = 1e12, .fallback = "0"),                                                                   \
+        MC_KEY_TEXT("@of", offsetof(type_, layer.shared_of),                                                           \
+                    "Another source, declared before, whose layer of the same name this is: a layer is defined once, " \
+                    "and nothing else stands in this element.",                                                        \
+                    .flags = MC_KEY_OURS)
 
 /* Reads the style and the list of attributes of a layer whose keys have been read. False after a complaint. */
 bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *build);
+
+/* Whether maps of that scale show the layer: by its limits, and by its style. */
+bool mc_vector_layer_shows(const mc_vector_layer *layer, double scale);
 
 /* Reads a vector source: the common keys, and each layer with `layer_from_config`. NULL after a complaint. */
 mc_source *mc_vector_from_config(const mc_source_ops *ops,

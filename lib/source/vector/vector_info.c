@@ -151,7 +151,7 @@ find_in_layer(finding *f, const mc_vector_layer *layer, bool wrap, const mc_info
     mc_projection *to_degrees = NULL;
     f->found = 0;
     query_of(&query, wanted);
-    if (!mc_painter_shows(layer->style, query.scale))
+    if (!mc_vector_layer_shows(layer, query.scale))
         return MC_OK;
     MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
     want_attributes(&query, layer->style, names, fields->nelts, pool);

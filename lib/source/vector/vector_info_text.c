@@ -162,5 +162,6 @@ const mc_info_writer mc_info_writers[] = {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<mc:FeatureCollection xmlns:mc=\"urn:x-mapcache:features\" "
       "xmlns:gml=\"http://www.opengis.net/gml\"><gml:boundedBy><gml:null>unknown</gml:null></gml:boundedBy>\n",
       "", "</mc:FeatureCollection>\n", false, write_gml },
+    { "text/plain; charset=utf-8", "", "", "", false, write_plain },
     { NULL, NULL, NULL, NULL, false, NULL },
 };

@@ -51,6 +51,13 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     query->dimension_count = wanted->dimension_count;
 }
 
+bool
+mc_vector_layer_shows(const mc_vector_layer *layer, double scale)
+{
+    return scale >= layer->min_scale && (layer->max_scale == 0 || scale < layer->max_scale) &&
+           mc_painter_shows(layer->style, scale);
+}
+
 static bool
 is_shown(const mc_vector_layer *layer, const char *name)
 {

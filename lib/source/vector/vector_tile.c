@@ -102,8 +102,8 @@ take_numbered(void *baton, const mc_feature *feature, mc_ctx *ctx)
 }
 
 static mc_error *
-add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, const vector_tile_place *at, const mc_render *wanted,
-                      mc_ctx *ctx, apr_pool_t *pool)
+add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, bool wrap, const vector_tile_place *at,
+                      const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *fields;
     const char **names;
@@ -113,6 +113,7 @@ add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, const vector_ti
         return MC_OK;
     MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
     make_query(&query, at, wanted);
+    query.wrap = wrap;
     query.attributes = names;
     query.attribute_count = fields->nelts;
     numbered n = { mvt, find_id(layer, fields) };
@@ -153,7 +154,7 @@ static mc_error *
 read_block(mc_mvt *mvt, const vector_tile_making *m, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < m->source->layer_count; i++)
-        MC_TRY(add_vector_tile_layer(mvt, m->source->layers[i], at, m->wanted, ctx, pool));
+        MC_TRY(add_vector_tile_layer(mvt, m->source->layers[i], m->source->wrap, at, m->wanted, ctx, pool));
     return MC_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "mapcache/trace.h"
 #include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt_layer.h"
+#include "vector/mvt/mvt_mend.h"
 #include "vector/mvt/mvt_shape.h"
 
 enum {
@@ -37,6 +38,8 @@ struct mc_mvt {
     const mc_shape *now; /* the shape of a feature that is added, simplified */
     mc_shape simple, shifted, work[2];
     mc_mvt_clipper *clipper;
+    mc_mvt_mender *mender;
+    bool beyond;          /* the shape that was made last is left out: it would have taken too much to make it valid */
     int64_t seen, worked; /* worked: since the last look at the clock */
     uint64_t cost;        /* of all tiles */
     bool crowded;
@@ -72,6 +75,7 @@ mc_mvt_create(const mc_mvt_options *options, int columns, int rows, int layers, 
     for (size_t i = 0; i < count; i++)
         made->tiles[i].layers = data + i * (size_t)layers;
     made->clipper = mc_mvt_clipper_create(pool);
+    made->mender = mc_mvt_mender_create(pool);
     apr_pool_create(&made->scratch, pool);
     apr_pool_cleanup_register(pool, made, free_mvt, apr_pool_cleanup_null);
     return made;
@@ -222,6 +226,19 @@ shift_to_tile(mc_shape *out, const mc_shape *in, int32_t x, int32_t y)
     }
 }
 
+/* Valid polygons of the rings in `clean`; NULL for nothing. */
+static const mc_shape *
+finish_rings(mc_mvt *mvt, mc_shape *clean, mc_shape *other)
+{
+    mc_mvt_mending mending = mc_mvt_mend(other, clean, mvt->mender);
+    mvt->beyond = mending == MC_MVT_BEYOND;
+    if (mvt->beyond)
+        return NULL;
+    if (mending == MC_MVT_MENDED)
+        mc_mvt_clean_rings(clean, other);
+    return mc_mvt_order_rings(other, clean, mending == MC_MVT_MENDED, mvt->scratch);
+}
+
 /* What a tile shows of the shape; NULL for nothing. */
 static const mc_shape *
 clip_to_tile(mc_mvt *mvt, int32_t x, int32_t y)
@@ -237,7 +254,7 @@ clip_to_tile(mc_mvt *mvt, int32_t x, int32_t y)
         return a->part_count > 0 ? a : NULL;
     mc_mvt_clip_rings(a, in, low, high, mvt->clipper);
     mc_mvt_clean_rings(b, a);
-    return mc_mvt_order_rings(a, b, mvt->scratch);
+    return finish_rings(mvt, b, a);
 }
 
 /* All of it. */
@@ -247,7 +264,7 @@ clean_whole_shape(mc_mvt *mvt)
     if (mvt->now->kind != MC_SHAPE_POLYGONS)
         return mvt->now->part_count > 0 ? mvt->now : NULL;
     mc_mvt_clean_rings(&mvt->work[0], mvt->now);
-    return mc_mvt_order_rings(&mvt->work[1], &mvt->work[0], mvt->scratch);
+    return finish_rings(mvt, &mvt->work[0], &mvt->work[1]);
 }
 
 static void
@@ -260,7 +277,9 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
                   r->maxy <= y + mvt->options.extent + margin;
     uint32_t width = (uint32_t)r->maxx - (uint32_t)r->minx, height = (uint32_t)r->maxy - (uint32_t)r->miny;
     mc_mvt_record record = { .id = feature->id, .size = width > height ? width : height };
+    mvt->beyond = false;
     const mc_shape *shape = within ? clean_whole_shape(mvt) : clip_to_tile(mvt, x, y);
+    t->dropped += mvt->beyond;
     layer->failed |= mvt->simple.failed || mvt->shifted.failed || mvt->work[0].failed || mvt->work[1].failed;
     if (shape == NULL)
         return;

@@ -237,7 +237,7 @@ add_hole(mvt_shape_ring *rings, int outer, int hole)
 }
 
 const mc_shape *
-mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
+mc_mvt_order_rings(mc_shape *out, const mc_shape *in, bool mended, apr_pool_t *scratch)
 {
     if (in->part_count <= 1)
         return in->part_count == 1 && ring_area(in, 0) > 0 ? in : NULL;
@@ -248,7 +248,7 @@ mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch)
         rings[i] = describe_ring(in, i);
     for (int i = 0; i < in->part_count; i++) {
         if (rings[i].area > 0)
-            before = i;
+            before = mended ? -1 : i;
         else if (rings[i].area < 0)
             add_hole(rings, outer_of(in, rings, before, i), i);
     }

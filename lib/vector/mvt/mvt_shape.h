@@ -29,9 +29,9 @@ void mc_mvt_clean_rings(mc_shape *out, const mc_shape *in);
 
 /*
  * Puts rings in the order of polygons: each outer ring (of positive area, MVT 2.1, 4.3.4.4) with the ring's holes
- * behind it. Holes that no outer ring surrounds are left out. Returns `in` where the rings are in order already, else
- * `out`; NULL where there is no outer ring.
+ * behind it. Holes that no outer ring surrounds are left out. mended: the rings come in any order (mvt_mend.h). Returns
+ * `in` where the rings are in order already, else `out`; NULL where there is no outer ring.
  */
-const mc_shape *mc_mvt_order_rings(mc_shape *out, const mc_shape *in, apr_pool_t *scratch);
+const mc_shape *mc_mvt_order_rings(mc_shape *out, const mc_shape *in, bool mended, apr_pool_t *scratch);
 
 #endif

@@ -65,7 +65,7 @@ layered_of(const char *xml)
                                    "<cache name='b' type='disk'><base>%s/lb</base></cache>",
                                    xml, "</mapcache>", NULL);
     text = mc_replace_all(text, "%s", cache_folder, pool);
-    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
+    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), NULL, pool));
     mc_cache *cache = NULL;
     for (mc_node *node = root->children; node != NULL; node = node->next) {
         cache = mc_cache_from_config(node, &build);

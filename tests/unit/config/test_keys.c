@@ -192,7 +192,7 @@ START_TEST(missing_and_empty_required_values_are_refused)
     };
     mc_node *root;
     const char *text = "<mapcache name=''><text/></mapcache>";
-    ck_ok(mc_config_parse_text(&root, "f.xml", text, strlen(text), pool));
+    ck_ok(mc_config_parse_text(&root, "f.xml", text, strlen(text), NULL, pool));
     diagnostics = mc_diagnostics_create(pool);
     thing t = { 0 };
     ck_assert(!mc_config_read(&t, root, required, diagnostics));

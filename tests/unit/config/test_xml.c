@@ -10,7 +10,7 @@
 static mc_error *
 parse(mc_node **root, const char *text)
 {
-    return mc_config_parse_text(root, "test.xml", text, strlen(text), pool);
+    return mc_config_parse_text(root, "test.xml", text, strlen(text), NULL, pool);
 }
 
 START_TEST(keeps_text_attributes_and_positions)
@@ -76,7 +76,7 @@ START_TEST(reads_utf16)
         wide[size++] = *c == 'x' ? 1 : 0; /* U+0178 */
     }
     mc_node *root;
-    ck_ok(mc_config_parse_text(&root, "wide", wide, size, pool));
+    ck_ok(mc_config_parse_text(&root, "wide", wide, size, NULL, pool));
     ck_assert_str_eq(mc_node_child(root, "a")->text, "\xc5\xb8");
 }
 END_TEST
@@ -153,10 +153,10 @@ START_TEST(files_that_cannot_be_read_are_errors)
     mc_node *root;
     char folder[] = "/tmp/mapcache-xml-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_fails(CONFIG, mc_config_parse_file(&root, apr_pstrcat(pool, folder, "/mapcache.xml", NULL), pool));
+    ck_fails(CONFIG, mc_config_parse_file(&root, apr_pstrcat(pool, folder, "/mapcache.xml", NULL), NULL, pool));
     ck_assert_int_eq(rmdir(folder), 0);
-    ck_fails(CONFIG, mc_config_parse_file(&root, "/", pool));
-    ck_fails(CONFIG, mc_config_parse_file(&root, "/dev/null", pool));
+    ck_fails(CONFIG, mc_config_parse_file(&root, "/", NULL, pool));
+    ck_fails(CONFIG, mc_config_parse_file(&root, "/dev/null", NULL, pool));
 }
 END_TEST
 

@@ -297,7 +297,7 @@ START_TEST(one_tile_passes_as_it_is_and_several_merge)
     mc_tile *stored;
     set_up("PNG");
     mc_tile_request tiles[2] = { { &tileset, &grid_link, 4, 5, 6, NULL }, { &tileset, &grid_link, 4, 5, 6, NULL } };
-    mc_tile_stack stack = { tiles, 1, format("JPEG") };
+    mc_tile_stack stack = { .tiles = tiles, .count = 1, .format = format("JPEG") };
     ck_ok(mc_map_tile(&result, &stack, 0, &ctx, pool));
     ck_ok(mc_tileset_get(&stored, &tiles[0], &ctx, pool));
     ck_assert_str_eq(result.mime, "image/png");

@@ -8,7 +8,7 @@ config_root(const char *elements)
 {
     mc_node *root;
     const char *text = apr_pstrcat(pool, "<mapcache>", elements, "</mapcache>", NULL);
-    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), pool));
+    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), NULL, pool));
     return root;
 }
 

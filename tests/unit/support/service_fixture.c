@@ -100,7 +100,7 @@ bool
 fixture_services(const char *xml)
 {
     mc_node *root;
-    ck_ok(mc_config_parse_text(&root, "test", xml, strlen(xml), pool));
+    ck_ok(mc_config_parse_text(&root, "test", xml, strlen(xml), NULL, pool));
     service_build.diagnostics = mc_diagnostics_create(pool);
     apr_array_clear(service_config.services);
     mc_service *found[16] = { NULL };

@@ -1,4 +1,5 @@
 /* Which images touch which tiles, against a loop over all of them. */
+#include "ingest/pyramid/tile_cover.h"
 #include "ingest/pyramid/tile_index.h"
 
 #include "unit.h"
@@ -50,9 +51,43 @@ START_TEST(far_tiles)
 }
 END_TEST
 
+START_TEST(covered_tiles_are_counted_once)
+{
+    enum { SIDE = 64 };
+    for (int count = 0; count < 60; count++) {
+        mc_tile_range ranges[60];
+        bool covered[SIDE][SIDE] = { { false } };
+        int expected = 0;
+        for (int i = 0; i < count; i++) {
+            int x = chance(40), y = chance(40);
+            ranges[i] = (mc_tile_range){ x, y, x + chance(12), y + chance(12) }; /* some are empty */
+            for (int row = y; row < ranges[i].maxy; row++)
+                for (int column = x; column < ranges[i].maxx; column++)
+                    covered[row][column] = true;
+        }
+        for (int i = 0; i < SIDE * SIDE; i++)
+            expected += covered[i / SIDE][i % SIDE];
+        ck_assert_int_eq(mc_tile_cover_count(ranges, count, pool), expected);
+    }
+}
+END_TEST
+
+START_TEST(very_many_tiles_are_not_counted_for_ever)
+{
+    enum { COUNT = 40000 };
+    mc_tile_range *ranges = apr_palloc(pool, sizeof(*ranges) * COUNT);
+    for (int i = 0; i < COUNT; i++)
+        ranges[i] = (mc_tile_range){ i, i, i + COUNT, i + COUNT };
+    apr_int64_t counted = mc_tile_cover_count(ranges, COUNT, pool);
+    ck_assert_int_ge(counted, (apr_int64_t)COUNT * COUNT);
+    ck_assert_int_le(counted, (apr_int64_t)4 * COUNT * COUNT);
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *const tests[] = { as_a_loop_finds_it, far_tiles };
+    const TTest *const tests[] = { as_a_loop_finds_it, far_tiles, covered_tiles_are_counted_once,
+                                   very_many_tiles_are_not_counted_for_ever };
     return unit_run("tile_index", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -55,8 +55,8 @@ START_TEST(refusals)
     static const char plain[] = "text/plain";
     static const refused_row rows[] = {
         { "/tms/2.0.0/", "", 404, plain, "2.0.0" },
-        { "/tms/1.0.0/nope", "", 400, plain, "nope" },
-        { "/tms/1.0.0/nope/0/0/0.png", "", 400, plain, "nope" },
+        { "/tms/1.0.0/nope", "", 404, plain, "nope" },
+        { "/tms/1.0.0/nope/0/0/0.png", "", 404, plain, "nope" },
         { "/tms/1.0.0/sq/1/0", "", 404, plain, "elements" },
         { "/tms/1.0.0/sq/1/0/1/2/3/4.png", "", 404, plain, "elements" },
         { "/tms/1.0.0/sq/1/0/1", "", 404, plain, "y \"1\"" },
@@ -68,12 +68,12 @@ START_TEST(refusals)
         { "/tms/1.0.0/sq/1/9/0.png", "", 404, plain, "9" },
         { "/tms/1.0.0/sq/1/-1/0.png", "", 404, plain, "-1" },
         { "/tms/1.0.0/sq/99999999999/0/0.png", "", 404, plain, "99999999999" },
-        { "/tms/1.0.0/sq@nope/1/0/0.png", "", 400, plain, "nope" },
+        { "/tms/1.0.0/sq@nope/1/0/0.png", "", 404, plain, "nope" },
         { "/tms/1.0.0/catalog[foo=bar]/1/0/0.png", "", 400, plain, "foo" },
         { "/tms/1.0.0/catalog[product=/1/0/0.png", "", 400, plain, "product" },
         { "/tms/1.0.0/catalog[product]/1/0/0.png", "", 400, plain, "product" },
         { "/tms/1.0.0/catalog@GoogleMapsCompatible[product=red/1/0/0.png", "", 400, plain, "[product=red" },
-        { "/tms/1.0.0/catalog[product=red]x/1/0/0.png", "", 400, plain, "x" },
+        { "/tms/1.0.0/catalog[product=red]x/1/0/0.png", "", 404, plain, "x" },
         { "/tms/1.0.0/;/0/0/0.png", "", 400, plain, "no layer" },
         { "/gmaps/;;/0/0/0.png", "", 400, plain, "no layer" },
         { "/mg/S0/;/R0/C0/0_0.png", "", 404, plain, "no layer" },
@@ -205,7 +205,7 @@ START_TEST(mirror_modes)
     ck_ok(dispatch_request("/tms/1.0.0/any;thing/1/0/1.png", NULL));
     ck_assert_int_eq(service_request.u.tile.count, 1);
     ck_assert_str_eq(service_request.u.tile.tiles[0].tileset->name, "any;thing");
-    ck_fails(BAD_REQUEST, dispatch_request("/tms/1.0.0/@GoogleMapsCompatible/1/0/1.png", NULL));
+    ck_fails(NOT_FOUND, dispatch_request("/tms/1.0.0/@GoogleMapsCompatible/1/0/1.png", NULL));
 }
 END_TEST
 

@@ -72,8 +72,8 @@ START_TEST(refusals)
 {
     static const char se[] = "application/vnd.ogc.se_xml";
     static const refused_row rows[] = {
-        { "", "", 400, "text/plain", "SERVICE" },
-        { "/nosuch", "foo=bar", 400, "text/plain", "SERVICE" },
+        { "", "foo=bar", 400, "text/plain", "SERVICE" },
+        { "/nosuch", "foo=bar", 404, "text/plain", "wms at /" },
         { "", "SERVICE=WMS", 400, se, "REQUEST" },
         { "", "SERVICE=WFS&REQUEST=GetMap", 400, se, "WFS" },
         { "", "SERVICE=WMS&REQUEST=GetStyles", 501, se, "code=\"OperationNotSupported\"" },
@@ -109,15 +109,17 @@ START_TEST(refusals)
         { "", W B Z "&LAYERS=sq,nope", 404, se, "nope" },
         { "", W B Z "&LAYERS=<script>", 404, se, "&lt;script&gt;" },
         { "", W B S "&SRS=EPSG:4326&LAYERS=base,sq", 400, se, "sq" },
-        { "", W B Z "&LAYERS=sq&STYLES=x", 404, se, "code=\"StyleNotDefined\"" },
-        { "", W B Z "&LAYERS=sq&FORMAT=image/bogus", 404, se, "code=\"InvalidFormat\"" },
+        { "", W B Z "&LAYERS=sq&TITLE=a%00b", 400, se, "code=\"InvalidParameterValue\"" },
+        { "", W B Z "&LAYERS=sq%00.png", 400, se, "LAYERS" },
+        { "/a\nb", W B Z "&LAYERS=sq", 400, se, "path" },
         { "", W B Z "&LAYERS=sq&TRANSPARENT=maybe", 400, se, "maybe" },
         { "", W B Z "&LAYERS=sq&BGCOLOR=red", 400, se, "red" },
         { "", W B Z "&LAYERS=sq&BGCOLOR=0x+fffff", 400, se, "BGCOLOR" },
         { "", W B Z "&LAYERS=sq&VERSION=7", 400, se, "7" },
         { "", W "&BBOX=0,0,1,1" S "&SRS=EPSG:4326&LAYERS=absent", 503, se, "absent" },
         { "", FI, 400, se, "QUERY_LAYERS" },
-        { "", FI "&QUERY_LAYERS=base,sq", 501, se, "one layer" },
+        { "", FI "&QUERY_LAYERS=base,sq", 404, se, "code=\"LayerNotQueryable\"" },
+        { "", FI "&QUERY_LAYERS=,", 404, se, "code=\"LayerNotDefined\"" },
         { "", FI "&QUERY_LAYERS=nope", 404, se, "code=\"LayerNotDefined\"" },
         { "", FI "&QUERY_LAYERS=sq", 404, se, "code=\"LayerNotQueryable\"" },
         { "", FI "&QUERY_LAYERS=base", 400, se, "X" },
@@ -125,11 +127,11 @@ START_TEST(refusals)
         { "", FI "&QUERY_LAYERS=base&X=360&Y=0", 400, se, "code=\"InvalidPoint\"" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=180", 400, se, "code=\"InvalidPoint\"" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=-1", 400, se, "code=\"InvalidPoint\"" },
-        { "", FI "&QUERY_LAYERS=base&X=0&Y=0", 400, se, "INFO_FORMAT" },
+        { "", FI "&QUERY_LAYERS=base&I=0&J=0&VERSION=1.3.0&CRS=EPSG:4326", 400, "text/xml", "INFO_FORMAT" },
         { "", FI "&QUERY_LAYERS=base&X=0&Y=0&INFO_FORMAT=a/b", 404, se, "code=\"InvalidFormat\"" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000", 400, "text/xml",
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000000Z", 400, se,
           "CurrentUpdateSequence" },
-        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000009", 400, "text/xml",
+        { "", "SERVICE=WMS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000001Z", 400, se,
           "InvalidUpdateSequence" },
         { "", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1&UPDATESEQUENCE=x", 400, se, "InvalidUpdateSequence" },
     };
@@ -143,13 +145,16 @@ START_TEST(feature_info)
     fixture_setup();
     ck_ok(dispatch_request("", FI "&QUERY_LAYERS=base&X=0&Y=179&INFO_FORMAT=text/plain"));
     ck_assert_int_eq(service_request.kind, MC_REQUEST_INFO);
-    ck_assert_int_eq(service_request.u.info.info.x, 0);
-    ck_assert_int_eq(service_request.u.info.info.y, 179);
+    ck_assert_int_eq(service_request.u.info.questions[0].info.x, 0);
+    ck_assert_int_eq(service_request.u.info.questions[0].info.y, 179);
     ck_ok(dispatch_request(
         "", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetFeatureInfo&BBOX=10,20,11,22&WIDTH=10&HEIGHT=10&CRS=EPSG:4326&"
             "QUERY_LAYERS=base&I=9&J=8&INFO_FORMAT=text/plain"));
-    ck_assert_int_eq(service_request.u.info.info.x, 9);
-    ck_assert_double_eq(service_request.u.info.info.map.box.minx, 20);
+    ck_assert_int_eq(service_request.u.info.questions[0].info.x, 9);
+    ck_assert_double_eq(service_request.u.info.questions[0].info.map.box.minx, 20);
+    ck_ok(dispatch_request("", FI "&QUERY_LAYERS=base,,base&X=0&Y=0"));
+    ck_assert_int_eq(service_request.u.info.count, 2);
+    ck_assert_str_eq(service_request.u.info.questions[1].info.format, "text/plain");
 }
 END_TEST
 
@@ -220,27 +225,54 @@ END_TEST
 
 START_TEST(version_negotiation)
 {
+    static const char old[] = "<WMT_MS_Capabilities version=\"1.1.1\"", new[] = "<WMS_Capabilities version=\"1.3.0\"";
+    static const char plain[] = "text/xml", own[] = "application/vnd.ogc.wms_xml";
     static const struct {
         const char *version;
-        const char *root;
-        const char *mime;
+        const char *root, *strict_root;
+        const char *strict_mime;
     } rows[] = {
-        { "", "<WMS_Capabilities version=\"1.3.0\"", "text/xml" },
-        { "&VERSION=1.3.0", "<WMS_Capabilities version=\"1.3.0\"", "text/xml" },
-        { "&VERSION=2.0.0", "<WMS_Capabilities version=\"1.3.0\"", "text/xml" },
-        { "&VERSION=1.2.0", "<WMT_MS_Capabilities version=\"1.1.1\"", "application/vnd.ogc.wms_xml" },
-        { "&VERSION=1.1.1", "<WMT_MS_Capabilities version=\"1.1.1\"", "application/vnd.ogc.wms_xml" },
-        { "&WMTVER=1.1.1", "<WMT_MS_Capabilities version=\"1.1.1\"", "application/vnd.ogc.wms_xml" },
-        { "&VERSION=0.0.1", "<WMT_MS_Capabilities version=\"1.1.1\"", "application/vnd.ogc.wms_xml" },
+        { "", old, new, plain },
+        { "&VERSION=1.3.0", new, new, plain },
+        { "&VERSION=1.3.1", new, new, plain },
+        { "&VERSION=2.0.0", new, new, plain },
+        { "&VERSION=1.2.0", old, old, own },
+        { "&VERSION=1.1.1", old, old, own },
+        { "&WMTVER=1.1.1", old, old, own },
+        { "&VERSION=0.0.1", old, old, own },
     };
     fixture_setup();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        ck_ok(dispatch_request("", apr_pstrcat(pool, "SERVICE=WMS&REQUEST=GetCapabilities", rows[i].version, NULL)));
-        ck_assert_msg(strstr(document_text(), rows[i].root) != NULL, "%s", rows[i].version);
-        ck_assert_str_eq(service_request.u.document.mime, rows[i].mime);
-        ck_assert_ptr_nonnull(strstr(document_text(), "http://localhost/mc?\""));
-        ck_assert_ptr_null(strstr(document_text(), "<script>"));
+    for (int strict = 0; strict < 2; strict++) {
+        if (strict)
+            ck_assert(fixture_services("<mapcache>" SERVICE("wms", "<strict>true</strict>") "</mapcache>"));
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            const char *query = apr_pstrcat(pool, "SERVICE=WMS&REQUEST=GetCapabilities", rows[i].version, NULL);
+            ck_ok(dispatch_request("", query));
+            ck_assert_msg(strstr(document_text(), strict ? rows[i].strict_root : rows[i].root) != NULL, "%s", query);
+            ck_assert_str_eq(service_request.u.document.mime, strict ? rows[i].strict_mime : plain);
+            ck_assert_ptr_nonnull(strstr(document_text(), "http://localhost/mc?\""));
+            ck_assert_ptr_null(strstr(document_text(), "<script>"));
+        }
     }
+}
+END_TEST
+
+START_TEST(values_that_are_not_read)
+{
+    fixture_setup();
+#define ALONG W "&BBOX=0,0,1000,500" Z "&LAYERS=sq"
+    static const char *const rows[] = { "&STYLES=x", "&STYLES=x,y,z", "&FORMAT=image/bogus",
+                                        "&FORMAT=",  "&FORMAT=jpeg",  "&FORMAT=image/png;+mode%3D24bit" };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ck_ok(dispatch_request("", apr_pstrcat(pool, ALONG, rows[i], NULL)));
+        ck_assert_str_eq(service_request.u.map.format->name, "JPEG");
+    }
+    ck_assert(fixture_services("<mapcache>" SERVICE("wms", "<strict>true</strict>") "</mapcache>"));
+#define FULL "&VERSION=1.1.1&STYLES=&FORMAT=image/jpeg"
+    ck_ok(dispatch_request("", ALONG FULL));
+    ck_fails(LAYER_NOT_DEFINED, dispatch_request("", ALONG "," FULL));
+    ck_fails(STYLE_NOT_DEFINED, dispatch_request("", ALONG "&VERSION=1.1.1&STYLES=x&FORMAT=image/jpeg"));
+    ck_fails(INVALID_FORMAT, dispatch_request("", ALONG "&VERSION=1.1.1&STYLES=&FORMAT=image/bogus"));
 }
 END_TEST
 
@@ -291,7 +323,11 @@ START_TEST(forwarding)
     ck_assert_str_eq(service_request.u.forward.url, "http://c/?SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=xyz");
     ck_ok(dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&LAYERS=yx"));
     ck_assert_int_eq(service_request.kind, MC_REQUEST_DOCUMENT);
-    ck_fails(BAD_REQUEST, dispatch_request("", ""));
+    ck_ok(dispatch_request("", "SERVICE=wfs&filter=a%0Ab"));
+    ck_assert_int_eq(service_request.kind, MC_REQUEST_FORWARD);
+    ck_fails(INVALID_PARAMETER, dispatch_request("", "SERVICE=wfs&filter=a%00b"));
+    ck_fails(INVALID_PARAMETER, dispatch_request("", "SERVICE=WMS&REQUEST=GetCapabilities&x=%0A"));
+    ck_fails(BAD_REQUEST, dispatch_request("", "foo=bar"));
     ck_assert(!fixture_services("<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"/>") "</mapcache>"));
     ck_assert(!fixture_services(
         "<mapcache>" SERVICE("wms", "<forwarding_rule name=\"r\"><http><url>http://b/</url></http>"
@@ -316,4 +352,4 @@ START_TEST(utm_by_longitude)
 END_TEST
 
 UNIT_MAIN("wms", a_tile_is_passed_through, maps, refusals, feature_info, override_of_the_format, modes_and_limits,
-          strict, version_negotiation, exceptions_as_images, forwarding, utm_by_longitude)
+          strict, version_negotiation, values_that_are_not_read, exceptions_as_images, forwarding, utm_by_longitude)

@@ -34,14 +34,14 @@ START_TEST(feature_info)
     fixture_setup();
     ck_ok(dispatch_request("/wmts", I "I=255&J=0&INFOFORMAT=text/html"));
     ck_assert_int_eq(service_request.kind, MC_REQUEST_INFO);
-    ck_assert_int_eq(service_request.u.info.info.x, 255);
-    ck_assert_int_eq(service_request.u.info.info.y, 0);
-    ck_assert_str_eq(service_request.u.info.info.format, "text/html");
-    ck_assert_double_eq_tol(service_request.u.info.info.map.box.maxy, 90, 1e-9);
+    ck_assert_int_eq(service_request.u.info.questions[0].info.x, 255);
+    ck_assert_int_eq(service_request.u.info.questions[0].info.y, 0);
+    ck_assert_str_eq(service_request.u.info.questions[0].info.format, "text/html");
+    ck_assert_double_eq_tol(service_request.u.info.questions[0].info.map.box.maxy, 90, 1e-9);
     ck_ok(dispatch_request("/wmts/1.0.0/base/default/WGS84/1/0/1/7/9.1", NULL));
-    ck_assert_int_eq(service_request.u.info.info.x, 9);
-    ck_assert_int_eq(service_request.u.info.info.y, 7);
-    ck_assert_str_eq(service_request.u.info.info.format, "text/html");
+    ck_assert_int_eq(service_request.u.info.questions[0].info.x, 9);
+    ck_assert_int_eq(service_request.u.info.questions[0].info.y, 7);
+    ck_assert_str_eq(service_request.u.info.questions[0].info.format, "text/html");
 }
 END_TEST
 
@@ -86,8 +86,9 @@ START_TEST(refusals)
         { "/wmts", M "TILEMATRIX=1&TILEROW=0&TILECOL=2", 400, ows, "\"TileOutOfRange\" locator=\"TileCol\"" },
         { "/wmts", M "TILEMATRIX=1&TILEROW=0&TILECOL=99999999999", 400, ows, "locator=\"TileCol\"" },
         { "/wmts", L "STYLE=nope", 400, ows, "exceptionCode=\"InvalidParameterValue\" locator=\"style\"" },
-        { "/wmts", L "FORMAT=image/bogus", 400, ows, "exceptionCode=\"InvalidParameterValue\" locator=\"format\"" },
-        { "/wmts", L "VERSION=2.0.0", 400, ows, "exceptionCode=\"InvalidParameterValue\" locator=\"version\"" },
+        { "/wmts", L "FORMAT=image/bogus", 400, ows, "locator=\"TileMatrixSet\"" },
+        { "/wmts", L "VERSION=1.1.0", 400, ows, "locator=\"TileMatrixSet\"" },
+        { "/wmts", L "VERSION=one", 400, ows, "exceptionCode=\"InvalidParameterValue\" locator=\"version\"" },
         { "/wmts", I "I=500&J=0&INFOFORMAT=text/html", 400, ows, "\"PointIJOutOfRange\" locator=\"I\"" },
         { "/wmts", I "I=0&J=256&INFOFORMAT=text/html", 400, ows, "\"TileOutOfRange\" locator=\"J\"" },
         { "/wmts", I "I=0&INFOFORMAT=text/html", 400, ows, "exceptionCode=\"MissingParameterValue\" locator=\"J\"" },
@@ -96,11 +97,11 @@ START_TEST(refusals)
         { "/wmts",
           "SERVICE=WMTS&REQUEST=GetFeatureInfo&LAYER=sq&TILEMATRIXSET=GoogleMapsCompatible&TILEMATRIX=0&"
           "TILEROW=0&TILECOL=0&I=0&J=0&INFOFORMAT=text/html",
-          400, ows, "exceptionCode=\"OperationNotSupported\"><ExceptionText>" },
+          501, ows, "exceptionCode=\"OperationNotSupported\" locator=\"GetFeatureInfo\"><ExceptionText>" },
         { "/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&ACCEPTVERSIONS=2.0.0,3.0.0", 400, ows,
           "exceptionCode=\"VersionNegotiationFailed\"><ExceptionText>" },
-        { "/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000001", 400, ows,
-          "InvalidUpdateSequence" },
+        { "/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:21.000000Z", 400, ows,
+          "exceptionCode=\"InvalidUpdateSequence\"><ExceptionText>" },
         { "/wmts", T "LAYER=absent", 503, ows, "NoApplicableCode" },
     };
     fixture_setup();
@@ -116,6 +117,7 @@ START_TEST(strict)
         { "/wmts", STRICT "VERSION=1.0.0&STYLE=default", 400, "application/xml", "locator=\"format\"" },
         { "/wmts", STRICT "VERSION=1.0.0&STYLE=default&FORMAT=image/jpeg", 400, "application/xml",
           "locator=\"format\"" },
+        { "/wmts", STRICT "VERSION=1.1.0", 400, "application/xml", "locator=\"version\"" },
         { "/wmts/1.0.0/base/default/WGS84/1/0/1.jpg", "", 404, "text/plain", "jpg" },
     };
     fixture_setup();
@@ -145,7 +147,7 @@ START_TEST(limits_and_scale_sets)
     ck_assert_ptr_null(strstr(text, "GoogleCRS84Quad</WellKnownScaleSet>"));
     ck_assert_ptr_nonnull(strstr(text, "<ScaleDenominator>279541132.01435887813568115234</ScaleDenominator>"
                                        "<TopLeftCorner>90.000000 -180.000000</TopLeftCorner>"));
-    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=1700000000"));
+    ck_ok(dispatch_request("/wmts", "SERVICE=WMTS&REQUEST=GetCapabilities&UPDATESEQUENCE=2023-11-14T22:13:20.000000Z"));
     ck_assert_ptr_null(strstr(document_text(), "Contents"));
 }
 END_TEST

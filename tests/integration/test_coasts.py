@@ -1,0 +1,130 @@
+"""Vector tiles of a dense coast: every polygon is valid, whatever simplifying and rounding do to it; and what lies beyond the
+antimeridian is in the tiles of the other side."""
+import gzip
+import math
+import random
+
+import pytest
+from fastcgi import Server
+from osgeo import gdal, ogr, osr
+from test_vector_tiles import area, message, numbers_of, rings_of
+
+HALF = 20037508.342789248
+ogr.UseExceptions()
+
+
+def jagged(numbers, a, b, depth):
+    """From a towards b, b left out: each half is bent, so that bays and necks of all widths arise."""
+    if depth == 0:
+        return [a]
+    length = math.hypot(b[0] - a[0], b[1] - a[1])
+    middle = ((a[0] + b[0]) / 2 + numbers.gauss(0, 0.22) * length, (a[1] + b[1]) / 2 + numbers.gauss(0, 0.22) * length)
+    return jagged(numbers, a, middle, depth - 1) + jagged(numbers, middle, b, depth - 1)
+
+
+def coast(numbers, x, y, radius, depth=9):
+    corners = [(x + radius * math.cos(angle), y + radius * math.sin(angle)) for angle in [i * math.pi / 3 for i in range(6)]]
+    return [point for a, b in zip(corners, corners[1:] + corners[:1]) for point in jagged(numbers, a, b, depth)]
+
+
+def polygon(points):
+    ring = ogr.Geometry(ogr.wkbLinearRing)
+    for x, y in points + points[:1]:
+        ring.AddPoint_2D(x, y)
+    made = ogr.Geometry(ogr.wkbPolygon)
+    made.AddGeometry(ring)
+    return made
+
+
+def islands():
+    """Valid geometries, of one island or of many with lakes."""
+    numbers = random.Random(11)
+    found = []
+    for _ in range(40):
+        x, y = (numbers.uniform(-0.8, 0.8) * HALF for _ in range(2))
+        shape = polygon(coast(numbers, x, y, 10 ** numbers.uniform(5, 6.4), numbers.randint(4, 9))).MakeValid()
+        for _ in range(numbers.randint(0, 6)):
+            other = polygon(coast(numbers, x + numbers.gauss(0, 8e5), y + numbers.gauss(0, 8e5), 10 ** numbers.uniform(4, 5.5), 5)).MakeValid()
+            shape = shape.Difference(other) if numbers.random() < 0.5 else shape.Union(other)
+        found.append(shape)
+    return found
+
+
+def serve(folder, build, name, geometries, epsg, more=""):
+    reference = osr.SpatialReference()
+    reference.ImportFromEPSG(epsg)
+    reference.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    data = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(folder / f"{name}.shp"))
+    layer = data.CreateLayer(name, reference, ogr.wkbPolygon)
+    for geometry in geometries:
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature.SetGeometry(geometry)
+        layer.CreateFeature(feature)
+    data = layer = None
+    config = folder / "mapcache.xml"
+    config.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/tiles</base></cache><format name="mvt" type="MVT"/>
+      <source name="s" type="shapefile"><layer name="{name}"><data>{folder}/{name}.shp</data></layer>{more}</source>
+      <tileset name="{name}"><source>s</source><cache>disk</cache><grid>GoogleMapsCompatible</grid><format>mvt</format></tileset>
+      <service type="gmaps" enabled="true"/><lock_dir>{folder}</lock_dir></mapcache>""")
+    return Server(build, config, folder)
+
+
+def polygons_of(server, name, z, x, y):
+    """Geometries of a tile as the specification reads them: an outer ring, and the holes that follow it."""
+    answer = server.get(f"/gmaps/{name}/{z}/{x}/{y}.mvt", variables={b"HTTP_ACCEPT_ENCODING": b"gzip"})
+    assert answer.status == 200, answer.body
+    body = gzip.decompress(answer.body) if answer.body[:2] == b"\x1f\x8b" else answer.body
+    for _, layer in message(body):
+        for key, feature in message(layer):
+            if key != 2:
+                continue
+            many = ogr.Geometry(ogr.wkbMultiPolygon)
+            for points in rings_of(numbers_of(dict(message(feature))[4])):
+                one = polygon([tuple(point) for point in points])
+                if area(points) > 0:
+                    many.AddGeometry(one)
+                else:
+                    many.GetGeometryRef(many.GetGeometryCount() - 1).AddGeometry(one.GetGeometryRef(0))
+            yield many
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    return islands()
+
+
+@pytest.mark.parametrize("z", range(6))
+def test_every_polygon_is_valid(folder, build, shapes, z):
+    server = serve(folder, build, "coasts", shapes, 3857)
+    count, covered, tiles = 0, 0.0, 2 ** z
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    try:
+        for x, y in random.Random(z).sample([(x, y) for x in range(tiles) for y in range(tiles)], min(tiles * tiles, 250)):
+            for geometry in polygons_of(server, "coasts", z, x, y):
+                # Parts that touch in a point are right, each of them and all together.
+                assert geometry.IsValid(), (z, x, y, geometry.ExportToWkt()[:1000])
+                count += 1
+                covered += geometry.Area()
+    finally:
+        gdal.PopErrorHandler()
+        server.stop()
+    assert count >= 30, count
+    if z == 0:  # nothing of size is lost
+        unit = 2 * HALF / 4096
+        assert covered == pytest.approx(sum(shape.Area() for shape in shapes) / unit ** 2, rel=0.02)
+
+
+@pytest.mark.parametrize("wrap", [True, False])
+def test_what_lies_beyond_the_antimeridian_is_on_the_other_side(folder, build, wrap):
+    square = polygon([(170.0, 10.0), (190.0, 10.0), (190.0, 20.0), (170.0, 20.0)])
+    server = serve(folder, build, "fiji", [square], 4326, "" if wrap else "<wrap>false</wrap>")
+    try:
+        east = list(polygons_of(server, "fiji", 3, 7, 3))
+        west = list(polygons_of(server, "fiji", 3, 0, 3))
+    finally:
+        server.stop()
+    assert len(east) == 1 and len(west) == (1 if wrap else 0)
+    assert east[0].GetEnvelope()[1] == 4096 + 64
+    if wrap:  # ten degrees of a tile of forty-five, and the buffer
+        minx, maxx, _, _ = west[0].GetEnvelope()
+        assert minx == -64 and maxx == round(4096 * 10 / 45)
