@@ -65,6 +65,8 @@ typedef struct mc_cache_ops {
     bool (*lists)(const mc_cache *cache, const mc_tile_key *key);
     /* NULL where any tilesets may share a store. */
     void (*used_by)(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
+    /* Whether tiles of grids of different names never take each other's places; NULL: perhaps they do. */
+    bool (*tells_grids)(const mc_cache *cache);
     /* mc_cache_upkeep; NULL: there is nothing to look after. */
     mc_error *(*upkeep)(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
     /* Of stores that are no SQLite files: their bytes (of folders: those of the key's tileset and grid; -1: not known),
@@ -96,6 +98,9 @@ mc_cache *mc_cache_from_config(const mc_node *node, mc_build *build);
 /* Tells the cache about a tileset that uses the cache, while the configuration is read. Complains at `node` where tiles
  * of two tilesets would overwrite each other. */
 void mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
+
+/* Whether tiles of grids of different names never take each other's places in the cache. */
+bool mc_cache_tells_grids(const mc_cache *cache);
 
 /* Reads a tile; *tile is NULL on a miss. A blank ('#' B G R A) becomes a palette PNG with tile->blank set. The tile's
  * data lives in `pool`. */

@@ -245,6 +245,7 @@ typedef struct mc_build {
     apr_pool_t *pool; /* of the generation */
     mc_diagnostics *diagnostics;
     apr_hash_t *grids;             /* mc_grid * */
+    apr_hash_t *dense_grids;       /* mc_grid *, of variants for fine screens; NULL: none so far */
     apr_hash_t *formats;           /* mc_format * */
     apr_hash_t *cubes;             /* mc_cube * */
     apr_hash_t *sources;           /* mc_source * */

@@ -26,6 +26,7 @@ typedef struct mc_grid {
     double metres_per_unit;
     mc_origin origin;            /* where tile 0,0 lies: x and y of a tile grow away from it */
     int tile_width, tile_height; /* pixels */
+    int density; /* of a variant for fine screens (mc_grid_link_dense): pixels for a pixel of a style; 0: none */
     int level_count;
     const mc_level *levels; /* coarsest first */
     mc_metadata *metadata;
@@ -73,6 +74,10 @@ typedef struct mc_grid_link {
 mc_grid *mc_grid_from_config(const mc_node *node, mc_build *build);
 mc_ruleset *mc_ruleset_from_config(const mc_node *node, mc_build *build);
 mc_grid_link *mc_grid_link_from_config(const mc_node *node, mc_build *build);
+
+/* The same tiles of `density` times as many pixels a side, on a grid of its own, NAME@2x. NULL where a grid of that
+ * name is configured. */
+mc_grid_link *mc_grid_link_dense(const mc_grid_link *link, int density, mc_build *build);
 
 /* Puts WGS84, GoogleMapsCompatible and g into `grids` (docs/reference/configuration.md 2.1). */
 void mc_grid_builtins(apr_hash_t *grids, apr_pool_t *pool);

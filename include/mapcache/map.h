@@ -29,6 +29,7 @@ typedef struct mc_map_request {
     int count;
     mc_extent box; /* x, y order, units of the CRS */
     int width, height;
+    double density; /* pixels for a pixel of a style */
     const mc_format *format;
     mc_resample resample;
     mc_full_wms mode;

@@ -14,6 +14,7 @@ typedef struct mc_render {
     const mc_grid *grid; /* CRS of the box */
     mc_extent box;       /* x, y order, CRS units */
     int width, height;   /* pixels, buffer included */
+    double density;      /* pixels for a pixel of a style: symbols and text are so much larger; 0: as 1 */
     int dimension_count;
     const mc_dimension_value *dimensions;
     bool raw;                          /* any content is accepted, no content is decoded (formats RAW and MVT) */

@@ -21,6 +21,8 @@ typedef struct mc_tileset {
     const mc_format *format; /* NULL: bytes are stored as the source sent them */
     mc_grid_link **links;
     int link_count;
+    mc_grid_link **dense_links; /* of variants for fine screens: for each link and each density that is offered */
+    int dense_link_count;
     mc_dimension **dimensions;
     int dimension_count;
     mc_assembly_type assembly;
@@ -98,14 +100,18 @@ mc_error *mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, 
 mc_error *mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* First tile and size of the metatile that holds a tile; cut at the level's edge. */
+/* First tile and size of the metatile that holds a tile; cut at the level's edge. Those for fine screens are at most
+ * 4096 pixels a side. */
 typedef struct mc_metatile {
     int x, y;
     int columns, rows;
 } mc_metatile;
 mc_metatile mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y);
 
-mc_grid_link *mc_tileset_link(const mc_tileset *tileset, const char *grid_name);      /* NULL name: the first */
+mc_grid_link *mc_tileset_link(const mc_tileset *tileset, const char *grid_name); /* NULL name: the first */
+
+/* The link of the same grid with `density` times as many pixels a side; NULL where that is not offered. */
+mc_grid_link *mc_tileset_dense_link(const mc_tileset *tileset, const mc_grid_link *link, int density);
 int mc_tileset_dimension(const mc_tileset *tileset, const char *name, bool any_case); /* index or -1 */
 
 /* Whether both have dimensions of the same names in the same order, so that values of one mean the same for the other.

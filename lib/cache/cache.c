@@ -42,6 +42,12 @@ mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, 
         cache->ops->used_by(cache, use, node, build);
 }
 
+bool
+mc_cache_tells_grids(const mc_cache *cache)
+{
+    return cache->ops->tells_grids != NULL && cache->ops->tells_grids(cache);
+}
+
 static mc_metrics *
 cache_metrics(const mc_ctx *ctx)
 {

@@ -94,9 +94,10 @@ mc_error *mc_template_expand(char *out, const mc_template *template, const mc_ti
 /* A pattern for glob(3) that all paths of the template match, of MC_PATH_MAX bytes. False: it is too long. */
 bool mc_template_pattern(char *pattern, const mc_template *template);
 
-/* True where the path depends on level, column or row; on a dimension. */
+/* True where the path depends on level, column or row; on a dimension; on the grid. */
 bool mc_template_by_tile(const mc_template *template);
 bool mc_template_by_dimension(const mc_template *template);
+bool mc_template_by_grid(const mc_template *template);
 
 /* The SQLite file that a tile stands in: mc_sqlite_get_stamped reads it. */
 typedef struct mc_store_location {

@@ -244,6 +244,15 @@ mc_template_by_dimension(const mc_template *template)
     return false;
 }
 
+bool
+mc_template_by_grid(const mc_template *template)
+{
+    for (int i = 0; i < template->count; i++)
+        if (template->pieces[i].token == GRID)
+            return true;
+    return false;
+}
+
 static int64_t
 template_number_value(mc_template_format number, const mc_template *template, const mc_tile_key *key)
 {

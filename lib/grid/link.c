@@ -158,6 +158,40 @@ add_intermediate(mc_grid_link *link, const mc_node *node, mc_build *build)
     link->intermediate = half;
 }
 
+static mc_grid *
+make_dense_grid(const mc_grid *grid, int density, const char *name, apr_pool_t *pool)
+{
+    mc_grid *dense = apr_pmemdup(pool, grid, sizeof(*grid));
+    mc_level *levels = apr_pmemdup(pool, grid->levels, sizeof(*levels) * (size_t)grid->level_count);
+    for (int z = 0; z < grid->level_count; z++)
+        levels[z].resolution /= density;
+    dense->name = name;
+    dense->density = density;
+    dense->tile_width *= density;
+    dense->tile_height *= density;
+    dense->levels = levels;
+    return dense;
+}
+
+mc_grid_link *
+mc_grid_link_dense(const mc_grid_link *link, int density, mc_build *build)
+{
+    const char *name = apr_psprintf(build->pool, "%s@%dx", link->grid->name, density);
+    if (apr_hash_get(build->grids, name, APR_HASH_KEY_STRING) != NULL)
+        return NULL;
+    if (build->dense_grids == NULL)
+        build->dense_grids = apr_hash_make(build->pool);
+    mc_grid *grid = apr_hash_get(build->dense_grids, name, APR_HASH_KEY_STRING);
+    if (grid == NULL) {
+        grid = make_dense_grid(link->grid, density, name, build->pool);
+        apr_hash_set(build->dense_grids, name, APR_HASH_KEY_STRING, grid);
+    }
+    mc_grid_link *dense = apr_pmemdup(build->pool, link, sizeof(*link));
+    dense->grid = grid;
+    dense->intermediate = NULL;
+    return dense;
+}
+
 mc_grid_link *
 mc_grid_link_from_config(const mc_node *node, mc_build *build)
 {

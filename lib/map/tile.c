@@ -31,6 +31,7 @@ map_of_layer(const mc_map_layer *layer, const mc_map_request *wanted, apr_pool_t
                         .box = wanted->box,
                         .width = wanted->width,
                         .height = wanted->height,
+                        .density = wanted->density,
                         .dimension_count = tileset->dimension_count,
                         .dimensions = dimensions,
                         .whole = true };

@@ -83,8 +83,10 @@ static size_t
 grid_name_size(const char *text, const char *stops, const mc_tileset *tileset)
 {
     size_t found = 0;
-    for (int i = 0; i < tileset->link_count; i++) {
-        const char *name = tileset->links[i]->grid->name;
+    for (int i = 0; i < tileset->link_count + tileset->dense_link_count; i++) {
+        const mc_grid_link *link =
+            i < tileset->link_count ? tileset->links[i] : tileset->dense_links[i - tileset->link_count];
+        const char *name = link->grid->name;
         size_t size = strlen(name);
         if (size > found && strncmp(text, name, size) == 0 && (text[size] == '\0' || strchr(SEPARATORS, text[size])))
             found = size;
@@ -118,6 +120,8 @@ take_layer(mc_tile_request *tile, const char **text, bool listed, const mc_call 
     if (*at != '\0' && !(listed && *at == ';'))
         return mc_error_create(pool, kind, "unexpected \"%s\" behind the dimensions of layer %s", at, name);
     tile->link = mc_tileset_link(tile->tileset, grid);
+    if (tile->link == NULL && strlen(grid) == 2 && grid[1] == 'x') /* name@2x: of the first grid */
+        tile->link = mc_tileset_dense_link(tile->tileset, tile->tileset->links[0], grid[0] - '0');
     if (tile->link == NULL)
         return mc_error_create(pool, kind, "layer %s has no grid \"%s\"", name, grid == NULL ? "" : grid);
     *text = at;

@@ -36,6 +36,7 @@ typedef struct mc_param_colour {
 typedef struct mc_param_file {
     int number;
     const char *extension; /* NULL: none */
+    int density;           /* of number@2x.extension, where the row allows it; 1: not given */
 } mc_param_file;
 
 enum {
@@ -46,7 +47,8 @@ enum {
     MC_PARAM_ANY_CASE = 16,  /* choices are compared without case */
     MC_PARAM_LAX_OTHER = 32, /* the other name is not read where the service is strict */
     MC_PARAM_EXTENSION = 64, /* a file without an extension is refused */
-    MC_PARAM_FROM_MIN = 128  /* the minimum of a number is one of the values */
+    MC_PARAM_FROM_MIN = 128, /* the minimum of a number is one of the values */
+    MC_PARAM_DENSITY = 256   /* a file may be number@2x.extension */
 };
 
 #define MC_PARAM_MEMBERS_MAX 64 /* of an object in a body */

@@ -85,8 +85,13 @@ parse_param_choice(int *field, const char *choices, bool any_case, const char *t
 static bool
 parse_param_file(mc_param_file *field, const mc_param_reader *reader)
 {
-    mc_param_file file;
-    if (!mc_path_number(&file.number, &file.extension, reader->text, reader->pool) ||
+    mc_param_file file = { .density = 1 };
+    const char *text = reader->text, *at = strchr(text, '@');
+    if (at != NULL && (reader->row->flags & MC_PARAM_DENSITY) && at[1] >= '2' && at[1] <= '9' && at[2] == 'x') {
+        file.density = at[1] - '0';
+        text = apr_pstrcat(reader->pool, apr_pstrmemdup(reader->pool, text, (size_t)(at - text)), at + 3, NULL);
+    }
+    if (!mc_path_number(&file.number, &file.extension, text, reader->pool) ||
         ((reader->row->flags & MC_PARAM_EXTENSION) && file.extension == NULL))
         return false;
     *field = file;

@@ -9,6 +9,8 @@
 #include "tileset/tileset_private.h"
 #include "vector/mvt/mvt.h"
 
+enum { DENSITY_MAX = 3 };
+
 typedef struct tileset_config {
     const char *name;
     const mc_node *metadata;
@@ -25,6 +27,7 @@ typedef struct tileset_config {
     const char *watermark;
     const mc_node *dimensions;
     double deadline;
+    mc_number_list density;
 } tileset_config;
 
 typedef struct dimensions_config {
@@ -105,6 +108,10 @@ const mc_key mc_tileset_keys[] = {
     MC_KEY_NUMBER("deadline", FIELD(deadline),
                   "Seconds that one render may take; the default is that of the whole configuration.",
                   .flags = MC_KEY_OURS, .min = 0.01, .max = 86400),
+    MC_KEY_NUMBERS("density", FIELD(density),
+                   "What is offered for fine screens: how many times as many pixels a side tiles may have (@2x, @3x); "
+                   "1 for none. By default 2 where the source draws and the cache tells grids apart.",
+                   .flags = MC_KEY_OURS, .min = 1, .max = 3),
     MC_KEY_END,
 };
 
@@ -315,6 +322,53 @@ set_metatile(mc_tileset *tileset, const mc_number_list *metatile, const mc_node 
 }
 
 static void
+add_density(mc_tileset *tileset, int density, const mc_node *node, mc_build *build)
+{
+    for (int i = 0; i < tileset->link_count; i++) {
+        mc_grid_link *dense = mc_grid_link_dense(tileset->links[i], density, build);
+        if (dense != NULL)
+            tileset->dense_links[tileset->dense_link_count++] = dense;
+        else
+            mc_complain(build->diagnostics, MC_WARNING, node,
+                        "tileset \"%s\" offers no @%dx on grid \"%s\": there is a grid of that name", tileset->name,
+                        density, tileset->links[i]->grid->name);
+    }
+}
+
+/* The variants for fine screens: each on a grid of its own, so that they are never taken for other tiles. */
+static void
+add_densities(mc_tileset *tileset, const mc_number_list *list, const mc_node *node, mc_build *build)
+{
+    static const double usual[] = { 2 };
+    const mc_number_list fallback = { .values = (double *)(uintptr_t)usual, .count = 1 };
+    bool images = mc_format_is_image(tileset->format);
+    bool apart = tileset->cache != NULL && mc_cache_tells_grids(tileset->cache);
+    bool draws = tileset->source != NULL && tileset->source->any_srs;
+    if (list->count == 0 && (!draws || !images || !apart))
+        return;
+    const mc_number_list *wanted = list->count == 0 ? &fallback : list;
+    tileset->dense_links =
+        apr_pcalloc(build->pool, sizeof(mc_grid_link *) * (size_t)(tileset->link_count * wanted->count));
+    for (int i = 0; i < wanted->count; i++) {
+        int density = (int)wanted->values[i];
+        const char *why = wanted->values[i] != density || density < 1 || density > DENSITY_MAX
+                              ? "its factors are 1, 2 and 3"
+                          : density > 1 && !images ? "only images have densities"
+                          : density > 1 && !apart  ? "its cache does not tell grids apart: put {grid} into the template"
+                                                   : NULL;
+        for (int j = 0; j < i && why == NULL; j++)
+            why = wanted->values[j] == wanted->values[i] ? "it names a factor twice" : NULL;
+        if (why != NULL) {
+            mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "density"),
+                        "tileset \"%s\" cannot have this <density>: %s", tileset->name, why);
+            return;
+        }
+        if (density > 1)
+            add_density(tileset, density, node, build);
+    }
+}
+
+static void
 tell_cache(const mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     for (int i = 0; i < tileset->link_count && tileset->cache != NULL; i++) {
@@ -359,6 +413,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     check_format(tileset, node, build);
     if (tileset->source != NULL && tileset->source->any_srs)
         tileset->metabuffer = 0; /* what it draws needs none, and labels in a buffer would be cut with it */
+    add_densities(tileset, &config.density, node, build);
     if (strchr(tileset->name, ',') != NULL)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "the comma in the name \"%s\" cannot be told from a list of layers in WMS", tileset->name);

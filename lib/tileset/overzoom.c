@@ -69,6 +69,7 @@ proxy_from_source(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, ap
                       .box = mc_grid_tile_extent(grid, wanted->z, wanted->x, wanted->y),
                       .width = grid->tile_width,
                       .height = grid->tile_height,
+                      .density = grid->density,
                       .dimension_count = key.dimension_count,
                       .dimensions = key.dimensions };
     mc_tileset_ask_format(&map, tileset);

@@ -129,6 +129,7 @@ render_from_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key
                          .box = { box.minx - margin, box.miny - margin, box.maxx + margin, box.maxy + margin },
                          .width = metatile->columns * grid->tile_width + 2 * tileset->metabuffer,
                          .height = metatile->rows * grid->tile_height + 2 * tileset->metabuffer,
+                         .density = grid->density,
                          .dimension_count = key->dimension_count,
                          .dimensions = key->dimensions };
     mc_tileset_ask_format(&wanted, tileset);
@@ -239,9 +240,10 @@ static const char *
 lock_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *pool)
 {
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
-    char *name = apr_psprintf(pool, "%d-%d-%d-%s", key->z, metatile.y / tileset->metatile_rows,
-                              metatile.x / tileset->metatile_columns, tileset->name);
-    if (tileset->link_count > 1)
+    bool dense = key->grid->density > 0; /* its metatiles may be smaller ones */
+    char *name = apr_psprintf(pool, "%d-%d-%d-%s", key->z, dense ? metatile.y : metatile.y / tileset->metatile_rows,
+                              dense ? metatile.x : metatile.x / tileset->metatile_columns, tileset->name);
+    if (tileset->link_count > 1 || dense)
         name = apr_pstrcat(pool, name, "-", key->grid->name, NULL);
     for (int i = 0; i < key->dimension_count; i++)
         name = apr_pstrcat(pool, name, "/", key->dimensions[i].value, NULL);

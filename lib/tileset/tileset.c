@@ -7,12 +7,29 @@
 
 #include "tileset/tileset_private.h"
 
+enum { DENSE_SIDE_MAX = 4096 /* pixels of a metatile for fine screens */ };
+
 mc_grid_link *
 mc_tileset_link(const mc_tileset *tileset, const char *grid_name)
 {
     for (int i = 0; i < tileset->link_count; i++)
         if (grid_name == NULL || strcmp(tileset->links[i]->grid->name, grid_name) == 0)
             return tileset->links[i];
+    for (int i = 0; i < tileset->dense_link_count; i++)
+        if (strcmp(tileset->dense_links[i]->grid->name, grid_name) == 0)
+            return tileset->dense_links[i];
+    return NULL;
+}
+
+mc_grid_link *
+mc_tileset_dense_link(const mc_tileset *tileset, const mc_grid_link *link, int density)
+{
+    size_t size = strlen(link->grid->name);
+    for (int i = 0; i < tileset->dense_link_count && link->grid->density == 0; i++) {
+        const mc_grid *grid = tileset->dense_links[i]->grid;
+        if (grid->density == density && strncmp(grid->name, link->grid->name, size) == 0 && grid->name[size] == '@')
+            return tileset->dense_links[i];
+    }
     return NULL;
 }
 
@@ -62,8 +79,13 @@ mc_metatile
 mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y)
 {
     const mc_level *level = &grid->levels[z];
-    mc_metatile metatile = { x - x % tileset->metatile_columns, y - y % tileset->metatile_rows,
-                             tileset->metatile_columns, tileset->metatile_rows };
+    int columns = tileset->metatile_columns, rows = tileset->metatile_rows;
+    if (grid->density > 0) {
+        int most_columns = DENSE_SIDE_MAX / grid->tile_width, most_rows = DENSE_SIDE_MAX / grid->tile_height;
+        columns = columns <= most_columns ? columns : most_columns < 1 ? 1 : most_columns;
+        rows = rows <= most_rows ? rows : most_rows < 1 ? 1 : most_rows;
+    }
+    mc_metatile metatile = { x - x % columns, y - y % rows, columns, rows };
     if (metatile.columns > level->columns - metatile.x)
         metatile.columns = level->columns - metatile.x;
     if (metatile.rows > level->rows - metatile.y)

@@ -339,6 +339,13 @@ disk_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     return MC_OK;
 }
 
+static bool
+disk_tells_grids(const mc_cache *base)
+{
+    const disk_cache *cache = (const disk_cache *)base;
+    return cache->layout == TEMPLATE ? mc_template_by_grid(cache->template) : cache->layout != WORLDWIND;
+}
+
 const mc_cache_ops mc_cache_disk = {
     MC_KIND("disk", disk_keys, disk_from_config, "A file for each tile."),
     .sample = "<base>{folder}/sample</base>",
@@ -346,6 +353,7 @@ const mc_cache_ops mc_cache_disk = {
     .exists = disk_exists,
     .put = disk_put,
     .remove = disk_remove,
+    .tells_grids = disk_tells_grids,
     .upkeep = mc_disk_upkeep,
     .measure = mc_disk_measure,
 };

@@ -266,6 +266,13 @@ postgresql_cache_from_config(const mc_node *node, mc_build *build)
     return &cache->base.cache;
 }
 
+static bool
+postgresql_tells_grids(const mc_cache *cache)
+{
+    (void)cache; /* a column of the table says it */
+    return true;
+}
+
 const mc_cache_ops mc_cache_postgresql = {
     MC_KIND("postgresql", postgresql_keys, postgresql_cache_from_config,
             "Tiles as rows of a PostgreSQL table that several servers and seeders share."),
@@ -275,6 +282,7 @@ const mc_cache_ops mc_cache_postgresql = {
     .put = mc_postgresql_put,
     .remove = postgresql_remove,
     .remove_all = postgresql_remove_all,
+    .tells_grids = postgresql_tells_grids,
     .upkeep = mc_postgresql_upkeep,
     .measure = mc_postgresql_measure,
     .list = postgresql_list,

@@ -76,6 +76,7 @@ typedef struct mc_sqlite_use {
 /* mc_cache_ops.used_by of files that have neither tileset, grid nor dimensions in their keys: two that share one, or
  * two values of a dimension, overwrite each other (docs/reference/configuration.md 5.4). Reading the same tiles twice
  * may be meant, so that it is no error. */
+bool mc_sqlite_tells_grids(const mc_cache *cache);
 void mc_sqlite_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
 
 /* Whether a column of bytes is a stored colour, without reading those of pictures. */
@@ -147,7 +148,7 @@ mc_error *mc_sqlite_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_
 /* The members of mc_cache_ops that are the same for all caches in SQLite files. */
 #define MC_SQLITE_OPS                                                                                                  \
     .get = mc_sqlite_get, .exists = mc_sqlite_exists, .put = mc_sqlite_put, .remove = mc_sqlite_remove,                \
-    .remove_all = mc_sqlite_remove_all, .upkeep = mc_sqlite_upkeep, .list = mc_sqlite_list, .lists = mc_sqlite_lists,  \
-    .location = mc_sqlite_location
+    .remove_all = mc_sqlite_remove_all, .tells_grids = mc_sqlite_tells_grids, .upkeep = mc_sqlite_upkeep,              \
+    .list = mc_sqlite_list, .lists = mc_sqlite_lists, .location = mc_sqlite_location
 
 #endif

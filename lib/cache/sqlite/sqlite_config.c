@@ -209,3 +209,12 @@ mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, 
     }
     APR_ARRAY_PUSH(cache->uses, mc_sqlite_use) = (mc_sqlite_use){ tileset, grid->name, apr_pstrdup(build->pool, path) };
 }
+
+/* By the file, or by what is bound to the statements that read and write. */
+bool
+mc_sqlite_tells_grids(const mc_cache *base)
+{
+    const sqlite_cache *cache = (const sqlite_cache *)base;
+    return mc_template_by_grid(cache->template) ||
+           (strstr(cache->get, ":grid") != NULL && cache->set != NULL && strstr(cache->set, ":grid") != NULL);
+}

@@ -19,7 +19,7 @@ struct mc_labels {
     mc_label_frame frame;
     mc_canvas *canvas;
     mc_shape places; /* of one geometry */
-    double scale;
+    double scale, density;
     mc_label_candidate **list;
     int count, room, layer;
     int64_t points;   /* of all lines in the list */
@@ -45,7 +45,7 @@ mc_labels *
 mc_labels_create(mc_canvas *canvas, apr_pool_t *pool)
 {
     mc_labels *labels = apr_pcalloc(pool, sizeof(*labels));
-    *labels = (mc_labels){ .frame = { canvas->width, canvas->height }, .canvas = canvas, .pool = pool };
+    *labels = (mc_labels){ .frame = { canvas->width, canvas->height }, .canvas = canvas, .density = 1, .pool = pool };
     labels->shields = mc_label_shields_create(canvas, pool);
     labels->visitor = (mc_obstacle_visitor){ .baton = mc_label_obstacles_create(canvas->width, canvas->height, pool),
                                              .graphic = mc_label_obstacles_add,
@@ -64,6 +64,12 @@ const mc_obstacle_visitor *
 mc_labels_obstacles(mc_labels *labels)
 {
     return &labels->visitor;
+}
+
+void
+mc_labels_set_density(mc_labels *labels, double density)
+{
+    labels->density = density;
 }
 
 void
@@ -234,7 +240,7 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
         labels->left_out += strlen(text) > MC_TEXT_BYTES_MAX;
         return MC_OK;
     }
-    resolve_label_look(&made, symbol, mc_uom_pixels(symbol->uom, labels->scale), feature, scratch);
+    resolve_label_look(&made, symbol, mc_uom_pixels(symbol->uom, labels->scale) * labels->density, feature, scratch);
     if (made.look.size < 1 || !find_label_place(&made, &pieces, labels, symbol, feature->geometry, scratch))
         return MC_OK;
     if (!symbol->anchored) { /* OGC 05-077r4, 11.4.4: beside a point */

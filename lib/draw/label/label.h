@@ -22,6 +22,9 @@ void mc_labels_allow_partials(mc_labels *labels);
 /* What painters are to tell of the symbols that labels keep off; lives as long as the labels. */
 const mc_obstacle_visitor *mc_labels_obstacles(mc_labels *labels);
 
+/* Pixels of the map for a pixel of a style; 1 unless it is said. */
+void mc_labels_set_density(mc_labels *labels, double density);
+
 /* The labels that are gathered from now on belong to the next layer, drawn at a scale (denominator). */
 void mc_labels_next_layer(mc_labels *labels, double scale);
 

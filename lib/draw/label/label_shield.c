@@ -80,9 +80,11 @@ painter_for(mc_painter **painter, mc_label_shields *shields, const mc_feature_qu
     static const mc_style none = { .name = "labels" };
     if (shields->painter == NULL) {
         mc_feature_query *own = apr_palloc(shields->pool, sizeof(*own));
-        *own = (mc_feature_query){
-            .srs = query->srs, .pixel_grid = query->pixel_grid, .resolution = query->resolution, .scale = query->scale
-        };
+        *own = (mc_feature_query){ .srs = query->srs,
+                                   .pixel_grid = query->pixel_grid,
+                                   .resolution = query->resolution,
+                                   .scale = query->scale,
+                                   .density = query->density };
         MC_TRY(mc_painter_create_on(&shields->painter, &none, shields->canvas, own, true, shields->pool));
     }
     *painter = shields->painter;

@@ -98,6 +98,10 @@ mc_graphic_resolve(mc_drawing *drawing, bool *any, mc_painter *painter, const mc
         *any = find_outline(drawing, painter, graphic->mark);
     } else {
         get_known_picture(&drawing->picture, painter, graphic->picture, feature, size);
+        double density = mc_query_density(painter->query);
+        if (size == 0 && density != 1 && drawing->picture != NULL)
+            get_known_picture(&drawing->picture, painter, graphic->picture, feature,
+                              drawing->picture->height * density);
         *any = drawing->picture != NULL;
         placing->width = *any ? drawing->picture->width : 0;
         placing->height = *any ? drawing->picture->height : 0;

@@ -100,7 +100,7 @@ mc_painter *mc_painter_create_inner(const mc_painter *outer, mc_canvas *canvas, 
 /* A size of a symbolizer in pixels, MC_STROKE_WIDTH_MAX at most. */
 double mc_painter_pixels(const mc_painter *painter, const mc_symbolizer *symbol, double size);
 
-/* Pixels for a unit of a symbolizer's sizes. */
+/* Pixels for a unit of a symbolizer's sizes: those of styles, those of the map. */
 double mc_uom_pixels(mc_uom uom, double scale);
 double mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol);
 

@@ -50,7 +50,7 @@ mc_uom_pixels(mc_uom uom, double scale)
 double
 mc_painter_unit(const mc_painter *painter, const mc_symbolizer *symbol)
 {
-    return mc_uom_pixels(symbol->uom, painter->query->scale);
+    return mc_uom_pixels(symbol->uom, painter->query->scale) * mc_query_density(painter->query);
 }
 
 double

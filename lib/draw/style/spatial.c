@@ -272,8 +272,8 @@ mc_spatial_matches(const mc_spatial *spatial, const mc_feature *feature, apr_poo
         return false;
     const mc_feature_query *query = feature->query;
     const mc_geometry *placed = placed_for(spatial, feature);
-    double unit =
-        spatial->in_metres ? query->scale * MC_PIXEL_METRES / query->resolution : 1; /* metres for a unit of the map */
+    double unit = spatial->in_metres ? query->scale * MC_PIXEL_METRES / (query->resolution * mc_query_density(query))
+                                     : 1; /* metres for a unit of the map */
     double distance = fmin(spatial->distance / fmax(unit, 1e-9) * query->pixel_grid.per_x, 1e6) * MC_SUBPIXELS;
     return !mc_geometry_is_empty(placed) && mc_spatial_compare(spatial->kind, feature->geometry, placed, distance);
 }

@@ -31,6 +31,16 @@
     };
   }
 
+  /* Tiles of so many times as many pixels a side, on screens that have them. */
+  function density(layer) {
+    const most = Math.ceil(window.devicePixelRatio - 0.25);
+    return Math.max(1, ...layer.densities.filter(function (offered) { return offered <= most; }));
+  }
+
+  function suffix(layer) {
+    return density(layer) > 1 ? '@' + density(layer) + 'x' : '';
+  }
+
   const key = encodeURIComponent;
   /* name[dimension=value]@grid, as the path services take it */
   function layerKey(layer, values) {
@@ -49,10 +59,11 @@
   const addresses = {
     tms: function (layer, z, x, row, values) {
       return config.base + 'tms/1.0.0/' + layerKey(layer, values) + '/' + z + '/' + x + '/' +
-        (layer.sizes[z][1] - 1 - row) + '.' + layer.extension;
+        (layer.sizes[z][1] - 1 - row) + suffix(layer) + '.' + layer.extension;
     },
     gmaps: function (layer, z, x, row, values) {
-      return config.base + 'gmaps/' + layerKey(layer, values) + '/' + z + '/' + x + '/' + row + '.' + layer.extension;
+      return config.base + 'gmaps/' + layerKey(layer, values) + '/' + z + '/' + x + '/' + row + suffix(layer) +
+        '.' + layer.extension;
     },
     ve: function (layer, z, x, row) {
       return z === 0 ? undefined
@@ -65,10 +76,12 @@
     }
   };
   addresses.kml = addresses.tms;
+  const hasDensities = { tms: true, gmaps: true, kml: true };
 
   function pathSource(layer, values) {
     return new ol.source.TileImage({
       projection: projection(layer), tileGrid: new ol.tilegrid.TileGrid(options(layer)), wrapX: false,
+      tilePixelRatio: hasDensities[config.service] ? density(layer) : 1,
       tileUrlFunction: function (tile) {
         const z = tile[0], x = tile[1], row = tile[2];
         if (x < 0 || row < 0 || x >= layer.sizes[z][0] || row >= layer.sizes[z][1]) return undefined;
@@ -79,7 +92,8 @@
 
   function wmtsSource(layer, values) {
     return new ol.source.WMTS({
-      url: config.base + 'wmts?', layer: layer.name, matrixSet: layer.grid, format: layer.mime, style: 'default',
+      url: config.base + 'wmts?', layer: layer.name, matrixSet: layer.grid + suffix(layer), format: layer.mime, style: 'default',
+      tilePixelRatio: density(layer),
       projection: projection(layer), tileGrid: new ol.tilegrid.WMTS(options(layer)), dimensions: values, wrapX: false
     });
   }
@@ -92,12 +106,14 @@
   }
 
   function mapLayer(layer, values, whole) {
+    const type = layer.densities.length > 0 ? 'mapserver' : undefined; /* who sends MAP_RESOLUTION */
     if (config.service === 'wms' && whole)
       return new ol.layer.Image({ source: new ol.source.ImageWMS({
-        url: config.wms, params: wmsParams(layer, values), projection: projection(layer), ratio: 1 }) });
+        url: config.wms, params: wmsParams(layer, values), projection: projection(layer), ratio: 1,
+        serverType: type }) });
     if (config.service === 'wms')
       return new ol.layer.Tile({ source: new ol.source.TileWMS({
-        url: config.wms, params: wmsParams(layer, values), projection: projection(layer), wrapX: false,
+        url: config.wms, params: wmsParams(layer, values), projection: projection(layer), wrapX: false, serverType: type,
         tileGrid: new ol.tilegrid.TileGrid(options(layer)) }) });
     return new ol.layer.Tile({
       source: config.service === 'wmts' ? wmtsSource(layer, values) : pathSource(layer, values) });

@@ -100,6 +100,11 @@ write_demo_layer(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_
     mc_json_integer(json, "maxzoom", link->maxzoom);
     write_demo_levels(json, link);
     mc_json_string(json, "extension", mc_tileset_extension(tileset));
+    mc_json_open_array(json, "densities");
+    for (int density = 2; density <= 3; density++)
+        if (mc_tileset_dense_link(tileset, link, density) != NULL)
+            mc_json_integer(json, NULL, density);
+    mc_json_close(json);
     mc_json_string(json, "mime", mc_tileset_mime(tileset));
     write_demo_texts(json, "infoFormats", mc_tileset_info_formats(tileset));
     mc_json_raw(json, "dimensions", dimensions);

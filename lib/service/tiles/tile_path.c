@@ -35,9 +35,9 @@ const mc_param_row mc_tile_path_params[] = {
     MC_PARAM_INTEGER("x", offsetof(mc_tile_path, x), "The column, 0 on the left.", .flags = MC_PARAM_REQUIRED,
                      .kind = MC_ERR_NOT_FOUND, .refusal = "x \"{value}\" is not a column"),
     MC_PARAM_FILE("y", offsetof(mc_tile_path, row),
-                  "The row, 0 at the bottom (TMS) or at the top (gmaps), and an extension: any, of a strict service "
-                  "that of the format.",
-                  .flags = MC_PARAM_REQUIRED | MC_PARAM_EXTENSION, .kind = MC_ERR_NOT_FOUND,
+                  "The row, 0 at the bottom (TMS) or at the top (gmaps), perhaps `@2x` or what the tileset's <density> "
+                  "offers, and an extension: any, of a strict service that of the format.",
+                  .flags = MC_PARAM_REQUIRED | MC_PARAM_EXTENSION | MC_PARAM_DENSITY, .kind = MC_ERR_NOT_FOUND,
                   .refusal = "y \"{value}\" is not a row with an extension"),
     MC_PARAM_STEP(check_strict_extension),
     MC_PARAM_END,
@@ -51,6 +51,13 @@ mc_tile_path_parse(mc_request *request, const mc_call *call, const apr_array_hea
     int next = path->nelts - 4;
     request->kind = MC_REQUEST_TILE;
     MC_TRY(mc_params_read_path(&tile, mc_tile_path_params, call, path, &next, pool));
+    for (int i = 0; i < tile.stack.count && tile.row.density > 1; i++) {
+        mc_tile_request *one = &tile.stack.tiles[i];
+        one->link = mc_tileset_dense_link(one->tileset, one->link, tile.row.density);
+        if (one->link == NULL)
+            return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s is not offered at @%dx", one->tileset->name,
+                                   tile.row.density);
+    }
     request->u.tile = tile.stack;
     return mc_stack_place(&request->u.tile, tile.z, tile.x, tile.row.number, from_top, pool);
 }

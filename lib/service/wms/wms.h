@@ -29,6 +29,9 @@ typedef struct mc_wms_view {
     int epsg;            /* its code, or 0 */
     mc_extent box;       /* x, y order */
     int width, height;
+    double dpi, map_resolution; /* as requested; 0: not */
+    const char *format_options; /* as requested; or NULL */
+    double density;             /* what these come to: pixels for a pixel of a style, 1 at least */
 } mc_wms_view;
 
 static inline const mc_wms *

@@ -116,6 +116,31 @@ tile_may_pass(const map_parts *parts, const mc_call *call)
     return stored->type == MC_FORMAT_JPEG || map->transparent;
 }
 
+/* Layers that are stored for fine screens are taken from there. */
+static void
+use_dense_links(mc_map_request *map)
+{
+    int density = (int)map->density;
+    for (int i = 0; i < map->count && density == map->density && density > 1; i++) {
+        const mc_grid_link *dense = mc_tileset_dense_link(map->layers[i].tileset, map->layers[i].link, density);
+        if (dense != NULL)
+            map->layers[i].link = dense;
+    }
+}
+
+/* A tile that is drawn for another screen is no answer. */
+static bool
+density_fits(const mc_map_request *map)
+{
+    for (int i = 0; i < map->count; i++) {
+        const mc_tileset *tileset = map->layers[i].tileset;
+        int stored = map->layers[i].link->grid->density;
+        if (tileset->source != NULL && tileset->source->any_srs && (stored > 0 ? stored : 1) != map->density)
+            return false;
+    }
+    return true;
+}
+
 static bool
 find_cell(int *z, int *x, int *y, const mc_map_request *map)
 {
@@ -132,7 +157,7 @@ as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_p
 {
     const mc_map_request *map = &parts->map;
     int z, x, y;
-    if (!tile_may_pass(parts, call) || !find_cell(&z, &x, &y, map))
+    if (!tile_may_pass(parts, call) || !density_fits(map) || !find_cell(&z, &x, &y, map))
         return false;
     *stack = (mc_tile_stack){
         .tiles = apr_pcalloc(pool, (size_t)map->count * sizeof(mc_tile_request)),
@@ -202,7 +227,9 @@ mc_wms_get_map(mc_request *request, const mc_call *call, apr_pool_t *pool)
     map->box = parts.view.box;
     map->width = parts.view.width;
     map->height = parts.view.height;
+    map->density = parts.view.density;
     MC_TRY(mc_params_read(&parts, mc_wms_map_params, call, pool));
+    use_dense_links(map);
     MC_TRY(mc_wms_format(&map->format, &parts.format_named_by_client, parts.drawn, call, pool));
     MC_TRY(mc_wms_background(map, call, pool));
     mc_tile_stack stack;

@@ -5,8 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "grid/earth.h"
 #include "service/wms/wms.h"
 #include "text/text.h"
+
+enum { DENSITY_MAX = 8 };
 
 const char *
 mc_wms_version(const mc_call *call)
@@ -84,6 +87,40 @@ turn_box(mc_param_reader *reader)
     return MC_OK;
 }
 
+/* dpi:NUMBER in GeoServer's list, "key:value;key:value"; 0: not there. */
+static double
+dpi_of_options(const char *options, apr_pool_t *pool)
+{
+    for (const char *at = options; at != NULL && *at != '\0';) {
+        double dpi;
+        if (strncasecmp(at, "dpi:", 4) == 0)
+            return mc_parse_double(&dpi, apr_pstrmemdup(pool, at + 4, strcspn(at + 4, ";"))) ? dpi : 0;
+        at = strchr(at, ';');
+        at = at == NULL ? NULL : at + 1;
+    }
+    return 0;
+}
+
+/*
+ * How many pixels the client has for one of a style. Clients reckon with 90 (OpenLayers, GeoServer) or 96 (QGIS) for a
+ * screen with one, and multiply: so what is near a whole number is that number, and 72 is an old screen, not a coarse
+ * one.
+ */
+static mc_error *
+find_density(mc_param_reader *reader)
+{
+    mc_wms_view *view = reader->target;
+    double dpi = view->dpi > 0 ? view->dpi : view->map_resolution > 0 ? view->map_resolution : 0;
+    if (dpi == 0)
+        dpi = dpi_of_options(view->format_options, reader->pool);
+    double density = dpi * MC_PIXEL_METRES / 0.0254, whole = rint(density);
+    if (!(density <= DENSITY_MAX))
+        return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "dpi", "%g dots to the inch are more than %d",
+                                dpi, (int)(DENSITY_MAX * 0.0254 / MC_PIXEL_METRES));
+    view->density = density < 1 ? 1 : fabs(density - whole) <= 0.08 * whole ? whole : density;
+    return MC_OK;
+}
+
 const mc_param_row mc_wms_view_params[] = {
     MC_PARAM_TEXT("VERSION", offsetof(mc_wms_view, version),
                   "The version of the protocol: below 1.3.0 the request is read as 1.1.1, else as 1.3.0.",
@@ -109,6 +146,17 @@ const mc_param_row mc_wms_view_params[] = {
     MC_PARAM_CRS("srs", offsetof(mc_wms_view, srs), "The same in WMS 1.1.1.", .applies = is_view_111,
                  .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "srs", .kind = MC_ERR_INVALID_CRS),
     MC_PARAM_STEP(turn_box),
+    MC_PARAM_NUMBER("DPI", offsetof(mc_wms_view, dpi),
+                    "Dots to the inch of the client's screen, up to 725: symbols and text of drawn layers are so much "
+                    "larger. 90 and 96, as well as less, are a screen with one pixel for a pixel of a style.",
+                    .flags = MC_PARAM_EMPTY | MC_PARAM_LENIENT, .max = 1e9),
+    MC_PARAM_NUMBER("MAP_RESOLUTION", offsetof(mc_wms_view, map_resolution),
+                    "The same, as MapServer's clients write it.", .flags = MC_PARAM_EMPTY | MC_PARAM_LENIENT,
+                    .max = 1e9),
+    MC_PARAM_TEXT("FORMAT_OPTIONS", offsetof(mc_wms_view, format_options),
+                  "`dpi:180`: the same, as GeoServer's clients write it; other options are passed over.",
+                  .flags = MC_PARAM_EMPTY),
+    MC_PARAM_STEP(find_density),
     MC_PARAM_END,
 };
 

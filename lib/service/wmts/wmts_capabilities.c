@@ -359,6 +359,15 @@ write_legend(mc_xml *xml, const mc_tileset *tileset, const mc_call *call, mc_ctx
 }
 
 static void
+write_matrix_set_link(mc_xml *xml, const mc_grid_link *link, const mc_call *call)
+{
+    mc_xml_open(xml, "TileMatrixSetLink");
+    mc_xml_element(xml, "TileMatrixSet", link->grid->name);
+    write_limits(xml, link, call->service->strict);
+    mc_xml_close(xml);
+}
+
+static void
 write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_extent degrees = mc_tileset_degrees(tileset);
@@ -387,12 +396,10 @@ write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc
         mc_xml_element(xml, "InfoFormat", APR_ARRAY_IDX(infos, i, const char *));
     for (int i = 0; i < tileset->dimension_count; i++)
         write_dimension(xml, tileset->dimensions[i], tileset->name, ctx);
-    for (int i = 0; i < tileset->link_count; i++) {
-        mc_xml_open(xml, "TileMatrixSetLink");
-        mc_xml_element(xml, "TileMatrixSet", tileset->links[i]->grid->name);
-        write_limits(xml, tileset->links[i], call->service->strict);
-        mc_xml_close(xml);
-    }
+    for (int i = 0; i < tileset->link_count; i++)
+        write_matrix_set_link(xml, tileset->links[i], call);
+    for (int i = 0; i < tileset->dense_link_count; i++)
+        write_matrix_set_link(xml, tileset->dense_links[i], call);
     write_resources(xml, call, tileset, pool);
     mc_xml_close(xml);
 }
@@ -438,6 +445,22 @@ grid_in_use(const mc_config *config, const mc_grid *grid)
                 return true;
     }
     return false;
+}
+
+/* Those of fine screens, each once. */
+static void
+write_dense_matrix_sets(mc_xml *xml, const mc_config *config, apr_pool_t *pool)
+{
+    apr_hash_t *written = apr_hash_make(pool);
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        for (int j = 0; j < tileset->dense_link_count; j++) {
+            const mc_grid *grid = tileset->dense_links[j]->grid;
+            if (apr_hash_get(written, grid->name, APR_HASH_KEY_STRING) == NULL)
+                write_matrix_set(xml, grid, pool);
+            apr_hash_set(written, grid->name, APR_HASH_KEY_STRING, grid);
+        }
+    }
 }
 
 static void
@@ -488,6 +511,7 @@ mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const 
         if (grid_in_use(config, grid))
             write_matrix_set(xml, grid, pool);
     }
+    write_dense_matrix_sets(xml, config, pool);
     mc_xml_close(xml);
     mc_xml_open(xml, "ServiceMetadataURL");
     mc_xml_attrf(xml, "xlink:href", "%swmts/" MC_WMTS_VERSION "/WMTSCapabilities.xml", call->base);

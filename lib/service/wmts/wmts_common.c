@@ -104,6 +104,7 @@ mc_wmts_info_request(mc_request *request, const mc_tile_request *tile, int i, in
                  .box = mc_grid_tile_extent(grid, tile->z, tile->x, tile->y),
                  .width = grid->tile_width,
                  .height = grid->tile_height,
+                 .density = grid->density,
                  .dimension_count = tileset->dimension_count,
                  .dimensions = values },
         .x = i,

@@ -36,7 +36,7 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     mc_vector_query(&query, wanted, 0);
     if (!mc_vector_layer_shows(layer, query.scale))
         return MC_OK;
-    mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale));
+    mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale) * mc_query_density(&query));
     query.pixel_grid.thinning = thinnings[layer->thinning];
     query.pixel_grid.keep_small = true;
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
@@ -117,6 +117,8 @@ draw_on(mc_rendered *map, mc_canvas *canvas, const vector_stack *stack, mc_ctx *
     mc_labels *labels = stack_has_labels(stack) ? mc_labels_create(canvas, scratch) : NULL;
     if (labels != NULL && stack->wanted->whole)
         mc_labels_allow_partials(labels);
+    if (labels != NULL && stack->wanted->density > 0)
+        mc_labels_set_density(labels, stack->wanted->density);
     mc_canvas_set_ground(canvas, stack->sources[0]->ground);
     for (int s = 0; s < stack->count; s++) {
         const mc_vector_source *vector = stack->sources[s];

@@ -43,7 +43,8 @@ mc_vector_query(mc_feature_query *query, const mc_render *wanted, double margin)
     query->pixel_grid.thinning = MC_SUBPIXELS / 4;
     query->srs = wanted->grid->srs;
     query->resolution = fmax(x, y);
-    query->scale = query->resolution * wanted->grid->metres_per_unit / MC_PIXEL_METRES;
+    query->density = wanted->density;
+    query->scale = query->resolution * mc_query_density(query) * wanted->grid->metres_per_unit / MC_PIXEL_METRES;
     query->box =
         (mc_extent){ box->minx - margin * x, box->miny - margin * y, box->maxx + margin * x, box->maxy + margin * y };
     query->dimensions = wanted->dimensions;

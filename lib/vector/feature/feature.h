@@ -25,7 +25,8 @@ typedef struct mc_feature_query {
     mc_pixel_grid pixel_grid;      /* to pixels of the map */
     double fineness;               /* the part of a pixel of the grid that is seen as one pixel; 0: all of the pixel */
     double resolution;             /* units of the CRS for a pixel */
-    double scale;                  /* denominator, at 0.28 mm for a pixel (OGC 05-078r4, 10.2) */
+    double scale;                  /* denominator, at 0.28 mm for a pixel of a style (OGC 05-078r4, 10.2) */
+    double density;                /* pixels of the map for a pixel of a style; 0: as 1 */
     const char *const *attributes; /* names of those that are wanted */
     int attribute_count;
     bool ids;  /* the features' numbers are wanted; else the numbers may be anything */
@@ -33,6 +34,12 @@ typedef struct mc_feature_query {
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;
+
+static inline double
+mc_query_density(const mc_feature_query *query)
+{
+    return query->density > 0 ? query->density : 1;
+}
 
 /*
  * Makes the query for data in another CRS than the map's: the box in the CRS of the data, and a pixel grid that
