@@ -76,7 +76,9 @@ read_ogr_world(ogr_reading *r, const ogr_data *layer, const mc_ogr_ops *ops, mc_
         return mc_error_wrap(r->pool, error, error->kind, "layer \"%s\" cannot be transformed into %s",
                              layer->data.name, r->map->srs);
     r->query = &own;
-    return ops->read(file, &own.box, fields, r->map->attribute_count, visit_ogr_row, r, r->ctx, r->pool);
+    error = ops->read(file, &own.box, fields, r->map->attribute_count, visit_ogr_row, r, r->ctx, r->pool);
+    r->query = NULL;
+    return error;
 }
 
 static int
@@ -106,6 +108,7 @@ read_ogr_file(const ogr_data *layer, const mc_ogr_ops *ops, mc_ogr_file *file, c
         if (r->map != NULL)
             error = read_ogr_world(r, layer, ops, file, srs, fields);
     }
+    r->plan = NULL;
     return error;
 }
 
