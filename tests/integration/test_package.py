@@ -114,8 +114,10 @@ def test_no_trace_of_the_build_folder(tree, name):
 def test_command_line_and_raster_module(tree, environment, folder):
     """The program finds its library by the loader, and the library its modules beside itself."""
     assert run(tree / "usr/bin/mapcache", "version", env=environment).startswith("mapcache ")
-    run(tree / "usr/bin/mapcache", "check", tree / "usr/share/doc/mapcache/examples/mapcache.xml.sample",
-        env=environment)
+    checked = subprocess.run([tree / "usr/bin/mapcache", "check", tree / "usr/share/doc/mapcache/examples/mapcache.xml.sample"],
+                             env=environment, capture_output=True, text=True, timeout=patience(120))
+    errors = [line for line in checked.stdout.splitlines() if ": error: " in line]
+    assert checked.returncode == 1 and len(errors) == 2 and all("cannot be opened: /data/" in line for line in errors), checked.stdout
     run("gdal_create", "-q", "-outsize", 64, 64, "-bands", 3, "-burn", 200, "-a_srs", "EPSG:3857", "-a_ullr",
         -20037508, 20037508, 20037508, -20037508, folder / "grey.tif")
     config = folder / "mapcache.xml"

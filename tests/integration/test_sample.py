@@ -1,5 +1,6 @@
 """mapcache.xml.sample as a server has it: it serves, its documents are valid, and MapCache takes the same file."""
 import re
+import subprocess
 
 import mapserver
 import numpy
@@ -18,12 +19,15 @@ class Sample:
     def __init__(self, folder, origin):
         folder.chmod(0o777)
         mapserver.make_data(folder)
+        subprocess.run(["gdal_create", "-q", "-ot", "Int16", "-outsize", "64", "32", "-bands", "1", "-burn", "300", "-a_srs", "EPSG:4326",
+                        "-a_ullr", "-180", "90", "180", "-90", folder / "heights.tif"], check=True)
         (folder / "cache").mkdir()
         (folder / "cache").chmod(0o777)
         self.origin = origin
         self.config = folder / "mapcache.xml"
         text = (ROOT / "mapcache.xml.sample").read_text()
         for old, new in [("/var/cache/mapcache", f"{folder}/cache"), ("/data/world.tif", f"{folder}/image.tif"),
+                         ("/data/heights.tif", f"{folder}/heights.tif"),
                          ("http://localhost:8099/ows", origin.url("/pattern")),
                          ("http://localhost:8099/wfs", origin.url("/echo"))]:
             assert old in text

@@ -69,6 +69,8 @@ make_query(mc_feature_query *query, const vector_tile_place *at, const mc_render
     query->fineness = HALF_A_UNIT;
     query->box = (mc_extent){ left - margin_x, top - at->rows * at->height - margin_y,
                               left + at->columns * at->width + margin_x, top + margin_y };
+    /* A feature that ends at the antimeridian would be twice in the tiles beside it: in the buffer once more. */
+    query->wrap_margin = margin_x + unit_x;
 }
 
 /* Where the numbers of features are among their attributes: as whole numbers, so that they need not be asked for twice.

@@ -29,8 +29,10 @@ typedef struct mc_feature_query {
     double density;                /* pixels of the map for a pixel of a style; 0: as 1 */
     const char *const *attributes; /* names of those that are wanted */
     int attribute_count;
-    bool ids;  /* the features' numbers are wanted; else the numbers may be anything */
-    bool wrap; /* beyond the antimeridian the map goes on with the other side (vector/feature/wrap.h) */
+    bool ids;           /* the features' numbers are wanted; else the numbers may be anything */
+    bool wrap;          /* beyond the antimeridian the map goes on with the other side (vector/feature/wrap.h) */
+    double wrap_margin; /* units of the CRS on the left and right of `box`: what of the other side lies only there is
+                           left out */
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;

@@ -45,8 +45,8 @@ mc_wrap_query(const mc_wrap *plan, const mc_feature_query *query, int world, apr
     if (world == 0)
         return query;
     mc_feature_query *moved = apr_pmemdup(pool, query, sizeof(*moved));
-    moved->box.minx -= by;
-    moved->box.maxx -= by;
+    moved->box.minx += query->wrap_margin - by;
+    moved->box.maxx -= query->wrap_margin + by;
     moved->pixel_grid.x0 -= by;
     if (plan->cut) {
         moved->box.minx = fmax(moved->box.minx, -plan->half);
