@@ -107,8 +107,7 @@ choose_metatile(mc_seed_setup *setup)
         setup->tileset->metatile_columns = setup->options.metatile_columns;
         setup->tileset->metatile_rows = setup->options.metatile_rows;
     }
-    setup->area.columns = setup->tileset->metatile_columns;
-    setup->area.rows = setup->tileset->metatile_rows;
+    mc_tileset_metatile_size(&setup->area.columns, &setup->area.rows, setup->tileset, setup->area.grid);
 }
 
 static const char *

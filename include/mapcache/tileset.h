@@ -108,6 +108,9 @@ typedef struct mc_metatile {
 } mc_metatile;
 mc_metatile mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y);
 
+/* Columns and rows of a metatile of the grid that no edge cuts. */
+void mc_tileset_metatile_size(int *columns, int *rows, const mc_tileset *tileset, const mc_grid *grid);
+
 mc_grid_link *mc_tileset_link(const mc_tileset *tileset, const char *grid_name); /* NULL name: the first */
 
 /* The link of the same grid with `density` times as many pixels a side; NULL where that is not offered. */

@@ -45,6 +45,8 @@ static void
 take_one_character(xml_repairer *repairer, bool blank)
 {
     size_t size = mc_utf8_size(repairer->at);
+    if (size == 0)
+        size = 1; /* iconv makes more of UCS-4 than UTF-8 has: expat says so */
     char first = *repairer->at;
     bool space = apr_isspace(first);
     if (blank && !space) {
@@ -209,9 +211,9 @@ remember_entities(xml_repairer *repairer, const char *close)
 static void
 take_document_type(xml_repairer *repairer)
 {
-    const char *bracket = memchr(repairer->at, '[', (size_t)(repairer->end - repairer->at));
     const char *close = find_behind(repairer, ">");
-    if (bracket != NULL && bracket < close) {
+    const char *bracket = memchr(repairer->at, '[', (size_t)(close - repairer->at));
+    if (bracket != NULL) {
         const char *subset = memmem(bracket, (size_t)(repairer->end - bracket), "]>", 2);
         close = subset == NULL ? repairer->end : subset + 2;
     }

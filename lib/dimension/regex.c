@@ -32,6 +32,7 @@ regex_from_config(const mc_node *node, mc_build *build)
     if (config.common.nearest)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "<nearest> does nothing here: a regular expression has no list of values");
+    dimension->base.nearest = false;
     dimension->pattern = mc_pattern_compile(config.pattern, &problem, build->pool);
     if (dimension->pattern == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node, "the regular expression \"%s\" %s", config.pattern, problem);

@@ -250,6 +250,8 @@ mc_job_make(mc_job *job, const mc_job_spec *spec, const mc_config *config, apr_p
             "tileset", pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from", tileset->name);
     MC_TRY(check_target(tileset, link, spec, config, pool));
     bool single = spec->mode == MC_JOB_TRANSFER;
+    int columns, rows;
+    mc_tileset_metatile_size(&columns, &rows, tileset, link->grid);
     *job = (mc_job){ .mode = spec->mode,
                      .order = spec->has_order ? spec->order : MC_SEED_LEVELS,
                      .priority = spec->priority,
@@ -259,8 +261,8 @@ mc_job_make(mc_job *job, const mc_job_spec *spec, const mc_config *config, apr_p
                      .target = spec->target == NULL ? "" : spec->target,
                      .older = apr_time_from_sec(spec->older),
                      .rate = spec->rate,
-                     .columns = single ? 1 : tileset->metatile_columns,
-                     .rows = single ? 1 : tileset->metatile_rows,
+                     .columns = single ? 1 : columns,
+                     .rows = single ? 1 : rows,
                      .owner = spec->owner == NULL ? "" : mc_message_text(spec->owner, 100, pool) };
     MC_TRY(write_job_dimensions(&job->dimensions, tileset, spec->dimensions, pool));
     MC_TRY(choose_job_zooms(job, spec, link, pool));

@@ -190,9 +190,11 @@ typedef struct missing_tiles {
 static bool
 same_metatile(const mc_tile_request *a, const mc_tile_request *b)
 {
-    return a->tileset == b->tileset && a->link == b->link && a->z == b->z && a->values == b->values &&
-           a->x / a->tileset->metatile_columns == b->x / b->tileset->metatile_columns &&
-           a->y / a->tileset->metatile_rows == b->y / b->tileset->metatile_rows;
+    if (a->tileset != b->tileset || a->link != b->link || a->z != b->z || a->values != b->values)
+        return false;
+    int columns, rows;
+    mc_tileset_metatile_size(&columns, &rows, a->tileset, a->link->grid);
+    return a->x / columns == b->x / columns && a->y / rows == b->y / rows;
 }
 
 static void

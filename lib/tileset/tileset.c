@@ -27,7 +27,8 @@ mc_tileset_dense_link(const mc_tileset *tileset, const mc_grid_link *link, int d
     size_t size = strlen(link->grid->name);
     for (int i = 0; i < tileset->dense_link_count && link->grid->density == 0; i++) {
         const mc_grid *grid = tileset->dense_links[i]->grid;
-        if (grid->density == density && strncmp(grid->name, link->grid->name, size) == 0 && grid->name[size] == '@')
+        if (grid->density == density && strncmp(grid->name, link->grid->name, size) == 0 && grid->name[size] == '@' &&
+            strlen(grid->name + size) == 3) /* "@2x": not a grid whose own name goes on with '@' */
             return tileset->dense_links[i];
     }
     return NULL;
@@ -75,16 +76,24 @@ mc_tileset_title(const mc_tileset *tileset)
     return title == NULL ? tileset->name : title;
 }
 
+void
+mc_tileset_metatile_size(int *columns, int *rows, const mc_tileset *tileset, const mc_grid *grid)
+{
+    *columns = tileset->metatile_columns;
+    *rows = tileset->metatile_rows;
+    if (grid->density == 0)
+        return;
+    int most_columns = DENSE_SIDE_MAX / grid->tile_width, most_rows = DENSE_SIDE_MAX / grid->tile_height;
+    *columns = *columns <= most_columns ? *columns : most_columns < 1 ? 1 : most_columns;
+    *rows = *rows <= most_rows ? *rows : most_rows < 1 ? 1 : most_rows;
+}
+
 mc_metatile
 mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y)
 {
     const mc_level *level = &grid->levels[z];
-    int columns = tileset->metatile_columns, rows = tileset->metatile_rows;
-    if (grid->density > 0) {
-        int most_columns = DENSE_SIDE_MAX / grid->tile_width, most_rows = DENSE_SIDE_MAX / grid->tile_height;
-        columns = columns <= most_columns ? columns : most_columns < 1 ? 1 : most_columns;
-        rows = rows <= most_rows ? rows : most_rows < 1 ? 1 : most_rows;
-    }
+    int columns, rows;
+    mc_tileset_metatile_size(&columns, &rows, tileset, grid);
     mc_metatile metatile = { x - x % columns, y - y % rows, columns, rows };
     if (metatile.columns > level->columns - metatile.x)
         metatile.columns = level->columns - metatile.x;

@@ -156,10 +156,18 @@ def test_a_map_that_is_a_fine_tile_is_that_tile(server):
     assert not numpy.array_equal(drawn(server, "usual", 256, "&DPI=180"), tile(server, "usual", 0, 0, 0))
 
 
-def test_a_resolution_beyond_all_screens_is_refused(server):
-    reply = server.get("/", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetMap&STYLES=&LAYERS=usual&CRS=EPSG:3857&FORMAT=image/png"
-                            "&BBOX=0,0,1,1&WIDTH=300&HEIGHT=300&DPI=100000")
-    assert reply.status == 400 and b"dots to the inch" in reply.body
+def test_a_resolution_beyond_all_screens_is_that_of_the_finest(server):
+    assert numpy.array_equal(drawn(server, "usual", 240, "&DPI=100000"), drawn(server, "usual", 240, "&DPI=725"))
+
+
+def test_the_seeder_leaves_no_tile_out(server, build, folder, modules_environment):
+    """Metatiles of fine tiles are cut at 4096 pixels, so there are more of them."""
+    config = folder / "seeded.xml"
+    config.write_text(server.config.read_text().replace("<metatile>4 4</metatile>", "<metatile>10 10</metatile>").replace("/cache<", "/seeded<"))
+    run = subprocess.run([build / "bin/mapcache_seed", "-q", "-c", config, "-t", "usual", "-g", f"{GRID}@2x", "-z", "4,4"],
+                         env={**os.environ, **modules_environment}, timeout=patience(120), capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert len(list((server.config.parent / f"seeded/usual/{GRID}@2x").rglob("*.png"))) == 256
 
 
 def test_check_refuses_densities_that_a_cache_would_mix(build, server, folder, modules_environment):

@@ -396,11 +396,16 @@ mc_error *
 mc_label_painter_draw(mc_label_painter *painter, const mc_label_spot *spot, const mc_label_look *look,
                       apr_pool_t *scratch)
 {
-    sheet on = { (int)floorf(spot->bounds.minx), (int)floorf(spot->bounds.miny), 0, 0, 0 };
-    on.width = (int)ceilf(spot->bounds.maxx) - on.left;
-    on.height = (int)ceilf(spot->bounds.maxy) - on.top;
-    if (on.width < 1 || on.height < 1)
+    /* Only what may reach the map: labels that may be cut off can be of any size. */
+    const float beside = MC_HALO_MAX + 2;
+    float left = fmaxf(spot->bounds.minx, -beside), top = fmaxf(spot->bounds.miny, -beside);
+    float right = fminf(spot->bounds.maxx, (float)painter->target->width + beside);
+    float bottom = fminf(spot->bounds.maxy, (float)painter->target->height + beside);
+    if (!(left < right) || !(top < bottom))
         return MC_OK;
+    sheet on = { (int)floorf(left), (int)floorf(top), 0, 0, 0 };
+    on.width = (int)ceilf(right) - on.left;
+    on.height = (int)ceilf(bottom) - on.top;
     on.stride = (size_t)on.width + 4 * WIDE;
     if (!plane_for(painter, on.stride, on.height))
         return mc_error_create(scratch, MC_ERR_LIMIT, "no memory for a label of %dx%d pixels", on.width, on.height);

@@ -146,13 +146,16 @@ mc_kept_use_add(mc_kept_group *group, const mc_kept_feature *copy, int pass, con
     return check_bytes_kept(kept, 0);
 }
 
-/* Null before everything else; as numbers where both are. */
+/* Null before everything else, numbers before other text: any three values have one order. */
 static int
 compare_kept_keys(const mc_kept_key *a, const mc_kept_key *b)
 {
     if (a->text == NULL || b->text == NULL)
         return (a->text != NULL) - (b->text != NULL);
-    if (!isnan(a->number) && !isnan(b->number))
+    bool a_is_word = isnan(a->number), b_is_word = isnan(b->number);
+    if (a_is_word != b_is_word)
+        return a_is_word - b_is_word;
+    if (!a_is_word)
         return (a->number > b->number) - (a->number < b->number);
     return strcmp(a->text, b->text);
 }

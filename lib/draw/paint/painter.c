@@ -171,7 +171,14 @@ static void
 place_feature(mc_painter *painter, mc_feature *feature)
 {
     if (feature->query != painter->placed_for) {
-        painter->placed = apr_hash_make(painter->pool);
+        if (painter->worlds == NULL)
+            painter->worlds = apr_hash_make(painter->pool);
+        painter->placed = apr_hash_get(painter->worlds, &feature->query, sizeof(feature->query));
+        if (painter->placed == NULL) {
+            painter->placed = apr_hash_make(painter->pool);
+            apr_hash_set(painter->worlds, apr_pmemdup(painter->pool, &feature->query, sizeof(feature->query)),
+                         sizeof(feature->query), painter->placed);
+        }
         painter->placed_for = feature->query;
     }
     feature->placed = painter->placed;

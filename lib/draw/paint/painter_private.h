@@ -84,6 +84,7 @@ struct mc_painter {
     mc_known_mark *marks; /* a list */
     mc_sprites *sprites;  /* NULL: none so far */
     apr_hash_t *placed;   /* by filters, for `placed_for` */
+    apr_hash_t *worlds;   /* `placed` by query; NULL: none so far */
     const mc_feature_query *placed_for;
     bool warned;               /* a missing picture has been logged */
     mc_ctx *ctx;               /* of the feature that is being painted */

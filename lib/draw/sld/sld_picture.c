@@ -32,14 +32,19 @@ read_constant(const char *at, const char **rest, apr_pool_t *pool)
     }
     out[length] = '\0';
     at += strspn(at, " ");
+    if (*at != '}')
+        return NULL;
     *rest = at + 1;
-    return *at == '}' ? out : NULL;
+    return out;
 }
 
 const char *
 mc_sld_fill_constants(const char *text, apr_pool_t *pool)
 {
+    enum { LONGEST = 4096 }; /* bytes: each constant copies what stands before it */
     const char *done = "", *begin = strstr(text, "${");
+    if (begin != NULL && strlen(text) > LONGEST)
+        return text;
     while (begin != NULL) {
         const char *rest = begin + 2, *constant = read_constant(begin + 2, &rest, pool);
         done = apr_pstrcat(pool, done, apr_pstrmemdup(pool, text, (size_t)(begin - text)),

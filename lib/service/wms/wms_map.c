@@ -167,6 +167,8 @@ as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_p
     if (call->service->strict) {
         stack->exact = map->format;
         stack->mime = map->format->mime;
+    } else if (parts->drawn && parts->format_named_by_client) {
+        stack->exact = map->format; /* one layer of several may be all that shows, and is stored in its own format */
     }
     for (int i = 0; i < map->count; i++)
         stack->tiles[i] =

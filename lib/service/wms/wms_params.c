@@ -114,6 +114,8 @@ find_density(mc_param_reader *reader)
     if (dpi == 0)
         dpi = dpi_of_options(view->format_options, reader->pool);
     double density = dpi * MC_PIXEL_METRES / 0.0254, whole = rint(density);
+    if (density > DENSITY_MAX && !reader->call->service->strict)
+        density = whole = DENSITY_MAX; /* print layouts name more, also for layers that do not depend on it */
     if (!(density <= DENSITY_MAX))
         return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "dpi", "%g dots to the inch are more than %d",
                                 dpi, (int)(DENSITY_MAX * 0.0254 / MC_PIXEL_METRES));
@@ -147,7 +149,8 @@ const mc_param_row mc_wms_view_params[] = {
                  .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "srs", .kind = MC_ERR_INVALID_CRS),
     MC_PARAM_STEP(turn_box),
     MC_PARAM_NUMBER("DPI", offsetof(mc_wms_view, dpi),
-                    "Dots to the inch of the client's screen, up to 725: symbols and text of drawn layers are so much "
+                    "Dots to the inch of the client's screen, up to 725 (more is 725 where the service is not strict): "
+                    "symbols and text of drawn layers are so much "
                     "larger. 90 and 96, as well as less, are a screen with one pixel for a pixel of a style.",
                     .flags = MC_PARAM_EMPTY | MC_PARAM_LENIENT, .max = 1e9),
     MC_PARAM_NUMBER("MAP_RESOLUTION", offsetof(mc_wms_view, map_resolution),

@@ -75,8 +75,5 @@ ogr_from_config(const mc_node *node, mc_build *build)
 const mc_source_ops mc_source_ogr = {
     MC_KIND("ogr", ogr_keys, ogr_from_config,
             "Styled maps of vector data in GeoPackage, FlatGeobuf and GeoJSON files, read by OGR."),
-    .render = mc_vector_render,
-    .info = mc_vector_info,
-    .legend = mc_vector_legend,
-    .vector_layers = mc_vector_tile_layers,
+    MC_VECTOR_OPS,
 };

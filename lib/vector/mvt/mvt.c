@@ -231,6 +231,7 @@ static const mc_shape *
 finish_rings(mc_mvt *mvt, mc_shape *clean, mc_shape *other)
 {
     mc_mvt_mending mending = mc_mvt_mend(other, clean, mvt->mender);
+    mvt->worked += (int)mc_mvt_mender_take_work(mvt->mender);
     mvt->beyond = mending == MC_MVT_BEYOND;
     if (mvt->beyond)
         return NULL;

@@ -8,6 +8,7 @@
 enum {
     LEAF = 8,    /* edges of one run */
     ROUNDS = 16, /* of parting: what is rounded may meet something else */
+    SPLIT = 64,  /* of work: what keeping and sorting a split costs */
 };
 
 /* Pairs of runs or edges that are looked at for one polygon: some tenths of a second. */
@@ -190,8 +191,10 @@ search_below(mc_mvt_edges *e, int at, meeting_edges *found)
 static bool
 search_edges(mc_mvt_edges *e, meeting_edges *found)
 {
+    int64_t before = e->work;
     e->failed = e->failed || !build_edge_boxes(e);
     bool ended = !e->failed && search_below(e, 1, found);
+    e->spent += before - e->work;
     e->failed = e->failed || e->work < 0;
     return ended && !e->failed;
 }
@@ -258,7 +261,9 @@ split_edge(mc_mvt_edges *e, int edge, mc_shape_point at)
     const mc_mvt_edge *s = &e->edges[edge];
     if (mc_shape_same_point(at, s->a) || mc_shape_same_point(at, s->b))
         return;
-    if (!mc_mvt_room((void **)&e->splits, &e->split_room, (size_t)e->split_count + 1, sizeof(*e->splits))) {
+    e->work -= SPLIT;
+    if (e->work < 0 ||
+        !mc_mvt_room((void **)&e->splits, &e->split_room, (size_t)e->split_count + 1, sizeof(*e->splits))) {
         e->failed = true;
         return;
     }

@@ -26,8 +26,9 @@ typedef struct mc_mvt_edges {
     int ring_count;
     int count, leaves, split_count;
     size_t edge_room, parted_room, box_room, split_room, rings_room, met_room;
-    int64_t work; /* pairs that may still be looked at */
-    bool failed;  /* no memory, or too much work */
+    int64_t work;  /* pairs that may still be looked at */
+    int64_t spent; /* pairs that have been looked at, of all polygons */
+    bool failed;   /* no memory, or too much work */
 } mc_mvt_edges;
 
 /* Room for `count` things of `size` bytes in *array, which holds *room of them. False where there is no memory. */

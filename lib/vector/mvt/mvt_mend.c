@@ -454,3 +454,12 @@ mc_mvt_mend(mc_shape *out, const mc_shape *in, mc_mvt_mender *m)
         return MC_MVT_SOUND;
     return emit_mended(out, in, m) ? MC_MVT_MENDED : MC_MVT_BEYOND;
 }
+
+int64_t
+mc_mvt_mender_take_work(mc_mvt_mender *mender)
+{
+    enum { PAIRS_OF_VERTEX = 64 };
+    int64_t work = mender->edges.spent / PAIRS_OF_VERTEX;
+    mender->edges.spent = 0;
+    return work;
+}

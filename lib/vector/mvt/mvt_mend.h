@@ -22,4 +22,7 @@ typedef enum mc_mvt_mending {
  */
 mc_mvt_mending mc_mvt_mend(mc_shape *out, const mc_shape *in, mc_mvt_mender *mender);
 
+/* The work of mending since this was asked last, in about what a vertex costs: for whoever looks at the clock. */
+int64_t mc_mvt_mender_take_work(mc_mvt_mender *mender);
+
 #endif

@@ -327,8 +327,8 @@ take_ogr_row(row_reader *r, OGRFeatureH feature, mc_ogr_visitor *visit, void *ba
     if (geometry == NULL || OGR_G_IsEmpty(geometry) || (r->filter && !row_meets_box(r, geometry)))
         return MC_OK;
     const void *wkb = ogr_wkb(&size, r->file, geometry);
-    if (wkb == NULL)
-        return MC_OK;
+    if (wkb == NULL) /* the reader of WKB counts an empty one, and says that it cannot be read */
+        return visit(baton, OGR_F_GetFID(feature), "", 0, r->values);
     for (int i = 0; i < r->field_count; i++) {
         mc_field_type type = r->fields[i] < 0 ? MC_FIELD_TEXT : r->file->about.fields[r->fields[i]].type;
         r->values[i] = ogr_value(feature, r->fields[i], type, r->scratch);

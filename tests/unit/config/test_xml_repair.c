@@ -129,6 +129,8 @@ START_TEST(refuses_what_has_no_structure)
         { "<mapcache a='1' a=", "not well-formed" },
         { "<!DOCTYPE mapcache [", "not well-formed" },
         { "<!--", "not well-formed" },
+        { "<?xml version=\"1.0\" encoding=\"UCS-4\"?>\n<mapcache/>", "not well-formed" },
+        { "<?xml version=\"1.0\" encoding=\"UCS-4LE\"?>\n<mapcache><a>&</a></mapcache>", "not well-formed" },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         mc_node *root;

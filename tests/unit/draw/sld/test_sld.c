@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "draw/sld/sld_private.h"
 #include "draw/style/expression.h"
 
 #define POINT(inner) "<Rule><PointSymbolizer>" inner "</PointSymbolizer></Rule>"
@@ -256,5 +257,15 @@ START_TEST(rules_of_the_map_and_of_the_legend)
 }
 END_TEST
 
+START_TEST(constants_that_do_not_end_stay_as_they_are)
+{
+    static const char *const texts[] = { "${'circle'", "a${5", "${5", "icons/${1st}.svg", "${'", "${", "a${'b'}${" };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        char *text = apr_pstrdup(pool, texts[i]);
+        ck_assert_str_eq(mc_sld_fill_constants(text, pool), i == 6 ? "ab${" : text);
+    }
+}
+END_TEST
+
 UNIT_MAIN("sld", every_element, what_stands_around_a_style, a_legend_and_the_first_rule, what_an_export_has_lost,
-          colours, rules_of_the_map_and_of_the_legend)
+          colours, rules_of_the_map_and_of_the_legend, constants_that_do_not_end_stay_as_they_are)

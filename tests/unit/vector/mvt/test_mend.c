@@ -1,6 +1,7 @@
 /* Rings that touch or cross become those of valid polygons of the same area. */
 #include "vector/mvt/mvt_mend.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "unit.h"
@@ -189,5 +190,22 @@ START_TEST(what_would_take_for_ever_is_left_out)
 }
 END_TEST
 
+/* Each spike crosses almost all others: what is kept of the crossings is bounded, too. */
+START_TEST(a_star_that_crosses_itself_everywhere_is_left_out)
+{
+    enum { SPIKES = 6001 };
+    begin();
+    for (int i = 0; i < SPIKES; i++) {
+        double angle = 2 * M_PI * (i * (SPIKES / 2) % SPIKES) / SPIKES;
+        mc_shape_add(&in, (int)lrint(100000 + 100000 * cos(angle)), (int)lrint(100000 + 100000 * sin(angle)));
+    }
+    mc_shape_end_part(&in);
+    ck_assert_int_eq(mc_mvt_mend(&out, &in, mender), MC_MVT_BEYOND);
+    ck_assert_int_gt(mc_mvt_mender_take_work(mender), 100000);
+    ck_assert_int_eq(mc_mvt_mender_take_work(mender), 0);
+}
+END_TEST
+
 UNIT_MAIN("mend", sound_rings_stay, rings_that_cross_are_parted, rings_that_touch_or_lie_in_each_other,
-          zigzags_are_mended_once_and_for_all, what_would_take_for_ever_is_left_out)
+          zigzags_are_mended_once_and_for_all, what_would_take_for_ever_is_left_out,
+          a_star_that_crosses_itself_everywhere_is_left_out)
