@@ -15,7 +15,7 @@ static mc_error *
 read_all(mc_areas_text *text, bool json)
 {
     text->at = text->begin;
-    text->count = 0;
+    text->points.count = 0;
     return json ? mc_areas_json(text) : mc_areas_wkt(text);
 }
 
@@ -66,7 +66,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_seed_region *region = error == MC_OK ? mc_region_finish(text.builder) : NULL;
     if (region != NULL)
         ask(region);
-    free(text.xy);
+    free(text.points.xy);
     free(bytes);
     apr_pool_destroy(pool);
     return 0;
