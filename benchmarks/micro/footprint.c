@@ -101,7 +101,7 @@ find_names(const char *data)
 }
 
 static mc_cache *
-create(const char *data)
+open_measured_cache(const char *data)
 {
     mc_node *root;
     mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool), .caches = apr_hash_make(pool) };
@@ -239,7 +239,7 @@ main(int argc, char **argv)
         usleep(100000);
     }
     find_names(data);
-    mc_cache *cache = create(data);
+    mc_cache *cache = open_measured_cache(data);
     int only = argc > 3 ? atoi(argv[3]) : -1;
     for (int z = only < 0 ? 0 : only; z <= (only < 0 ? 7 : only); z++)
         measure_footprints(cache, z, argc > 2 ? atoi(argv[2]) : 4);

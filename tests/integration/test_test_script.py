@@ -99,7 +99,7 @@ def test_marks_of_a_conflict_are_refused(tmp_path, text, status):
 
 def test_names_of_benchmarks_are_checked(tmp_path):
     for name, text in {"lib/a.c": "static int\nread_file(void)\n{\n}\n", "lib/private_symbols.txt": "", "benchmarks/b.c": "static int\nrun(void)\n{\n}\n",
-                       "benchmarks/c.c": "static int\nread_file(void)\n{\n}\n"}.items():
+                       "benchmarks/c.c": "static int\nread_file(void)\n{\n}\nconst char *all = \"/*.png\";\nstatic int\nlist(void)\n{\n} /* end */\n"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "script").mkdir()
@@ -107,6 +107,7 @@ def test_names_of_benchmarks_are_checked(tmp_path):
     done = subprocess.run([tmp_path / "script/lint-names"], capture_output=True, text=True, timeout=patience(60), check=False)
     assert done.returncode == 1 and done.stdout.splitlines() == [
         "the function read_file is defined in benchmarks/c.c and in lib/a.c: give each a name of its own",
+        "benchmarks/c.c: the function list is named by one word: say the noun, too",
         "benchmarks/b.c: the function run is named by one word: say the noun, too"], done.stdout + done.stderr
 
 
