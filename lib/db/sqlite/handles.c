@@ -383,6 +383,8 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     (*handle)->write_lock = lock;
     (*handle)->wal_inode = stamp == NULL ? 0 : stamp->wal_inode;
     (*handle)->used = apr_time_now();
+    if ((*handle)->wants_wal)
+        mc_handle_enter_wal(*handle);
     mc_handle_bound_wait(*handle, ctx);
     return MC_OK;
 }
