@@ -18,7 +18,7 @@ enum {
 };
 
 /* One name, asked for once by whomever needs it. */
-typedef struct question {
+typedef struct host_question {
     char *host;
     bool answered;
     int wrong; /* of getaddrinfo() */
@@ -26,14 +26,14 @@ typedef struct question {
     apr_time_t forget; /* once it is answered */
     int references;    /* the table, the thread that asks, those who wait */
     pthread_cond_t changed;
-} question;
+} host_question;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below, and of the questions */
-static question *questions[QUESTIONS_MAX];
+static host_question *questions[QUESTIONS_MAX];
 
 /* Lock held. */
 static void
-release_question(question *asked)
+release_question(host_question *asked)
 {
     if (--asked->references > 0)
         return;
@@ -74,7 +74,7 @@ ask_system(mc_addresses *found, const char *host, int flags)
 static void *
 answer_question(void *baton)
 {
-    question *asked = baton;
+    host_question *asked = baton;
     mc_addresses answer;
     int wrong = ask_system(&answer, asked->host, 0);
     pthread_mutex_lock(&lock);
@@ -90,7 +90,7 @@ answer_question(void *baton)
 
 /* The thread outlives whoever waits: nothing ends getaddrinfo(). */
 static bool
-start_resolver(question *asked)
+start_resolver(host_question *asked)
 {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -108,10 +108,10 @@ start_resolver(question *asked)
 }
 
 /* A new question in a free place of the table; NULL: so many are under way, or there is no thread. Lock held. */
-static question *
-ask_question(question **place, const char *host)
+static host_question *
+ask_question(host_question **place, const char *host)
 {
-    question *asked = place == NULL ? NULL : calloc(1, sizeof(*asked));
+    host_question *asked = place == NULL ? NULL : calloc(1, sizeof(*asked));
     if (asked == NULL)
         return NULL;
     asked->host = strdup(host);
@@ -127,11 +127,11 @@ ask_question(question **place, const char *host)
 }
 
 /* What is known or being asked of that host. Lock held. */
-static question *
-find_question(const char *host)
+static host_question *
+find_host_question(const char *host)
 {
-    question **place = NULL;
-    question *found = NULL;
+    host_question **place = NULL;
+    host_question *found = NULL;
     apr_time_t now = mc_clock_now();
     for (int i = 0; i < QUESTIONS_MAX; i++) {
         if (questions[i] != NULL && questions[i]->answered && now >= questions[i]->forget) {
@@ -154,7 +154,7 @@ unknown_host(const char *host, int wrong, apr_pool_t *pool)
 
 /* Lock held, given up while waiting. */
 static mc_error *
-await_answer(mc_addresses *found, question *asked, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
+await_answer(mc_addresses *found, host_question *asked, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_wait_end end = MC_WAIT_READY;
     while (!asked->answered && end == MC_WAIT_READY)
@@ -176,7 +176,7 @@ mc_resolve_host(mc_addresses *found, const char *host, apr_time_t until, mc_ctx 
     if (ask_system(found, host, AI_NUMERICHOST) == 0)
         return MC_OK;
     pthread_mutex_lock(&lock);
-    question *asked = find_question(host);
+    host_question *asked = find_host_question(host);
     mc_error *error = MC_OK;
     if (asked == NULL) {
         error = mc_error_create(pool, MC_ERR_LIMIT, "too many names of hosts are being looked up");

@@ -14,8 +14,8 @@
 #include "source/source_base.h"
 
 enum {
-    TAIL = 1024,         /* bytes at the end of an image where its end mark must be: some origins append text */
-    EXCERPT = 300,       /* bytes of an answer that is no image, for the log */
+    TAIL = 1024,   /* bytes at the end of an image where its end mark must be: some origins append text */
+    EXCERPT = 300, /* bytes of an answer that is no image, for the log */
 };
 
 bool

@@ -1,9 +1,53 @@
-/* The names of database hosts: looked up here, because libpq waits for a name server without an end. */
+/* Where a connection string leads. The names of hosts are looked up here, because libpq waits for a name server without
+ * an end. */
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/resolve.h"
 #include "db/postgres/postgres_private.h"
+#include "text/text.h"
+
+/* Seconds that a connection may take where the connection string has no connect_timeout. */
+#define CONNECT_SECONDS 10
+
+static const char *
+find_conninfo_option(const PQconninfoOption *options, const char *keyword)
+{
+    for (const PQconninfoOption *o = options; o->keyword != NULL; o++)
+        if (strcmp(o->keyword, keyword) == 0)
+            return o->val;
+    return NULL;
+}
+
+static const char *
+or_default(const char *text, const char *otherwise)
+{
+    return text == NULL || *text == '\0' ? otherwise : text;
+}
+
+void
+mc_pg_describe(mc_pg_target *target)
+{
+    target->connect_seconds = CONNECT_SECONDS;
+    PQconninfoOption *options = PQconninfoParse(target->connection, NULL);
+    if (options == NULL)
+        return;
+    const char *host = or_default(find_conninfo_option(options, "host"),
+                                  or_default(find_conninfo_option(options, "hostaddr"), "local socket"));
+    char label[256];
+    apr_snprintf(label, sizeof(label), "%s, port %s, database %s, user %s", host,
+                 or_default(find_conninfo_option(options, "port"), "default"),
+                 or_default(find_conninfo_option(options, "dbname"), "default"),
+                 or_default(find_conninfo_option(options, "user"), "default"));
+    target->label = strdup(label);
+    MC_ASSERT(target->label != NULL);
+    const char *seconds = find_conninfo_option(options, "connect_timeout");
+    int parsed;
+    if (seconds != NULL && mc_parse_int(&parsed, seconds, 1, 3600))
+        target->connect_seconds = parsed;
+    PQconninfoFree(options);
+}
 
 /* Lists with commas between, as libpq takes them (manual, 34.1.1.3): a host with several addresses stands in them as
  * often. */
@@ -72,13 +116,6 @@ resolve_hosts(place_lists *lists, const char *hosts, const char *ports, const mc
     return lists->count > 0 ? MC_OK : failure;
 }
 
-static const char *
-value_of(const PQconninfoOption *options, const char *keyword)
-{
-    const char *value = mc_pg_find_option(options, keyword);
-    return value == NULL ? "" : value;
-}
-
 mc_error *
 mc_pg_find_places(const char *const **names, const char *const **values, const mc_pg_target *target,
                   const mc_pg_wait *wait)
@@ -91,10 +128,10 @@ mc_pg_find_places(const char *const **names, const char *const **values, const m
     if (options == NULL)
         return MC_OK;
     place_lists lists = { "", "", "", 0 };
-    const char *hosts = value_of(options, "host");
+    const char *hosts = or_default(find_conninfo_option(options, "host"), "");
     mc_error *error = MC_OK;
-    if (!is_local(hosts) && *value_of(options, "hostaddr") == '\0')
-        error = resolve_hosts(&lists, hosts, value_of(options, "port"), wait);
+    if (!is_local(hosts) && *or_default(find_conninfo_option(options, "hostaddr"), "") == '\0')
+        error = resolve_hosts(&lists, hosts, or_default(find_conninfo_option(options, "port"), ""), wait);
     PQconninfoFree(options);
     if (lists.count > 0) {
         found[0] = lists.hosts;

@@ -12,8 +12,6 @@
 #include "mapcache/trace.h"
 #include "text/text.h"
 
-/* Seconds that a connection may take where the connection string has no connect_timeout. */
-#define CONNECT_SECONDS 10
 /* Microseconds without an answer that say something about the server; less may be the request's own hurry. */
 #define TELLING_TIME (1 * APR_USEC_PER_SEC)
 /* Reads from the socket before a caller that only tidies up gives up. */
@@ -60,44 +58,6 @@ mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
     if (!ready)
         mc_semaphore_resume(semaphore, wait->ctx);
     return error;
-}
-
-const char *
-mc_pg_find_option(const PQconninfoOption *options, const char *keyword)
-{
-    for (const PQconninfoOption *o = options; o->keyword != NULL; o++)
-        if (strcmp(o->keyword, keyword) == 0)
-            return o->val;
-    return NULL;
-}
-
-static const char *
-or_default(const char *text, const char *otherwise)
-{
-    return text == NULL || *text == '\0' ? otherwise : text;
-}
-
-void
-mc_pg_describe(mc_pg_target *target)
-{
-    target->connect_seconds = CONNECT_SECONDS;
-    PQconninfoOption *options = PQconninfoParse(target->connection, NULL);
-    if (options == NULL)
-        return;
-    const char *host = or_default(mc_pg_find_option(options, "host"),
-                                  or_default(mc_pg_find_option(options, "hostaddr"), "local socket"));
-    char label[256];
-    apr_snprintf(label, sizeof(label), "%s, port %s, database %s, user %s", host,
-                 or_default(mc_pg_find_option(options, "port"), "default"),
-                 or_default(mc_pg_find_option(options, "dbname"), "default"),
-                 or_default(mc_pg_find_option(options, "user"), "default"));
-    target->label = strdup(label);
-    MC_ASSERT(target->label != NULL);
-    const char *seconds = mc_pg_find_option(options, "connect_timeout");
-    int parsed;
-    if (seconds != NULL && mc_parse_int(&parsed, seconds, 1, 3600))
-        target->connect_seconds = parsed;
-    PQconninfoFree(options);
 }
 
 static void

@@ -82,6 +82,9 @@ struct mc_postgres_engine {
 
 /* ---- postgres_address.c */
 
+/* Where the string leads, for the log and for the bound of connecting. */
+void mc_pg_describe(mc_pg_target *target);
+
 /*
  * Keywords and values that overrule the string's host, so that libpq asks no name server: three, values NULL where
  * there is nothing to look up (local sockets, hostaddr, a host of the environment or of a service file). Ends with
@@ -94,12 +97,6 @@ mc_error *mc_pg_find_places(const char *const **names, const char *const **value
 
 /* Waits until the socket is ready for `events` (poll's). MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE (the client has gone). */
 mc_error *mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait) MC_CHECKED;
-
-/* The value of a keyword in a parsed connection string; NULL: it is not there. */
-const char *mc_pg_find_option(const PQconninfoOption *options, const char *keyword);
-
-/* Where the string leads, for the log and for the bound of connecting. */
-void mc_pg_describe(mc_pg_target *target);
 
 /* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the
  * server: its own client has gone, or was in a hurry. */
