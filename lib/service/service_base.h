@@ -165,7 +165,8 @@ bool mc_path_number(int *number, const char **extension, const char *text, apr_p
 /* Whether the grid is one of the spherical Mercator. */
 bool mc_grid_is_mercator(const mc_grid *grid);
 
-/* A box of the grid's CRS in degrees (lon, lat). True for CRSs of degrees and the spherical Mercator; else false. */
+/* A box of the grid's CRS in degrees (lon, lat), latitudes up to the poles. True for CRSs of degrees and the spherical
+ * Mercator; else false. */
 bool mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box);
 
 /* The first value of a metadata key; NULL without it, and without metadata. */

@@ -44,11 +44,20 @@ typedef struct mc_pragma {
     const char *name, *value;
 } mc_pragma;
 
+/* Who decides the journal mode of a file. Where we do, a writer that closes the file leaves it in rollback mode
+ * (DELETE), unless others have it open in WAL mode. */
+typedef enum mc_journal {
+    MC_JOURNAL_KEPT,     /* nobody: it stays as it is */
+    MC_JOURNAL_ROLLBACK, /* we do, and it is never another one */
+    MC_JOURNAL_SERVED,   /* we do: WAL, while a process that lasts writes to a file that we have made */
+    MC_JOURNAL_LOGGED,   /* we do: WAL, while somebody writes to it */
+} mc_journal;
+
 /* How a file is opened. Handles are shared between callers of equal `profile`, which stands for all but the path. */
 typedef struct mc_open_options {
     bool write;         /* read-write, created with its folders where missing; else read-only, and nothing is written */
     bool immutable;     /* the configuration promises that the file never changes: no locks */
-    bool wal;           /* a file that we create here may use WAL */
+    mc_journal journal; /* whose decision its journal mode is */
     const char *create; /* run by writers after the pragmas; NULL: nothing */
     const mc_pragma *pragmas;
     int pragma_count;
@@ -75,9 +84,8 @@ mc_error *mc_handle_begin(mc_handle *handle, apr_pool_t *pool) MC_CHECKED;
 void mc_handle_release(mc_handle *handle, bool usable);
 
 /*
- * Of a writer that is going to put many tiles: where the file is in WAL mode by our own choice and nobody else has it
- * open, it leaves that mode until the handle is closed, as each page would be written twice. A load that is cut off
- * leaves the mode to be put back by the next writer.
+ * Of a writer that is going to put many tiles, in a process that does not last: where the file's mode is ours to choose
+ * and nobody else has it open, the file leaves WAL mode, as each page would be written twice.
  */
 void mc_handle_bulk(mc_handle *handle, mc_ctx *ctx);
 
