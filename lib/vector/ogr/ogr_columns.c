@@ -9,6 +9,7 @@
 #include <ogr_recordbatch.h>
 #include <string.h>
 
+#include "text/text.h"
 #include "vector/geometry/geometry.h"
 #include "vector/ogr/ogr_file.h"
 
@@ -101,7 +102,7 @@ match_columns(column_reader *c, const struct ArrowSchema *schema)
 /* --- values of a row ---------------------------------------------------------------------------------------------- */
 
 static bool
-bit_of(const void *bits, int64_t at)
+is_bit_set(const void *bits, int64_t at)
 {
     return (((const uint8_t *)bits)[at / 8] >> (at % 8) & 1) != 0;
 }
@@ -109,7 +110,7 @@ bit_of(const void *bits, int64_t at)
 static bool
 is_null_at(const struct ArrowArray *column, int64_t at)
 {
-    return column->null_count != 0 && column->buffers[0] != NULL && !bit_of(column->buffers[0], at);
+    return column->null_count != 0 && column->buffers[0] != NULL && !is_bit_set(column->buffers[0], at);
 }
 
 /* The bytes of a text or of a geometry. */
@@ -244,21 +245,21 @@ write_package_query(const mc_ogr_reading *r)
         return NULL;
     apr_array_header_t *words = apr_array_make(r->pool, 16, sizeof(const char *));
     APR_ARRAY_PUSH(words, const char *) = "SELECT ";
-    APR_ARRAY_PUSH(words, const char *) = mc_ogr_quote(OGR_L_GetFIDColumn(layer), r->pool);
+    APR_ARRAY_PUSH(words, const char *) = mc_sql_name(OGR_L_GetFIDColumn(layer), r->pool);
     for (int field = 0; field < r->file->about.field_count; field++) {
         OGRFieldDefnH one = OGR_FD_GetFieldDefn(definition, field);
         if (OGR_Fld_IsIgnored(one))
             continue;
-        const char *name = mc_ogr_quote(OGR_Fld_GetNameRef(one), r->pool);
+        const char *name = mc_sql_name(OGR_Fld_GetNameRef(one), r->pool);
         bool cast = r->file->about.fields[field].type == MC_FIELD_BOOLEAN;
         APR_ARRAY_PUSH(words, const char *) = ", ";
         APR_ARRAY_PUSH(words, const char *) =
             cast ? apr_pstrcat(r->pool, "CAST(", name, " AS INTEGER) AS ", name, NULL) : name;
     }
     APR_ARRAY_PUSH(words, const char *) = ", ";
-    APR_ARRAY_PUSH(words, const char *) = mc_ogr_quote(OGR_L_GetGeometryColumn(layer), r->pool);
+    APR_ARRAY_PUSH(words, const char *) = mc_sql_name(OGR_L_GetGeometryColumn(layer), r->pool);
     APR_ARRAY_PUSH(words, const char *) = " FROM ";
-    APR_ARRAY_PUSH(words, const char *) = mc_ogr_quote(OGR_L_GetName(layer), r->pool);
+    APR_ARRAY_PUSH(words, const char *) = mc_sql_name(OGR_L_GetName(layer), r->pool);
     if (r->where != NULL)
         APR_ARRAY_PUSH(words, const char *) = apr_pstrcat(r->pool, " WHERE ", r->where, NULL);
     return apr_array_pstrcat(r->pool, words, '\0');

@@ -58,7 +58,4 @@ mc_error *mc_ogr_read_columns(bool *read, mc_ogr_reading *r) MC_CHECKED;
 /* What OGR has said since CPLErrorReset, as an error; MC_OK: nothing was wrong. */
 mc_error *mc_ogr_said(apr_pool_t *pool) MC_CHECKED;
 
-/* A name in SQL. */
-const char *mc_ogr_quote(const char *name, apr_pool_t *pool);
-
 #endif

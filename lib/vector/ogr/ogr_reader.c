@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "text/text.h"
 #include "vector/ogr/ogr_file.h"
 
 enum {
@@ -154,19 +155,6 @@ list_ogr_fields(mc_ogr_file *file)
     file->about.field_count = count;
 }
 
-const char *
-mc_ogr_quote(const char *name, apr_pool_t *pool)
-{
-    char *quoted = apr_palloc(pool, 2 * strlen(name) + 3), *to = quoted;
-    *to++ = '"';
-    for (; *name != '\0'; *to++ = *name++)
-        if (*name == '"')
-            *to++ = '"';
-    *to++ = '"';
-    *to = '\0';
-    return quoted;
-}
-
 /* So many that a batch of features of a mean size stays small. */
 static int
 choose_batch_rows(const mc_ogr_file *file)
@@ -189,9 +177,9 @@ describe_ogr_layer(mc_ogr_file *file)
         file->about.bounds = (mc_extent){ box.MinX, box.MinY, box.MaxX, box.MaxY };
     }
     if (file->about.indexed && strcmp(file->about.driver, "GPKG") == 0)
-        file->index = mc_ogr_quote(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
-                                               OGR_L_GetGeometryColumn(file->layer), NULL),
-                                   file->pool);
+        file->index = mc_sql_name(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
+                                              OGR_L_GetGeometryColumn(file->layer), NULL),
+                                  file->pool);
     file->batch_rows = choose_batch_rows(file);
     list_ogr_fields(file);
 }
@@ -310,7 +298,7 @@ restrict_to_box(mc_ogr_reading *r)
     r->where = apr_psprintf(r->pool,
                             "%s IN (SELECT id FROM %s WHERE maxx >= %.17g AND minx <= %.17g AND maxy >= %.17g AND "
                             "miny <= %.17g ORDER BY id)",
-                            mc_ogr_quote(OGR_L_GetFIDColumn(r->file->layer), r->pool), r->file->index, box->minx,
+                            mc_sql_name(OGR_L_GetFIDColumn(r->file->layer), r->pool), r->file->index, box->minx,
                             box->maxx, box->miny, box->maxy);
 }
 
