@@ -97,7 +97,7 @@ acquire_at_the_tick(apr_time_t *began, const char **name, bool at_its_end, int p
     for (int i = 0;; i++) {
         mc_lock *lock = NULL;
         bool waited;
-        *name = apr_psprintf(pool, "late-%d", i);
+        *name = apr_psprintf(pool, "%s-%d", at_its_end ? "late" : "early", i);
         *began = mc_clock_now();
         if (at_its_end)
             ck_ok(mc_locker_acquire(&lock, &waited, locker, *name, &ctx, pool));
