@@ -22,13 +22,6 @@ collapse_slashes(const char *path, apr_pool_t *pool)
     return copy;
 }
 
-bool
-mc_path_has_prefix(const char *path, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return size > 0 && strncmp(path, prefix, size) == 0 && (path[size] == '\0' || path[size] == '/');
-}
-
 /* The first whose prefix the path begins with; the empty prefix of WMS only where no other fits. */
 static mc_service *
 find_service(const mc_config *config, const char *path)
