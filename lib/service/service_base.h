@@ -154,6 +154,10 @@ const char *mc_dimension_units(const mc_dimension *dimension);
 /* The symbol of the unit where the unit is a known one, else NULL. */
 const char *mc_dimension_unit_symbol(const mc_dimension *dimension);
 
+/* Whether a path without its leading slash begins with a service's prefix, which ends at a slash or at the end: as web
+ * servers read their rules of access, so that `<Location /mc/jobs>` covers all of it. False for the empty prefix. */
+bool mc_path_has_prefix(const char *path, const char *prefix);
+
 /* A path as its elements, at most MC_SEGMENTS_MAX of them (more: the last one holds the rest). */
 const apr_array_header_t *mc_path_segments(const char *path, apr_pool_t *pool);
 

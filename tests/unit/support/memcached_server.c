@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -57,6 +58,29 @@ start_memcached(int *port)
     unlink(path);
     ck_assert_msg(*port != 0, "memcached did not start: is it installed?");
     return child;
+}
+
+long
+read_memcached_seconds(int port)
+{
+    const struct sockaddr_in address = { .sin_family = AF_INET,
+                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                         .sin_port = htons((uint16_t)port) };
+    char answer[8192];
+    size_t size = 0;
+    int line = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(line, (const struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(write(line, "stats\r\n", 7), 7);
+    do {
+        ssize_t count = read(line, answer + size, sizeof(answer) - 1 - size);
+        ck_assert_int_gt(count, 0);
+        size += (size_t)count;
+        answer[size] = '\0';
+    } while (strstr(answer, "END\r\n") == NULL);
+    close(line);
+    const char *found = strstr(answer, "STAT uptime ");
+    ck_assert_ptr_nonnull(found);
+    return strtol(found + strlen("STAT uptime "), NULL, 10);
 }
 
 void

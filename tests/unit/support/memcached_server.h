@@ -8,6 +8,9 @@
 pid_t start_memcached(int *port);
 void stop_memcached(pid_t child);
 
+/* The seconds that the memcached at a port has counted: keys expire where that number changes. */
+long read_memcached_seconds(int port);
+
 /* A port at which nobody listens as long as the socket *keeper is open. */
 int reserve_unused_port(int *keeper);
 
