@@ -45,7 +45,7 @@ cube_sqlite_from_config(const mc_node *node, mc_build *build)
     cube->path = config.dbfile;
     cube->reading.profile = mc_open_options_profile(&cube->reading);
     cube->writing = (mc_open_options){ .write = true,
-                                       .wal = true,
+                                       .journal = MC_JOURNAL_LOGGED,
                                        .create = sql->create,
                                        .pragmas = pragmas,
                                        .pragma_count = sizeof(pragmas) / sizeof(pragmas[0]) };

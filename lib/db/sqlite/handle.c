@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,12 +12,9 @@
 #include "db/sqlite/handle_private.h"
 #include "text/text.h"
 
-static const int64_t BUSY_AT_MOST_US = 60 * APR_USEC_PER_SEC;
-
 enum {
     PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     SYNCHRONOUS_FULL = 2,
-    LEAVING_MS = 2000, /* how long the end of a bulk load waits for others */
     JOURNAL_PAUSE_MS = 20,
     JOURNAL_PATIENCE_MS = 10000, /* for others who make the same file */
 };
@@ -26,7 +22,7 @@ enum {
 uint64_t
 mc_open_options_profile(const mc_open_options *how)
 {
-    uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->wal << 2;
+    uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->journal << 2;
     if (how->create != NULL)
         hash = mc_hash64(how->create, strlen(how->create), hash);
     for (int i = 0; i < how->pragma_count; i++) {
@@ -76,28 +72,6 @@ mc_handle_lacks_table(mc_handle *handle)
     int code = sqlite3_errcode(handle->db); /* SQLITE_SCHEMA: others are making tables at this moment */
     return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
            strncmp(sqlite3_errmsg(handle->db), "no such table", 13) == 0;
-}
-
-/* WAL needs shared memory between all users of a file; network file systems do not have it. */
-static bool
-local_file_system(const char *path)
-{
-    struct statfs info;
-    if (statfs(path, &info) != 0)
-        return false;
-    switch ((unsigned long)info.f_type) {
-    case 0x6969UL:     /* nfs */
-    case 0x517bUL:     /* smb */
-    case 0xff534d42UL: /* cifs */
-    case 0xfe534d42UL: /* smb2 */
-    case 0x65735546UL: /* fuse */
-    case 0x01021997UL: /* 9p */
-    case 0x00c36400UL: /* ceph */
-    case 0x73757245UL: /* coda */
-        return false;
-    default:
-        return true;
-    }
 }
 
 static mc_error *
@@ -151,12 +125,6 @@ read_pragma_number(mc_handle *handle, const char *sql)
     return number;
 }
 
-static bool
-is_abandoned(const mc_handle *handle)
-{
-    return handle->abandoned != NULL && handle->abandoned(handle->abandoned_baton);
-}
-
 /* Taking a file into WAL mode needs it alone for a moment, and SQLite does not call its busy handler then: who else is
  * making the file, or reads it, is waited for here. */
 static mc_error *
@@ -166,7 +134,7 @@ set_pragma(mc_handle *handle, const mc_pragma *pragma, bool journal, apr_pool_t 
     for (int waited = 0;; waited += JOURNAL_PAUSE_MS) {
         mc_error *error = run_handle_sql(handle, sql, "a configured pragma cannot be applied to a tile store", pool);
         if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE || !journal || waited >= JOURNAL_PATIENCE_MS ||
-            strcasecmp(pragma->value, "wal") != 0 || is_abandoned(handle))
+            strcasecmp(pragma->value, "wal") != 0 || mc_handle_is_abandoned(handle))
             return error;
         sqlite3_sleep(JOURNAL_PAUSE_MS);
     }
@@ -195,9 +163,8 @@ drop_leftovers(mc_handle *handle, apr_pool_t *pool)
 
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
-configure_handle(mc_handle *handle, const mc_open_options *how, bool created, apr_pool_t *pool)
+configure_handle(mc_handle *handle, const mc_open_options *how, bool created, mc_ctx *ctx, apr_pool_t *pool)
 {
-    bool journal_configured = false;
     if (how->write) /* what a transaction changes stays in memory until its end, so that each page is written once */
         MC_TRY(run_handle_sql(handle, "PRAGMA cache_spill=off", "a tile store cannot be opened", pool));
     if (!how->write) { /* the first look at the file: what is wrong with it shows here, not in a request's statement */
@@ -211,7 +178,6 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, ap
     for (int i = 0; i < how->pragma_count; i++) {
         const mc_pragma *pragma = &how->pragmas[i];
         bool journal = strcasecmp(pragma->name, "journal_mode") == 0;
-        journal_configured = journal_configured || journal;
         if (journal && !how->write)
             continue; /* a reader cannot change it, and must not try */
         MC_TRY(set_pragma(handle, pragma, journal, pool));
@@ -219,35 +185,10 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, ap
     if (!how->write)
         return MC_OK;
     mc_vfs_gather_logs(handle->db, read_pragma_number(handle, "PRAGMA synchronous") >= SYNCHRONOUS_FULL);
-    handle->may_switch = how->wal && !journal_configured;
-    if (created && handle->may_switch && local_file_system(handle->path)) {
-        mc_error *error = run_handle_sql(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool);
-        if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE)
-            return error;
-        if (error != MC_OK) /* another process is making the same file: later, then */
-            (void)mc_bulk_mark_set(handle->path);
-    }
-    handle->bulk = handle->may_switch && mc_bulk_mark_is_set(handle->path);
+    mc_handle_choose_journal(handle, how, created, ctx, pool);
     if (how->create != NULL)
         MC_TRY(run_handle_sql(handle, how->create, "a tile store cannot be set up", pool));
     return MC_OK;
-}
-
-/*
- * Ends a bulk load, whoever began it: of several writers the last one to close the file does. Where others keep it
- * busy, or the disk is full, the mark stays for them, or for the next writer.
- */
-static void
-end_bulk(mc_handle *handle, bool replaced)
-{
-    bool back = replaced || !mc_handle_rollback(handle);
-    handle->bulk = false;
-    sqlite3_busy_timeout(handle->db, LEAVING_MS);
-    if (!back)
-        back = sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL", NULL, NULL, NULL) ==
-               SQLITE_OK;
-    if (back)
-        mc_bulk_mark_remove(handle->path);
 }
 
 /* *code: SQLite's, when it fails. */
@@ -267,7 +208,7 @@ open_once(mc_handle *handle, const mc_open_options *how, bool exists, bool alone
     } else {
         sqlite3_extended_result_codes(handle->db, 1);
         mc_handle_bound_wait(handle, ctx);
-        error = configure_handle(handle, how, !exists, pool);
+        error = configure_handle(handle, how, !exists, ctx, pool);
     }
     if (error != MC_OK) {
         *code = sqlite3_extended_errcode(handle->db);
@@ -311,8 +252,15 @@ mc_handle_open(mc_handle *handle, const mc_open_options *how, const mc_stamp *st
         return open_once(handle, how, true, *alone, &code, ctx, pool);
     }
     bool no_shared_memory = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
-    if (error == MC_OK || !no_shared_memory || how->write || how->immutable || *alone || stamp->wal_size > 0)
+    if (error == MC_OK || !no_shared_memory || how->write || how->immutable || *alone)
         return error;
+    if (stamp->wal_size > 0 && access(handle->path, R_OK) != 0)
+        return error;
+    if (stamp->wal_size > 0)
+        return mc_error_wrap(
+            pool, error, MC_ERR_UNAVAILABLE,
+            "a tile store is in WAL mode, and its -wal can be read only by a user who may write the file's folder;"
+            " such a user takes it in with: sqlite3 FILE 'PRAGMA journal_mode=delete'");
     *alone = true; /* everything is in the main file */
     return open_once(handle, how, true, true, &code, ctx, pool);
 }
@@ -337,50 +285,14 @@ mc_handle_close(mc_handle *handle, bool replaced)
     handle->statement_count = 0;
     sqlite3_finalize(handle->rollback);
     handle->rollback = NULL;
-    if (handle->bulk || (handle->may_switch && mc_bulk_mark_is_set(handle->path)))
-        end_bulk(handle, replaced);
+    if (!replaced)
+        mc_handle_leave_journal(handle);
+    handle->journal = MC_JOURNAL_KEPT;
     if (replaced) /* the -wal beside the path belongs to another file now */
         sqlite3_db_config(handle->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close_v2(handle->db);
     handle->db = NULL;
     (void)mc_handle_count_pages(handle, 0);
-}
-
-/* SQLite's busy handler: there is nothing to sleep on until another process lets go of a file. 0: it has been enough.
- */
-static int
-wait_for_others(void *baton, int count)
-{
-    static const int pauses_ms[] = { 1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100 };
-    enum { PAUSES = sizeof(pauses_ms) / sizeof(*pauses_ms) };
-    const mc_handle *handle = baton;
-    apr_interval_time_t left = handle->patience - mc_clock_now();
-    if (left <= 0 || is_abandoned(handle))
-        return 0;
-    int pause = pauses_ms[count < PAUSES ? count : PAUSES - 1];
-    sqlite3_sleep(left < pause * 1000 ? (int)(left / 1000) + 1 : pause);
-    return 1;
-}
-
-void
-mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx)
-{
-    handle->patience = mc_clock_now() + mc_ctx_remaining(ctx, BUSY_AT_MOST_US);
-    handle->abandoned = ctx->abandoned;
-    handle->abandoned_baton = ctx->abandoned_baton;
-    sqlite3_busy_handler(handle->db, wait_for_others, handle);
-}
-
-/* Bytes 18 and 19 of the file's header (SQLite file format, 1.3.3), through SQLite's own descriptor. */
-bool
-mc_handle_rollback(mc_handle *handle)
-{
-    sqlite3_file *file = NULL;
-    uint8_t versions[2] = { 0, 0 };
-    if (sqlite3_file_control(handle->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == NULL ||
-        file->pMethods == NULL || file->pMethods->xRead(file, versions, sizeof(versions), 18) != SQLITE_OK)
-        return false;
-    return versions[0] == 1 && versions[1] == 1;
 }
 
 bool

@@ -30,8 +30,9 @@ struct mc_handle {
     } statements[MOST_STATEMENTS];
     int statement_count;
     sqlite3_stmt *rollback;        /* NULL: not needed yet */
-    bool may_switch;               /* the journal mode is ours to choose, and was WAL when the file was made */
-    bool bulk;                     /* in a rollback mode for a bulk load; WAL when it is closed */
+    mc_journal journal;            /* of a writer, as it was opened */
+    bool wants_wal;                /* it was not to be had alone, which entering WAL mode needs */
+    bool loading, bulk;            /* see mc_handle_bulk; and it is in a rollback mode for that */
     bool user_flag;                /* the user's: see mc_handle_user_flag */
     size_t page_bytes;             /* of its pages in memory, as counted in */
     atomic_size_t *all_page_bytes; /* the sum of all handles of the table; NULL: none */
@@ -63,11 +64,12 @@ void mc_handles_close_readers(const mc_handle *handle);
  * they may. */
 bool mc_handle_count_pages(mc_handle *handle, size_t bytes);
 
-/* The mark beside a file that a bulk load has taken out of WAL mode (bulk_mark.c). To set it: 1 when it has been made,
- * 0 when it was there, -1 when it cannot be made. */
-int mc_bulk_mark_set(const char *path);
-void mc_bulk_mark_remove(const char *path);
-bool mc_bulk_mark_is_set(const char *path);
+/* How a writer begins and ends with a file (handle_journal.c). What fails there leaves the file in the mode it has,
+ * which is good for everything. mc_handle_enter_wal again with `wants_wal`: the bound of waits is off afterwards. */
+void mc_handle_choose_journal(mc_handle *handle, const mc_open_options *how, bool created, mc_ctx *ctx,
+                              apr_pool_t *pool);
+void mc_handle_enter_wal(mc_handle *handle);
+void mc_handle_leave_journal(mc_handle *handle);
 
 /* Once a process; then the names of the file systems for readers and for writers, NULL for the default one. */
 void mc_vfs_set_up(void);
@@ -81,5 +83,6 @@ void mc_vfs_gather_logs(sqlite3 *db, bool on);
 
 /* SQLite's wait for other processes ends with the request's deadline, or when its client has gone. */
 void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);
+bool mc_handle_is_abandoned(const mc_handle *handle);
 
 #endif
