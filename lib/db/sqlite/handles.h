@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "base/stamp.h"
 #include "mapcache/ctx.h"
 
 typedef struct mc_handles mc_handles;
@@ -14,29 +15,6 @@ typedef struct mc_handles mc_handles;
 /* At most `limit` files open at a time. */
 mc_handles *mc_handles_create(int limit);
 void mc_handles_destroy(mc_handles *handles);
-
-/* The state of a file: by stat() of the file and of its -wal. Equal stamps mean that nobody wrote to the file in
- * between. */
-typedef struct mc_stamp {
-    uint64_t device, inode;
-    int64_t size, mtime_ns, ctime_ns;
-    int64_t wal_size, wal_mtime_ns; /* -1: no -wal */
-    uint64_t wal_inode;
-} mc_stamp;
-
-/* False when the file does not exist. Never opens it. */
-bool mc_stamp_take(mc_stamp *stamp, const char *path);
-bool mc_stamp_equal(const mc_stamp *a, const mc_stamp *b);
-/* False where the file changed less than 50 ms before `now`: data that is read under such a stamp is not remembered. */
-bool mc_stamp_settled(const mc_stamp *stamp, apr_time_t now);
-
-/* The same without a look at a -wal: for files that are no databases. */
-bool mc_stamp_take_plain(mc_stamp *stamp, const char *path);
-
-/* The two halves of mc_stamp_take: the file `name` of an open folder (AT_FDCWD: a path), without its -wal; and the -wal
- * of `path`, after it. */
-bool mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name);
-void mc_stamp_take_wal(mc_stamp *stamp, const char *path);
 
 typedef struct mc_handle mc_handle;
 

@@ -78,7 +78,7 @@ check_map_styles(mc_param_reader *reader)
         }
     }
     if (strict && *parts->styles != '\0' && count != layers)
-        return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "styles", "STYLES has %d items for %d layers",
+        return mc_error_located(reader->pool, MC_ERR_STYLE_NOT_DEFINED, "styles", "STYLES has %d items for %d layers",
                                 count, layers);
     return MC_OK;
 }
