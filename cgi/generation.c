@@ -58,6 +58,7 @@ load_generation(mc_generation **out, mc_generations *generations, apr_pool_t *po
             mc_runtime_create(&runtime, config, 1, generations->threads, &generations->runtime_log, generations->pool);
         if (error != MC_OK)
             return error;
+        mc_runtime_process(runtime)->lasting = generations->threads;
         atomic_store(&generations->runtime, runtime);
     }
     mc_ctx ctx = { .pool = pool, .log = &generation->log };

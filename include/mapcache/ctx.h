@@ -43,6 +43,7 @@ typedef struct mc_process {
     struct mc_memory *memory;             /* stored tiles, footprints, absences (lib/cache) */
     struct mc_clock_cache *query_results; /* what the databases of dimensions have said (lib/dimension) */
     bool brief;                           /* ends after one request: what is made once for many maps does not pay */
+    bool lasting;                         /* serves until it is told to end, and then closes what it has open */
 } mc_process;
 
 typedef struct mc_ctx {

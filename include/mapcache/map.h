@@ -14,6 +14,7 @@ typedef struct mc_tile_stack {
     const mc_format *exact;  /* what an answer of another coding is made into; NULL: it goes out as it is */
     const char *mime;        /* how an answer of that coding is called; NULL: as its bytes say */
     bool by_latitude;        /* one tile of the spherical Mercator, whose rows become evenly spaced by latitude */
+    bool within_poles;       /* one tile of degrees, of which what lies beyond a pole is cut off */
 } mc_tile_stack;
 
 typedef struct mc_map_layer {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 
 /* The longest wait of a request without a deadline. */
 #define WAIT_AT_MOST (600 * APR_USEC_PER_SEC)
@@ -40,9 +41,10 @@ mc_semaphore_destroy(mc_semaphore *semaphore)
     free(semaphore);
 }
 
-/* In line, until it is this one's turn or the moment has come (0: never). Under the semaphore's lock. */
+/* In line, until it is this one's turn, the client has gone or the moment has come (0: never, and no client counts).
+ * Under the semaphore's lock. */
 static bool
-wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until)
+wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
 {
     semaphore_waiter own = { .inside = false };
     semaphore_waiter **at = &semaphore->first;
@@ -51,9 +53,9 @@ wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until)
         at = &(*at)->next;
     own.next = *at;
     *at = &own;
-    for (bool early = true; !own.inside && early;)
-        early = until == 0 ? pthread_cond_wait(&own.turn, &semaphore->lock) == 0
-                           : mc_clock_wait(&own.turn, &semaphore->lock, until);
+    for (bool goes_on = true; !own.inside && goes_on;)
+        goes_on = until == 0 ? pthread_cond_wait(&own.turn, &semaphore->lock) == 0
+                             : mc_wait_condition(&own.turn, &semaphore->lock, until, ctx) == MC_WAIT_READY;
     if (!own.inside) {
         for (at = &semaphore->first; *at != &own; at = &(*at)->next)
             continue;
@@ -64,14 +66,14 @@ wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until)
 }
 
 static bool
-acquire_semaphore_permit(mc_semaphore *semaphore, bool ahead, apr_time_t until)
+acquire_semaphore_permit(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
 {
     bool inside = true;
     pthread_mutex_lock(&semaphore->lock);
     if (semaphore->places > 0)
         semaphore->places--;
     else
-        inside = wait_in_line(semaphore, ahead, until);
+        inside = wait_in_line(semaphore, ahead, until, ctx);
     pthread_mutex_unlock(&semaphore->lock);
     return inside;
 }
@@ -97,7 +99,7 @@ mc_semaphore_acquire(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool)
     if (semaphore == NULL)
         return MC_OK;
     MC_ASSERT(ctx->inside == NULL);
-    if (!acquire_semaphore_permit(semaphore, false, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST)))
+    if (!acquire_semaphore_permit(semaphore, false, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST), ctx))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
     ctx->inside = semaphore;
     return MC_OK;
@@ -117,7 +119,7 @@ void
 mc_semaphore_resume(mc_semaphore *semaphore, mc_ctx *ctx)
 {
     if (semaphore != NULL)
-        acquire_semaphore_permit(semaphore, true, 0);
+        acquire_semaphore_permit(semaphore, true, 0, ctx);
     ctx->inside = semaphore;
 }
 

@@ -2,6 +2,7 @@
 #include "cache/attempt.h"
 
 #include "base/metrics.h"
+#include "base/wait.h"
 #include "mapcache/trace.h"
 
 /* After a failed operation: whether it is to be made again; waits before. */
@@ -16,9 +17,7 @@ should_retry_cache(const mc_cache *cache, const mc_error *error, int attempt, mc
         return false;
     mc_log_write(ctx, MC_LOG_INFO, "cache \"%s\": repetition %d of %d after: %s", cache->name, attempt + 1,
                  cache->retries, mc_error_chain(error, ctx->pool));
-    if (delay > 0)
-        apr_sleep(delay);
-    return true;
+    return mc_wait_pause(delay, ctx);
 }
 
 static mc_error *

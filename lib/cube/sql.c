@@ -6,16 +6,6 @@
 
 #include "text/text.h"
 
-static const char *
-quote_cube_name(const char *name, const char *suffix, apr_pool_t *pool)
-{
-    const char *dot = strchr(name, '.');
-    if (dot != NULL)
-        return apr_pstrcat(pool, quote_cube_name(apr_pstrmemdup(pool, name, (size_t)(dot - name)), "", pool), ".",
-                           quote_cube_name(dot + 1, suffix, pool), NULL);
-    return apr_pstrcat(pool, "\"", mc_replace_all(name, "\"", "\"\"", pool), suffix, "\"", NULL);
-}
-
 typedef struct sql_names {
     const char *chunks, *dates, *info;
 } sql_names;
@@ -137,8 +127,8 @@ mc_cube_sql *
 mc_cube_statements(const mc_cube *cube, const char *table, mc_cube_dialect dialect, apr_pool_t *pool)
 {
     mc_cube_sql *sql = apr_pcalloc(pool, sizeof(*sql));
-    sql_names n = { quote_cube_name(table, "", pool), quote_cube_name(table, "_dates", pool),
-                    quote_cube_name(table, "_info", pool) };
+    sql_names n = { mc_sql_table(table, pool), mc_sql_table(apr_pstrcat(pool, table, "_dates", NULL), pool),
+                    mc_sql_table(apr_pstrcat(pool, table, "_info", NULL), pool) };
     sql->create = create_tables(&n, dialect, pool);
     add_reading(sql, cube, &n, dialect, pool);
     add_writing(sql, &n, dialect, pool);

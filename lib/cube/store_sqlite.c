@@ -45,7 +45,7 @@ cube_sqlite_from_config(const mc_node *node, mc_build *build)
     cube->path = config.dbfile;
     cube->reading.profile = mc_open_options_profile(&cube->reading);
     cube->writing = (mc_open_options){ .write = true,
-                                       .wal = true,
+                                       .journal = MC_JOURNAL_LOGGED,
                                        .create = sql->create,
                                        .pragmas = pragmas,
                                        .pragma_count = sizeof(pragmas) / sizeof(pragmas[0]) };
@@ -195,10 +195,8 @@ query_cube_file(sqlite_reading *r, const mc_cube *base, const mc_cube_query *que
                                         &stamp, &cube->reading, ctx, r->pool);
     if (error != MC_OK)
         return mc_error_wrap(r->pool, error, error->kind, "cube \"%s\" cannot be opened", base->name);
-    mc_handle_watch(handle, ctx);
     error = ask_handle(r, base, query, handle);
     bool unmade = error != MC_OK && mc_handle_lacks_table(handle); /* the first ingestion is about to, or was cut off */
-    mc_handle_watch(handle, NULL);
     mc_handle_release(handle, error == MC_OK);
     if (unmade) {
         mc_error_ignore(error);

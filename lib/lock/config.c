@@ -44,14 +44,15 @@ typedef struct fallback_held {
 } fallback_held;
 
 static mc_error *
-fallback_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, apr_pool_t *pool)
+fallback_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
+                 apr_pool_t *pool)
 {
     const apr_array_header_t *lockers = locker->baton;
     fallback_held *mine = apr_pcalloc(pool, sizeof(*mine));
     mc_error *first = MC_OK;
     for (int i = 0; i < lockers->nelts; i++) {
         mine->locker = APR_ARRAY_IDX(lockers, i, mc_locker *);
-        mc_error *error = mine->locker->ops->acquire(&mine->held, waited, mine->locker, name, until, pool);
+        mc_error *error = mine->locker->ops->acquire(&mine->held, waited, mine->locker, name, until, ctx, pool);
         if (error == MC_OK) {
             *held = mine;
             return MC_OK;
@@ -66,11 +67,11 @@ fallback_acquire(void **held, bool *waited, mc_locker *locker, const char *name,
 }
 
 static void
-fallback_release(mc_locker *locker, void *held)
+fallback_release(mc_locker *locker, void *held, mc_ctx *ctx)
 {
     (void)locker;
     fallback_held *mine = held;
-    mine->locker->ops->release(mine->locker, mine->held);
+    mine->locker->ops->release(mine->locker, mine->held, ctx);
 }
 
 static const mc_locker_ops fallback_ops = { fallback_acquire, fallback_release };

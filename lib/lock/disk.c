@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/wait.h"
 #include "lock/locker.h"
 
 enum { OPEN_ATTEMPTS = 8, WAITER_STACK = 128 << 10 };
@@ -159,7 +160,7 @@ start_waiter(pthread_t *thread, disk_waiter *w)
 
 /* 0: locked; ETIMEDOUT; another errno. */
 static int
-wait_for_byte(int fd, struct flock byte, apr_time_t until)
+wait_for_byte(int fd, struct flock byte, apr_time_t until, mc_ctx *ctx)
 {
     disk_waiter w = { .fd = fd, .byte = byte, .lock = PTHREAD_MUTEX_INITIALIZER };
     pthread_t thread;
@@ -168,9 +169,9 @@ wait_for_byte(int fd, struct flock byte, apr_time_t until)
     if (status != 0)
         return status;
     pthread_mutex_lock(&w.lock);
-    bool early = true;
-    while (!w.done && early)
-        early = mc_clock_wait(&w.changed, &w.lock, until);
+    mc_wait_end end = MC_WAIT_READY;
+    while (!w.done && end == MC_WAIT_READY)
+        end = mc_wait_condition(&w.changed, &w.lock, until, ctx);
     bool late = !w.done;
     pthread_mutex_unlock(&w.lock);
     if (late)
@@ -190,7 +191,8 @@ still_exists(int fd)
 }
 
 static mc_error *
-disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, apr_pool_t *pool)
+disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
+             apr_pool_t *pool)
 {
     struct flock byte = byte_of(name);
     for (;;) {
@@ -199,7 +201,7 @@ disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr
         int status = fcntl(fd, F_OFD_SETLK, &byte) == 0 ? 0 : errno;
         if (status == EAGAIN || status == EACCES) {
             *waited = true;
-            status = until > mc_clock_now() ? wait_for_byte(fd, byte, until) : ETIMEDOUT;
+            status = until > mc_clock_now() ? wait_for_byte(fd, byte, until, ctx) : ETIMEDOUT;
         }
         if (status == 0 && still_exists(fd)) {
             *held = (void *)(intptr_t)fd;
@@ -214,9 +216,10 @@ disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr
 }
 
 static void
-disk_release(mc_locker *locker, void *held)
+disk_release(mc_locker *locker, void *held, mc_ctx *ctx)
 {
     (void)locker;
+    (void)ctx;
     close((int)(intptr_t)held); /* the lock goes with its open file description */
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/wait.h"
 #include "base/workers.h"
 #include "mapcache/lock.h"
 #include "mapcache/trace.h"
@@ -129,24 +130,25 @@ take_off(mc_flights *flights, uint64_t hash, const char *name)
     return flight;
 }
 
-/* Sleeps until the flight has landed; false when `until` comes first. Lock held, given up while sleeping. */
+/* Sleeps until the flight has landed; false when `until` comes first, or the client goes. Lock held, given up while
+ * sleeping. */
 static bool
-wait_for_landing(mc_flight *flight, apr_time_t until)
+wait_for_landing(mc_flight *flight, apr_time_t until, mc_ctx *ctx)
 {
 #ifdef MC_DEBUG
     MC_ASSERT(leading == 0); /* who leads one flight and waits for another may close a circle */
 #endif
-    bool early = true;
+    mc_wait_end end = MC_WAIT_READY;
     flight->references++;
-    while (!flight->landed && early)
-        early = mc_clock_wait(&flight->changed, &flight->flights->lock, until);
+    while (!flight->landed && end == MC_WAIT_READY)
+        end = mc_wait_condition(&flight->changed, &flight->flights->lock, until, ctx);
     return flight->landed;
 }
 
 /* With the lock held; *late: nothing landed in time. Returns whether it has to be tried again. */
 static bool
 board_flight(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights, uint64_t hash,
-             const char *name, apr_time_t until, bool *late, apr_pool_t *pool)
+             const char *name, apr_time_t until, bool *late, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_flight *found = find_flight(flights, hash, name);
     if (found == NULL) {
@@ -155,7 +157,7 @@ board_flight(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, 
         return false;
     }
     bool waited = !found->landed;
-    if (waited && !wait_for_landing(found, until)) {
+    if (waited && !wait_for_landing(found, until, ctx)) {
         *late = true;
         release_flight(found);
         return false;
@@ -191,7 +193,7 @@ mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **shared_erro
     bool late = false;
     pthread_mutex_lock(&flights->lock);
     bool own = is_own(flights, hash, name);
-    while (!own && board_flight(role, flight, shared_error, flights, hash, name, until, &late, pool))
+    while (!own && board_flight(role, flight, shared_error, flights, hash, name, until, &late, ctx, pool))
         continue;
     pthread_mutex_unlock(&flights->lock);
     if (own)

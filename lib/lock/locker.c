@@ -10,6 +10,7 @@
 struct mc_lock {
     mc_locker *locker;
     void *held;
+    mc_ctx *ctx; /* of whoever took the lock: whoever gives the lock back is the same one */
 };
 
 static mc_error *
@@ -20,7 +21,8 @@ acquire_lock(mc_lock **lock, bool *waited, mc_locker *locker, const char *name, 
     *waited = false;
     mc_lock *taken = apr_pcalloc(pool, sizeof(*taken));
     taken->locker = locker;
-    mc_error *error = locker->ops->acquire(&taken->held, waited, locker, name, until, pool);
+    taken->ctx = ctx;
+    mc_error *error = locker->ops->acquire(&taken->held, waited, locker, name, until, ctx, pool);
     if (error != MC_OK) {
         mc_span_note(&span, "ERROR");
         return error;
@@ -50,7 +52,7 @@ mc_lock_release(mc_lock *lock)
 {
     if (lock == NULL || lock->locker == NULL)
         return;
-    lock->locker->ops->release(lock->locker, lock->held);
+    lock->locker->ops->release(lock->locker, lock->held, lock->ctx);
     lock->locker = NULL;
 }
 

@@ -6,12 +6,13 @@
 
 typedef struct mc_locker_ops {
     /*
-     * Takes the lock at the latest at `until` (mc_clock_now(); in the past: now or not at all). *lock is what `release`
-     * gets. MC_ERR_UNAVAILABLE: another one holds it; MC_ERR_IO: locks are not to be had.
+     * Takes the lock at the latest at `until` (mc_clock_now(); in the past: now or not at all), and waits no longer
+     * than the client of ctx. *held is what `release` gets. MC_ERR_UNAVAILABLE: another one holds it; MC_ERR_IO: locks
+     * are not to be had.
      */
-    mc_error *(*acquire)(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until,
+    mc_error *(*acquire)(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
                          apr_pool_t *pool);
-    void (*release)(mc_locker *locker, void *held);
+    void (*release)(mc_locker *locker, void *held, mc_ctx *ctx); /* takes a second at most */
 } mc_locker_ops;
 
 struct mc_locker {

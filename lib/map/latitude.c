@@ -1,6 +1,7 @@
 /*
- * Tiles of the spherical Mercator for viewers that spread a picture evenly over latitudes (KML): the same place, with
- * rows that are as far apart in degrees. A row that stands for several of the tile is their mean.
+ * Tiles for viewers that spread a picture evenly over latitudes (KML), with rows that are as far apart in degrees: of
+ * the spherical Mercator the same place, of grids of degrees what lies between the poles. A row that stands for several
+ * of the tile is their mean.
  */
 #include <math.h>
 #include <string.h>
@@ -24,6 +25,14 @@ mercator_part(const mc_extent *box, double part)
 {
     double top = latitude_of(box->maxy), latitude = top - part * (top - latitude_of(box->miny));
     return (box->maxy - MC_EARTH_RADIUS * asinh(tan(latitude))) / (box->maxy - box->miny);
+}
+
+/* The same of a box of degrees, of what lies between the poles. */
+static double
+degrees_part(const mc_extent *box, double part)
+{
+    double top = fmin(box->maxy, 90), latitude = top - part * (top - fmax(box->miny, -90));
+    return (box->maxy - latitude) / (box->maxy - box->miny);
 }
 
 double
@@ -68,7 +77,8 @@ sum_latitude_rows(float *sums, const mc_pixels *source, double from, double to)
 }
 
 static mc_error *
-spread_by_latitude(mc_pixels **made, const mc_pixels *source, const mc_extent *box, apr_pool_t *pool)
+spread_by_latitude(mc_pixels **made, const mc_pixels *source, const mc_extent *box,
+                   double (*part_of)(const mc_extent *box, double part), apr_pool_t *pool)
 {
     int rows = source->height;
     float *sums = apr_palloc(pool, sizeof(*sums) * (size_t)source->width * 4);
@@ -76,8 +86,7 @@ spread_by_latitude(mc_pixels **made, const mc_pixels *source, const mc_extent *b
     mc_pixels_attach(*made, pool);
     for (int i = 0; i < rows; i++) {
         uint8_t *out = (*made)->data + (size_t)i * (*made)->stride;
-        sum_latitude_rows(sums, source, rows * mercator_part(box, (double)i / rows),
-                          rows * mercator_part(box, (i + 1.0) / rows));
+        sum_latitude_rows(sums, source, rows * part_of(box, (double)i / rows), rows * part_of(box, (i + 1.0) / rows));
         for (int j = 0; j < source->width * 4; j++)
             out[j] = (uint8_t)fminf(sums[j] + 0.5F, 255);
     }
@@ -101,7 +110,7 @@ mc_map_by_latitude(mc_result *result, const mc_tile *tile, const mc_tile_stack *
     MC_SPAN(ctx, "mapcache_image_resample");
     MC_TRY(mc_image_decode(&pixels, tile->data->data, tile->data->size, ctx, pool));
     mc_pixels_attach(pixels, pool);
-    MC_TRY(spread_by_latitude(&made, pixels, &box, pool));
+    MC_TRY(spread_by_latitude(&made, pixels, &box, wanted->within_poles ? degrees_part : mercator_part, pool));
     MC_TRY(mc_format_encode(&result->data, wanted->format, made, MC_ON_THE_FLY, ctx, pool));
     result->mime = wanted->format->mime;
     if (result->mime == NULL)

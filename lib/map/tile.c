@@ -207,11 +207,11 @@ mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_
     mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
     int only;
     *result = (mc_result){ 0 };
-    bool as_stored = wanted->exact == NULL && !wanted->by_latitude;
+    bool by_latitude = wanted->by_latitude || wanted->within_poles, as_stored = wanted->exact == NULL && !by_latitude;
     MC_TRY(fetch_stack(tiles, &only, wanted, as_stored ? if_tag : 0, ctx, pool));
     if (only >= 0) {
         answer_tile(result, wanted->tiles[only].tileset, tiles[only], if_tag);
-        if (wanted->by_latitude && !tiles[only]->no_data)
+        if (by_latitude && !tiles[only]->no_data)
             return mc_map_by_latitude(result, tiles[only], wanted, if_tag, ctx, pool);
         return settle_coding(result, tiles[only], wanted, if_tag, ctx, pool);
     }

@@ -29,9 +29,7 @@ find_disabled_type(const mc_call *call)
 {
     const char *path = call->full_path;
     for (const mc_service_ops *const *kind = mc_service_kinds; *kind != NULL; kind++) {
-        size_t size = strlen((*kind)->prefix);
-        bool meant = size > 0 && strncmp(path, (*kind)->prefix, size) == 0 && (path[size] == '\0' || path[size] == '/');
-        if (meant)
+        if (mc_path_has_prefix(path, (*kind)->prefix))
             return mc_call_service(call, (*kind)->type) == NULL ? (*kind)->type : NULL;
     }
     const char *service = mc_param(call, "SERVICE");

@@ -32,7 +32,7 @@ find_service(const mc_config *config, const char *path)
         const char *prefix = service->ops->prefix;
         if (*prefix == '\0')
             catch_all = service;
-        else if (strncmp(path, prefix, strlen(prefix)) == 0)
+        else if (mc_path_has_prefix(path, prefix))
             return service;
     }
     return catch_all;

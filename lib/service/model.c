@@ -58,7 +58,7 @@ mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box)
         *degrees = (mc_extent){ box->minx / MC_EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->miny),
                                 box->maxx / MC_EARTH_RADIUS * DEGREES_PER_RADIAN, mercator_latitude(box->maxy) };
     else if (is_geographic(grid))
-        *degrees = *box;
+        *degrees = (mc_extent){ box->minx, fmax(box->miny, -90), box->maxx, fmin(box->maxy, 90) };
     else
         return false;
     return true;

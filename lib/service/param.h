@@ -112,7 +112,7 @@ typedef struct mc_param_row {
 typedef struct mc_operation {
     const char *name;    /* "GetMap"; NULL ends the list */
     const char *address; /* how a request is written */
-    const mc_param_row *rows[4];
+    const mc_param_row *rows[5];
 } mc_operation;
 
 /* The operations of a service that has one: TYPE_operations, with the tables that make it up. */

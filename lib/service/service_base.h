@@ -154,6 +154,10 @@ const char *mc_dimension_units(const mc_dimension *dimension);
 /* The symbol of the unit where the unit is a known one, else NULL. */
 const char *mc_dimension_unit_symbol(const mc_dimension *dimension);
 
+/* Whether a path without its leading slash begins with a service's prefix, which ends at a slash or at the end: as web
+ * servers read their rules of access, so that `<Location /mc/jobs>` covers all of it. False for the empty prefix. */
+bool mc_path_has_prefix(const char *path, const char *prefix);
+
 /* A path as its elements, at most MC_SEGMENTS_MAX of them (more: the last one holds the rest). */
 const apr_array_header_t *mc_path_segments(const char *path, apr_pool_t *pool);
 
@@ -165,7 +169,8 @@ bool mc_path_number(int *number, const char **extension, const char *text, apr_p
 /* Whether the grid is one of the spherical Mercator. */
 bool mc_grid_is_mercator(const mc_grid *grid);
 
-/* A box of the grid's CRS in degrees (lon, lat). True for CRSs of degrees and the spherical Mercator; else false. */
+/* A box of the grid's CRS in degrees (lon, lat), latitudes up to the poles. True for CRSs of degrees and the spherical
+ * Mercator; else false. */
 bool mc_grid_degrees(mc_extent *degrees, const mc_grid *grid, const mc_extent *box);
 
 /* The first value of a metadata key; NULL without it, and without metadata. */

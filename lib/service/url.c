@@ -40,3 +40,10 @@ mc_url_segment(const char *text, apr_pool_t *pool)
 {
     return mc_url_encode(text, "@:;,=()!*'$", true, false, pool);
 }
+
+bool
+mc_path_has_prefix(const char *path, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return size > 0 && strncmp(path, prefix, size) == 0 && (path[size] == '\0' || path[size] == '/');
+}

@@ -9,13 +9,13 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/wait.h"
 #include "mapcache/trace.h"
 #include "source/source_base.h"
 
 enum {
-    PAUSE_STEP_MS = 200, /* so late at most does a pause notice that the client has gone */
-    TAIL = 1024,         /* bytes at the end of an image where its end mark must be: some origins append text */
-    EXCERPT = 300,       /* bytes of an answer that is no image, for the log */
+    TAIL = 1024,   /* bytes at the end of an image where its end mark must be: some origins append text */
+    EXCERPT = 300, /* bytes of an answer that is no image, for the log */
 };
 
 bool
@@ -59,13 +59,7 @@ pause_before(const mc_source *source, int attempt, mc_ctx *ctx)
     delay <<= attempt - 1; /* at most an hour, at most 10 attempts: no overflow */
     if (mc_ctx_remaining(ctx, delay + 1) <= delay)
         return false;
-    for (apr_interval_time_t step; delay > 0; delay -= step) {
-        if (mc_ctx_abandoned(ctx))
-            return false;
-        step = delay < PAUSE_STEP_MS * 1000 ? delay : PAUSE_STEP_MS * 1000;
-        apr_sleep(step);
-    }
-    return true;
+    return mc_wait_pause(delay, ctx);
 }
 
 /* After a failed call: whether it is to be made again. Logs why. */

@@ -11,6 +11,7 @@
 #include "http/http.h"
 #include "source/http_block.h"
 #include "source/source_base.h"
+#include "source/wms_density.h"
 #include "text/text.h"
 
 enum { INFO_BYTES = 16 << 20, MAP_BYTES_LEAST = 1 << 20, MAP_BYTES_MOST = 256 << 20, RAW_BYTES = 64 << 20 };
@@ -23,6 +24,7 @@ typedef struct wms_source {
     mc_http_block *http;
     apr_table_t *map_params;
     apr_table_t *info_params; /* or NULL */
+    int density_parameters;   /* mc_density_parameters */
 } wms_source;
 
 typedef struct getmap_block {
@@ -52,6 +54,11 @@ static const mc_key wms_keys[] = {
     MC_SOURCE_KEYS(wms_source, "1"),
     MC_KEY_TREE("getmap", offsetof(wms_source, getmap_tree), getmap_keys, "What is asked for in GetMap.",
                 .flags = MC_KEY_REQUIRED),
+    MC_KEY_CHOICE("density_parameters", offsetof(wms_source, density_parameters), MC_DENSITY_CHOICES,
+                  "How the WMS is told of maps for fine screens, so that its symbols are larger: DPI (QGIS Server), "
+                  "MAP_RESOLUTION (MapServer), FORMAT_OPTIONS=dpi: (GeoServer). A number that <params> have is "
+                  "multiplied. Other maps are asked for without.",
+                  .flags = MC_KEY_OURS, .fallback = "all"),
     MC_KEY_TREE("getfeatureinfo", offsetof(wms_source, info_tree), info_keys, "Makes the source queryable."),
     MC_KEY_TREE("http", offsetof(wms_source, http_tree), mc_http_block_keys, "Where the WMS is.",
                 .flags = MC_KEY_REQUIRED),
@@ -273,6 +280,7 @@ wms_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx 
     apr_table_t *params = default_params(pool);
     add_map(params, wanted, true, wms, pool);
     overlay_wms_params(params, wms->map_params);
+    mc_wms_add_density(params, (mc_density_parameters)wms->density_parameters, wanted->density, pool);
     add_wms_dimensions(params, wanted, pool);
     return send_wms_request(&map->data, wms, params, map_bytes(wanted), ctx, pool);
 }
@@ -289,6 +297,7 @@ wms_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx
     apr_table_setn(params, new_version ? "J" : "Y", apr_itoa(pool, wanted->y));
     apr_table_setn(params, "INFO_FORMAT", wanted->format);
     overlay_wms_params(params, wms->info_params);
+    mc_wms_add_density(params, (mc_density_parameters)wms->density_parameters, wanted->map.density, pool);
     add_wms_dimensions(params, &wanted->map, pool);
     return send_wms_request(text, wms, params, INFO_BYTES, ctx, pool);
 }

@@ -309,6 +309,22 @@ mc_replace_all(const char *text, const char *token, const char *value, apr_pool_
     return result;
 }
 
+const char *
+mc_sql_name(const char *name, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "\"", mc_replace_all(name, "\"", "\"\"", pool), "\"", NULL);
+}
+
+const char *
+mc_sql_table(const char *table, apr_pool_t *pool)
+{
+    const char *dot = strchr(table, '.');
+    if (dot == NULL)
+        return mc_sql_name(table, pool);
+    return apr_pstrcat(pool, mc_sql_name(apr_pstrmemdup(pool, table, (size_t)(dot - table)), pool), ".",
+                       mc_sql_name(dot + 1, pool), NULL);
+}
+
 int
 mc_text_distance(const char *a, const char *b)
 {

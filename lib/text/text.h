@@ -82,6 +82,12 @@ bool mc_is_token(const char *text, size_t size);
 /* Replaces every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
 const char *mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool);
 
+/* An identifier of SQL: the name in double quotes. */
+const char *mc_sql_name(const char *name, apr_pool_t *pool);
+
+/* The same of a table that may stand behind the name of its schema and a '.'. */
+const char *mc_sql_table(const char *table, apr_pool_t *pool);
+
 /* Edit distance, for "did you mean". */
 int mc_text_distance(const char *a, const char *b);
 

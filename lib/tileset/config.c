@@ -2,6 +2,7 @@
 #include <apr_file_io.h>
 #include <apr_strings.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "mapcache/tileset.h"
@@ -225,6 +226,12 @@ load_watermark(mc_tileset *tileset, const char *file, const mc_node *node, mc_bu
         mc_pixels_attach(tileset->watermark, build->pool);
 }
 
+static mc_extent
+end_at_poles(const mc_extent *degrees)
+{
+    return (mc_extent){ degrees->minx, fmax(degrees->miny, -90), degrees->maxx, fmin(degrees->maxy, 90) };
+}
+
 /* wgs84boundingbox, or else the extent of the first EPSG:4326 grid (docs/reference/configuration.md 6). */
 static void
 find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
@@ -242,7 +249,7 @@ find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
     }
     for (int i = 0; i < tileset->link_count && !tileset->has_wgs84_box; i++)
         if (mc_grid_has_srs(tileset->links[i]->grid, "EPSG:4326")) {
-            tileset->wgs84_box = tileset->links[i]->extent;
+            tileset->wgs84_box = end_at_poles(&tileset->links[i]->extent);
             tileset->has_wgs84_box = true;
         }
 }

@@ -10,20 +10,22 @@ from conftest import free_port, listens, wait_until
 from patience import patience
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-             "--force-device-scale-factor=1"]
+             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
 
 
 class Browser:
-    """One window, for a `with` statement."""
+    """One window, for a `with` statement: `scale` pixels of the screen for one of the page; of a phone with `phone`."""
 
-    def __init__(self, width=1200, height=800):
+    def __init__(self, width=1200, height=800, scale=1, phone=False):
         self.profile = tempfile.TemporaryDirectory(prefix="mapcache-browser-", ignore_cleanup_errors=True)  # it may still be writing
         self.port = free_port()
         self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}"], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
         wait_until(lambda: listens(("127.0.0.1", self.port)), "chromedriver listens")
-        options = {"args": [*ARGUMENTS, f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}"]}
+        options = {"args": [*ARGUMENTS, f"--force-device-scale-factor={scale}", f"--user-data-dir={self.profile.name}",
+                            f"--window-size={width},{height}"]}
+        if phone:
+            options["mobileEmulation"] = {"deviceMetrics": {"width": width, "height": height, "pixelRatio": scale, "mobile": True, "touch": True}}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options,
                   "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         self.session = ""

@@ -97,6 +97,15 @@ def test_access_rules_hold_unless_the_alias_is_quick(apache, site, mpm):
     assert web.get("/elsewhere").status == 404
 
 
+@pytest.mark.parametrize("place, rest", [("tms", "1.0.0"), ("tms", ";/1.0.0"), ("gmaps", tile_path()[1:]), ("demo", "x"), ("wmts", "1.0.0/WMTSCapabilities.xml")])
+def test_a_rule_for_a_service_covers_all_of_the_service(apache, site, place, rest):
+    """Apache's <Location /mc/tms> knows nothing of /mc/tms1.0.0: nor do we."""
+    web = apache(alias(site) + f"<Location /mc/{place}>\n Require all denied\n</Location>\n")
+    for path in (f"/mc/{place}", f"/mc/{place}/", f"/mc//{place}/{rest}"):
+        assert web.get(path).status == 403
+    assert web.get(f"/mc/{place}{rest}").status == 404
+
+
 def test_virtual_hosts_have_their_own_aliases_first(apache, site):
     other = site.folder / "other.xml"
     site.write_config(other, title="the other one")

@@ -28,6 +28,8 @@ CONFIG = """<mapcache>
     <resolutions>8000 4000</resolutions></grid>
   <grid name="crs84"><srs>CRS:84</srs><units>dd</units><size>256 256</size><extent>-180 -90 180 90</extent>
     <resolutions>0.703125 0.3515625</resolutions></grid>
+  <grid name="beyond"><srs>EPSG:4326</srs><units>dd</units><size>256 256</size><extent>-180 -144 180 216</extent>
+    <resolutions>1.40625 0.703125 0.3515625 0.17578125</resolutions></grid>
   <grid name="lambert"><srs>EPSG:2154</srs><units>m</units><size>256 256</size><extent>0 6000000 1000000 7000000</extent>
     <resolutions>4000 2000</resolutions></grid>
   <grid name="etrs"><srs>EPSG:4258</srs><units>dd</units><size>256 256</size><extent>-180 -90 180 90</extent>
@@ -43,6 +45,7 @@ CONFIG = """<mapcache>
   <source name="band" type="shapefile"><layer name="band"><data>FOLDER/band.shp</data><style>FOLDER/band.sld</style>
     <attributes>name</attributes></layer></source>
   <cache name="disk" type="disk"><base>FOLDER/tiles</base></cache>
+  <tileset name="over"><source>band</source><cache>disk</cache><format>PNG</format><grid>beyond</grid></tileset>
   <tileset name="one"><metadata><title>One &lt;&amp;&gt;</title><metadataurl><url>http://about.example/?a=1&amp;b=2</url><type>iso</type>
       <format>application/xml</format></metadataurl></metadata>
     <source>white</source><cache>disk</cache><format>PNG</format><grid>GRID</grid><grid>coarse</grid><grid>WGS84</grid>
@@ -279,6 +282,34 @@ def test_pictures_of_mercator_lie_where_they_belong(web, level):
         assert min(abs(changes - edge)) <= 1, (address.path, changes, edge)
         again = web.get(address.path, {"If-None-Match": picture.headers["ETag"]})
         assert again.status == 304
+
+
+@pytest.mark.parametrize("level, last", [(0, 0), (1, 1), (2, 2), (3, 5)])
+def test_pictures_of_degrees_end_at_the_poles(web, level, last):
+    """Of a grid that goes on beyond them: the picture is the part of the tile that its box says."""
+    side = 360 / 2 ** level
+    for row in range(2 ** level):
+        reply = web.get(f"/mc/kml/over@beyond/{level}/0/{row}.kml")
+        if row > last or -144 + (row + 1) * side <= -90:
+            assert reply.status == 404 and web.get(f"/mc/kml/over@beyond/{level}/0/{row}.png").status == 404
+            continue
+        (_, south, _, north), = kml_boxes(reply.body, "LatLonBox")
+        assert (south, north) == pytest.approx((max(-90, -144 + row * side), min(90, -144 + (row + 1) * side)))
+        assert all(-90 <= low < high <= 90 for _, low, _, high in kml_boxes(reply.body))
+        address = urllib.parse.urlsplit(ElementTree.fromstring(reply.body).findtext(f".//{KML}GroundOverlay/{KML}Icon/{KML}href"))
+        picture = web.get(address.path)
+        assert picture.status == 200, picture.body
+        drawn = numpy.asarray(Image.open(io.BytesIO(picture.body)).convert("RGBA"))[:, 128, 3] > 127
+        assert drawn.shape == (256,)
+        expected = [(north - latitude) / (north - south) * 256 for latitude in BAND[::-1] if south < latitude < north]
+        changes = numpy.flatnonzero(drawn[1:] != drawn[:-1]) + 1
+        assert changes == pytest.approx(expected, abs=1.01), (address.path, changes, expected)
+        assert (row == last or south == -90) == ("/kml/" in address.path)  # others are the stored tile
+
+
+def test_boxes_of_documents_end_at_the_poles(web):
+    boxes = re.findall(r"<(north|south)BoundLatitude>([-0-9.]+)<", web.get("/mc?SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities").body.decode())
+    assert boxes and all(abs(float(latitude)) <= 90 for _, latitude in boxes)
 
 
 def test_documents_of_tms(web):

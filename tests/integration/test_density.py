@@ -22,6 +22,9 @@ SLD = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sl
   <Font><CssParameter name="font-family">DejaVu Sans</CssParameter><CssParameter name="font-size">12</CssParameter></Font>
   <Fill><CssParameter name="fill">#ff0000</CssParameter></Fill></TextSymbolizer></Rule>
  </FeatureTypeStyle></UserStyle></NamedLayer></StyledLayerDescriptor>"""
+DOTS = SLD[:SLD.index("<Rule>")] + """<Rule><PolygonSymbolizer><Fill><GraphicFill><Graphic><Mark>
+  <WellKnownName>brush://dense6</WellKnownName><Fill><CssParameter name="fill">#0000ff</CssParameter></Fill></Mark></Graphic></GraphicFill></Fill>
+  </PolygonSymbolizer></Rule></FeatureTypeStyle></UserStyle></NamedLayer></StyledLayerDescriptor>"""
 TILESET = """<tileset name="{name}"><source>{source}</source><cache>{cache}</cache><grid>{grid}</grid><format>PNG</format>
  <metatile>{metatile}</metatile>{more}</tileset>"""
 
@@ -42,6 +45,13 @@ def server(build, shared_folder):
             layer.CreateFeature(feature)
     del layer, data
     (folder / "towns.sld").write_text(SLD)
+    data = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(folder / "land.shp"))
+    layer = data.CreateLayer("land", reference, ogr.wkbPolygon)
+    feature = ogr.Feature(layer.GetLayerDefn())
+    feature.SetGeometry(ogr.CreateGeometryFromWkt("POLYGON((-2e7 -2e7, -2e7 2e7, 2e7 2e7, 2e7 -2e7, -2e7 -2e7))"))
+    layer.CreateFeature(feature)
+    del layer, data
+    (folder / "land.sld").write_text(DOTS)
     tilesets = [("usual", "disk", "4 4", ""), ("three", "disk", "1 1", "<density>2 3</density>"), ("none", "disk", "1 1", "<density>1</density>"),
                 ("book", "book", "1 1", ""), ("shelf", "shelf", "2 2", "")]
     text = "".join(TILESET.format(name=name, source="towns", cache=cache, grid=GRID, metatile=metatile, more=more)
@@ -51,6 +61,8 @@ def server(build, shared_folder):
       <cache name="book" type="mbtiles"><dbfile>{folder}/book.mbtiles</dbfile></cache>
       <cache name="shelf" type="sqlite3"><dbfile>{folder}/shelf.sqlite3</dbfile></cache>
       <source name="towns" type="shapefile"><layer><data>{folder}/towns.shp</data><style>{folder}/towns.sld</style></layer></source>
+      <source name="land" type="shapefile"><layer><data>{folder}/land.shp</data><style>{folder}/land.sld</style></layer></source>
+      {TILESET.format(name="land", source="land", cache="disk", grid=GRID, metatile="1 1", more="")}
       {text}<default_format>PNG</default_format><service type="wms" enabled="true"><full_wms>forward</full_wms>
       <format allow_client_override="true">PNG</format><maxsize>4096</maxsize></service><service type="wmts" enabled="true"/>
       <service type="tms" enabled="true"/><service type="gmaps" enabled="true"/>
@@ -142,6 +154,19 @@ def test_maps_are_drawn_for_the_resolution_of_the_screen(server, more, factor):
     assert blue(fine) == pytest.approx(blue(plain) * factor ** 2, rel=0.02)
     if factor == 1:
         assert numpy.array_equal(plain, fine)
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_dots_of_a_brush_are_as_much_larger(server, factor):
+    plain, fine = drawn(server, "land", 64), drawn(server, "land", 64 * factor, f"&DPI={90 * factor}")
+    dots = plain[4:-4, 4:-4, 3]
+    assert (dots == 255).sum() == dots.size // 8
+    assert numpy.array_equal(fine[4 * factor:-4 * factor, 4 * factor:-4 * factor, 3], dots.repeat(factor, axis=0).repeat(factor, axis=1))
+
+
+def test_dots_go_on_from_tile_to_tile(server):
+    row = numpy.hstack([tile(server, "land", 2, x, 1, "@2x")[..., 3] for x in (1, 2)])
+    assert numpy.array_equal(row[:, 400:600], row[:, 400 + 16:600 + 16])  # the pattern repeats every 8 dots
 
 
 def test_a_scale_is_that_of_the_map_on_the_screen(server):

@@ -1,6 +1,7 @@
 """GetFeatureInfo from the data itself: four formats, well escaped, only what may be seen, what lies on top first."""
 import json
 import math
+import re
 
 import pytest
 from conftest import GRID
@@ -158,6 +159,14 @@ def test_gml_is_valid(web, tmp_path, place):
     schema = tmp_path / "answer.xsd"
     schema.write_text(SCHEMA.format(schemas=SCHEMAS, elements=elements))
     validator(tmp_path)(ask(web, *place, "application/vnd.ogc.gml").encode(), schema)
+
+
+@pytest.mark.parametrize("layers", ["all,all", "all,some,all"])
+def test_a_layer_that_is_named_twice_is_answered_once(web, layers):
+    answer = ask(web, 5, 5, "application/vnd.ogc.gml", layer=layers)
+    ids = re.findall(r'fid="([^"]*)"', answer)
+    assert len(ids) >= 3 and len(ids) == len(set(ids)), answer
+    assert found(ask(web, 5, 5, layer="all,all")) == found(ask(web, 5, 5))
 
 
 def test_wmts_answers_the_same(web):

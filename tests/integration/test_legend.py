@@ -133,6 +133,23 @@ def test_scale_rule_size_and_background(web):
     assert first.headers["ETag"] == second.headers["ETag"] and first.body == second.body
 
 
+@pytest.mark.parametrize("more, factor", [("&DPI=180", 2), ("&MAP_RESOLUTION=270", 3), ("&LEGEND_OPTIONS=fontSize:9;dpi:180", 2),
+                                          ("&DPI=96", 1)])
+def test_a_fine_screen_has_larger_legends(web, more, factor):
+    plain, fine = legend(web), legend(web, more)
+    assert fine.shape[0] == factor * plain.shape[0] and abs(fine.shape[1] - factor * plain.shape[1]) <= factor
+    for color in GREEN, ORANGE, RED:
+        areas = [(abs(picture[..., :3] - numpy.array(color)).max(axis=2) < 8).sum() for picture in (plain, fine)]
+        assert areas[1] == pytest.approx(areas[0] * factor ** 2, rel=0.25), color
+    cut = fine[:plain.shape[0] * factor, :plain.shape[1] // 2 * 2 * factor]
+    shrunk = cut.reshape(plain.shape[0], factor, -1, factor, 4).mean(axis=(1, 3))
+    assert abs(shrunk - plain[:, :shrunk.shape[1]]).mean() < 6  # the same picture
+    if factor == 1:
+        assert numpy.array_equal(plain, fine)
+    named = legend(web, more + "&WIDTH=30&HEIGHT=12&RULE=way")
+    assert named.shape[:2] == (12, 30)  # as in GetMap these are pixels of the image
+
+
 @pytest.mark.parametrize("more, layer, code", [
     ("", "none", "LayerNotDefined"), ("&STYLE=red", "the%20map", "StyleNotDefined"), ("", "flat", "OperationNotSupported"),
     ("&FORMAT=image/gif", "the%20map", "InvalidFormat"), ("&RULE=none", "the%20map", "InvalidParameterValue"), ("&WIDTH=0", "the%20map", "InvalidParameterValue"),

@@ -29,10 +29,11 @@ class Pair:
         self.origin = shared_apache("mapserver", mapserver.httpd_config(home), module=False)
         self.url = f"http://127.0.0.1:{self.origin.port}/wms?map=WORLD"
         url = self.url.replace("&", "&amp;")
+        fine = tileset("fine", "regions", more="<density>2</density>").replace("<cache>disk<", "<cache>apart<")
         degrees = tileset("degrees", "both").replace(f">{GRID}<", ">WGS84<")
         config = write(folder, wms_source("both", url, "image,regions"), wms_source("regions", url, "regions", FEATURE_INFO),
                        wms_source("wrong", url, "nothing"), wms_source("whole", f"{url}&amp;OF=whole", "regions"),
-                       tileset("single", "both"), degrees,
+                       f'<cache name="apart" type="disk"><base>{folder}/apart</base></cache>', fine, tileset("single", "both"), degrees,
                        tileset("meta", "whole", metatile="4 4", more="<metabuffer>16</metabuffer>"),
                        tileset("regions", "regions", metatile="2 2"), tileset("wrong", "wrong"))
         self.web = shared_apache("ours", f"MapCacheAlias /mc {config}\n")
@@ -83,6 +84,20 @@ def test_a_metatile_with_a_buffer_is_one_request_without_seams(pair):
     assert (sent["WIDTH"], sent["HEIGHT"]) == ("1056", "1056")
     assert different(whole, shown) < 0.001
     assert len(stored(pair.folder, "meta")) == 16
+
+
+def yellow(image):
+    """The area of the outlines, which are two pixels wide in the map file."""
+    return int(((image[..., 0] > 200) & (image[..., 1] > 200)).sum())
+
+
+def test_lines_of_tiles_for_fine_screens_are_as_much_wider(pair):
+    plain, fine = (pixels(pair.web.get(f"/mc/gmaps/fine/1/1/1{density}.png").body) for density in ("", "@2x"))
+    assert plain.shape == (256, 256, 4) and fine.shape == (512, 512, 4)
+    assert yellow(fine) == pytest.approx(4 * yellow(plain), rel=0.1)  # twice as long and twice as wide
+    asked = wait_until(lambda: pair.asked("MAP_RESOLUTION=144"), "the request is in the log")
+    assert len(asked) == 1 and "WIDTH=512" in asked[0]
+    assert not any("DPI" in line for line in pair.asked("WIDTH=256"))
 
 
 def test_maps_are_assembled_of_tiles(pair):

@@ -217,3 +217,59 @@ def test_one_connection_for_all_layers_of_a_source(folder, build):
     assert done.returncode == 0 and "databases: 2" in done.stdout, done.stdout
     config = configure(folder, [f'<source name="town" type="postgis">{layers}</source>'])
     assert any(severity == "error" and 'layer "a" has no <connection>' in text for severity, text in check(build, config))
+
+
+def test_values_in_columns_are_those_of_features(start, folder):
+    """A wanted field of dates has all fields read feature by feature, in a FlatGeobuf one of booleans too; else they come in columns."""
+    values = [("wörter \"'\\", 7, -(2 ** 40), 0.1, True), ("", -3, 2 ** 53, 1e300, False), (None, None, None, None, None), ("0", 0, 0, -1 / 3, True),
+              ("a" * 5000, 2 ** 31 - 1, 9, 123456789.125, None), ("e\nf", -2 ** 31, 1, 5e-7, False)]
+    shapes = ["POLYGON((0 0,9e5 0,9e5 9e5,0 9e5,0 0))", "CURVEPOLYGON(CIRCULARSTRING(0 0,9e5 0,9e5 9e5,0 9e5,0 0))", "GEOMETRYCOLLECTION(POINT(450000 450000),LINESTRING(0 0,9e5 9e5))",
+              "MULTIPOLYGON Z(((0 0 1,9e5 0 1,9e5 9e5 1,0 9e5 1,0 0 1)))", "POLYGON EMPTY", None, "MULTIPOINT(450000 450000)"]
+    for ending, form in (("gpkg", "GPKG"), ("fgb", "FlatGeobuf")):
+        crs = osr.SpatialReference()
+        crs.ImportFromEPSG(3857)
+        data = ogr.GetDriverByName(form).CreateDataSource(str(folder / f"kinds.{ending}"))
+        layer = data.CreateLayer('the "kinds"', crs, ogr.wkbUnknown)
+        for name, kind, more in (("kind", ogr.OFTString, 0), ("whole \"1\"", ogr.OFTInteger, 0), ("long", ogr.OFTInteger64, 0), ("real", ogr.OFTReal, 0),
+                                 ("yes", ogr.OFTInteger, ogr.OFSTBoolean), ("short", ogr.OFTInteger, ogr.OFSTInt16), ("when", ogr.OFTDate, 0)):
+            field = ogr.FieldDefn(name, kind)
+            field.SetSubType(more)
+            layer.CreateField(field)
+        for number, shape in enumerate(shapes):
+            for row in values:
+                feature = ogr.Feature(layer.GetLayerDefn())
+                for at, value in enumerate(row + (number, "2024/02/29")):
+                    if value is not None:
+                        feature.SetField(at, value)
+                if shape is not None:
+                    feature.SetGeometry(ogr.CreateGeometryFromWkt(shape))
+                layer.CreateFeature(feature)
+        layer = data = None
+    (folder / "all.sld").write_text(re.sub("<Rule>.*</Rule>", """<Rule><PolygonSymbolizer><Fill/></PolygonSymbolizer><LineSymbolizer><Stroke/></LineSymbolizer>
+<PointSymbolizer><Graphic><Mark><WellKnownName>square</WellKnownName><Fill/></Mark><Size>9</Size></Graphic></PointSymbolizer></Rule>""", STYLE, flags=re.S))
+    columns = 'kind, whole "1", long, real, short'
+    wanted = {"columns": columns, "booleans": columns + ", yes", "features": columns + ", yes, when"}
+    server = start([f'<source name="{ending}-{how}" type="ogr">{layer_of(folder / f"kinds.{ending}", f"<attributes>{names}</attributes>").replace("style.sld", "all.sld")}</source>'
+                    for ending in ("gpkg", "fgb") for how, names in wanted.items()])
+    for ending in ("gpkg", "fgb"):
+        for box, kinds in (((-50000, -50000, 950000, 950000), 5), ((440000, 440000, 460000, 460000), 5)):
+            found = {how: json.loads(wms(server, f"{ending}-{how}", box, request="GetFeatureInfo", more=f"&QUERY_LAYERS={ending}-{how}"
+                                         "&INFO_FORMAT=application/json&X=150&Y=150&FEATURE_COUNT=50").body)["features"] for how in wanted}
+            assert all(one["properties"].pop("when").startswith("2024/02/29") for one in found["features"])
+            assert found["booleans"] == found["features"]
+            assert {one["properties"].pop("yes") for one in found["features"]} == {True, False, None}
+            assert found["columns"] == found["features"] and len(found["columns"]) == 6 * kinds, (ending, found)
+            texts = {one["properties"]["kind"] for one in found["columns"]}
+            assert texts == {row[0] for row in values}, texts
+
+
+def test_the_deadline_ends_the_reading(start, folder):
+    """Between two features or two batches of them; the file serves the next map."""
+    paths = [write(folder / f"many.{ending}", 20000) for ending in ("gpkg", "fgb", "geojson")]
+    server = start([f'<source name="{path.suffix[1:]}{name}" type="ogr">{deadline}{layer_of(path)}</source>' for path in paths
+                    for name, deadline in (("", ""), ("-hurried", "<deadline>.005</deadline>"))])
+    for path in paths:
+        before = drawn(server, path.suffix[1:])
+        hurried = wms(server, path.suffix[1:] + "-hurried")
+        assert hurried.status in (503, 504) and b"deadline" in hurried.body, (path, hurried.status, hurried.body)
+        assert numpy.array_equal(drawn(server, path.suffix[1:]), before)

@@ -98,7 +98,8 @@ def configuration(folder, origin, strict, override):
   <service type="wms" enabled="true">{'<format allow_client_override="true">JPEG</format>' if override else ''}
     <strict>{str(strict).lower()}</strict></service>
   <service type="wmts" enabled="true"><strict>{str(strict).lower()}</strict></service>
-  <service type="gmaps" enabled="true"/><service type="tms" enabled="true"/><service type="kml" enabled="true"/>
+  <service type="gmaps" enabled="true"/>
+  <service type="tms" enabled="true"><strict>{str(strict).lower()}</strict></service><service type="kml" enabled="true"/>
   <service type="ve" enabled="true"/><service type="mapguide" enabled="true"/>
   <locker type="disk"><directory>{folder}</directory></locker></mapcache>"""
 

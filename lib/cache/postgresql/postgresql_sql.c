@@ -13,19 +13,6 @@
  * from end to end. */
 #define OF_WANTED(level) OF_SERIES " AND t.z=" level " AND t.x=wanted.x AND t.y=wanted.y"
 
-/* An identifier, of at most `size` bytes of `name`. */
-static const char *
-quote_postgresql_name(const char *name, size_t size, apr_pool_t *pool)
-{
-    char *quoted = apr_palloc(pool, size * 2 + 3), *at = quoted;
-    *at++ = '"';
-    for (size_t i = 0; i < size; *at++ = name[i++])
-        if (name[i] == '"')
-            *at++ = '"';
-    strcpy(at, "\"");
-    return quoted;
-}
-
 /*
  * Made by one at a time, whole. Keys compare by their bytes; tiles are compressed already, so that the server need not
  * try. The text is a literal of a DO statement: `table`, which is quoted, has its quotes doubled.
@@ -47,10 +34,7 @@ create_statement(const char *table, apr_pool_t *pool)
 void
 mc_postgresql_statements(mc_postgresql_sql *sql, const char *name, apr_pool_t *pool)
 {
-    const char *dot = strchr(name, '.');
-    const char *table = dot == NULL ? quote_postgresql_name(name, strlen(name), pool)
-                                    : apr_pstrcat(pool, quote_postgresql_name(name, (size_t)(dot - name), pool), ".",
-                                                  quote_postgresql_name(dot + 1, strlen(dot + 1), pool), NULL);
+    const char *table = mc_sql_table(name, pool);
     sql->create = create_statement(table, pool);
     sql->get = apr_psprintf(pool, "SELECT data, ctime FROM %s" OF_TILE, table);
     sql->get_all = apr_psprintf(pool,

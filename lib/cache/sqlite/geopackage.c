@@ -331,18 +331,6 @@ geopackage_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node,
     mc_sqlite_used_by(base, use, node, build);
 }
 
-static const char *
-quote_geopackage_name(const char *name, apr_pool_t *pool)
-{
-    char *quoted = apr_palloc(pool, strlen(name) * 2 + 3), *at = quoted;
-    *at++ = '"';
-    for (; *name != '\0'; *at++ = *name++)
-        if (*name == '"')
-            *at++ = '"';
-    strcpy(at, "\"");
-    return quoted;
-}
-
 /* Names of the standard's own tables, of SQLite's, and of indexes. */
 static bool
 is_taken(const char *name)
@@ -397,7 +385,7 @@ geopackage_from_config(const mc_node *node, mc_build *build)
                     mc_config_quote(name, build->pool));
         return NULL;
     }
-    set_statements(cache, quote_geopackage_name(name, build->pool), build->pool);
+    set_statements(cache, mc_sql_name(name, build->pool), build->pool);
     cache->put_tile = put_geopackage_tile;
     const char *get = cache->get;
     cache->put_level = put_change;

@@ -154,6 +154,17 @@ read_queries(sqlite_cache *cache, bool fixed_writes, mc_build *build)
     return true;
 }
 
+/* Files of a catalogue are written once and read by many programs, and those for other programs (fixed_writes) are to
+ * be read without the right to write, too: both in rollback mode. */
+static mc_journal
+choose_journal(const sqlite_cache *cache, bool fixed_writes)
+{
+    for (int i = 0; i < cache->writing.pragma_count; i++)
+        if (strcasecmp(cache->writing.pragmas[i].name, "journal_mode") == 0)
+            return MC_JOURNAL_KEPT;
+    return !cache->single_file ? MC_JOURNAL_KEPT : fixed_writes ? MC_JOURNAL_ROLLBACK : MC_JOURNAL_SERVED;
+}
+
 bool
 mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, const mc_node *node, mc_build *build)
 {
@@ -163,7 +174,7 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
         return false;
     cache->reading.immutable = cache->immutable;
     cache->writing.write = true;
-    cache->writing.wal = cache->single_file;
+    cache->writing.journal = choose_journal(cache, fixed_writes);
     cache->writing.create = cache->create;
     cache->reading.profile = mc_open_options_profile(&cache->reading);
     cache->writing.profile = mc_open_options_profile(&cache->writing);

@@ -279,8 +279,7 @@ compact_whole(const cache_sqlite_upkeep *work, mc_handle *handle)
 static mc_error *
 compact_sqlite_store(cache_sqlite_upkeep *work)
 {
-    static const mc_open_options how = { .write = true };
-    mc_open_options own = how;
+    mc_open_options own = { .write = true, .journal = work->cache->writing.journal };
     mc_handle *handle;
     int64_t kind;
     own.profile = mc_open_options_profile(&own);
@@ -354,7 +353,7 @@ is_store(const char *path)
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
            !stored_path_ends_with(path, "-wal") && !stored_path_ends_with(path, "-shm") &&
-           !stored_path_ends_with(path, "-journal") && !stored_path_ends_with(path, "-bulk");
+           !stored_path_ends_with(path, "-journal");
 }
 
 mc_error *

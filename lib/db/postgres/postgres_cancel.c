@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "db/postgres/postgres_private.h"
 
 /* Microseconds that a cancelled query may take to end, before its connection is closed instead. */
@@ -48,7 +49,7 @@ drain_cancelled_query(mc_postgres_engine *engine, mc_pg_connection *connection)
         short events = (short)(PQflush(connection->pg) == 1 ? POLLIN | POLLOUT : POLLIN);
         struct pollfd polled = { .fd = PQsocket(connection->pg), .events = events };
         /* A cancel that comes before its query has begun there has no effect. */
-        if (poll(&polled, 1, MC_PG_POLL_MS) == 0)
+        if (poll(&polled, 1, MC_WAIT_LOOK / 1000) == 0)
             send_cancel(connection);
     }
 }

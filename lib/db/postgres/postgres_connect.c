@@ -1,4 +1,4 @@
-/* One connection to PostgreSQL: made, read and judged without ever blocking in libpq (but for the name server). */
+/* One connection to PostgreSQL: made, read and judged without ever blocking in libpq. */
 #include <apr_strings.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -7,12 +7,11 @@
 
 #include "base/clock.h"
 #include "base/semaphore.h"
+#include "base/wait.h"
 #include "db/postgres/postgres_private.h"
 #include "mapcache/trace.h"
 #include "text/text.h"
 
-/* Seconds that a connection may take where the connection string has no connect_timeout. */
-#define CONNECT_SECONDS 10
 /* Microseconds without an answer that say something about the server; less may be the request's own hurry. */
 #define TELLING_TIME (1 * APR_USEC_PER_SEC)
 /* Reads from the socket before a caller that only tidies up gives up. */
@@ -36,20 +35,17 @@ static mc_error *
 wait_for_postgres_socket(struct pollfd *polled, const mc_pg_wait *wait)
 {
     apr_time_t begin = mc_clock_now();
-    for (apr_time_t now = begin;; now = mc_clock_now()) {
-        apr_time_t left = wait->end - now;
-        if (left <= 0)
-            return mc_error_create(wait->pool, MC_ERR_TIMEOUT, "the database did not answer before the deadline");
-        if (mc_ctx_abandoned(wait->ctx))
-            return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
-        int wait_ms = left / 1000 < MC_PG_POLL_MS ? (int)(left / 1000) + 1 : MC_PG_POLL_MS;
-        /* A socket in error is ready, too: libpq says what is the matter with it. */
-        if (poll(polled, 1, wait_ms) <= 0)
-            continue;
-        if (wait->traffic != NULL)
-            add_arrival(wait->traffic, polled->fd, begin);
-        return MC_OK;
+    switch (mc_wait_socket(polled, wait->end, wait->ctx)) {
+    case MC_WAIT_LATE:
+        return mc_error_create(wait->pool, MC_ERR_TIMEOUT, "the database did not answer before the deadline");
+    case MC_WAIT_GONE:
+        return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
+    case MC_WAIT_READY: /* also in error: libpq says what is the matter with the socket */
+        break;
     }
+    if (wait->traffic != NULL)
+        add_arrival(wait->traffic, polled->fd, begin);
+    return MC_OK;
 }
 
 mc_error *
@@ -62,44 +58,6 @@ mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
     if (!ready)
         mc_semaphore_resume(semaphore, wait->ctx);
     return error;
-}
-
-static const char *
-find_conninfo_option(const PQconninfoOption *options, const char *keyword)
-{
-    for (const PQconninfoOption *o = options; o->keyword != NULL; o++)
-        if (strcmp(o->keyword, keyword) == 0)
-            return o->val;
-    return NULL;
-}
-
-static const char *
-or_default(const char *text, const char *otherwise)
-{
-    return text == NULL || *text == '\0' ? otherwise : text;
-}
-
-void
-mc_pg_describe(mc_pg_target *target)
-{
-    target->connect_seconds = CONNECT_SECONDS;
-    PQconninfoOption *options = PQconninfoParse(target->connection, NULL);
-    if (options == NULL)
-        return;
-    const char *host = or_default(find_conninfo_option(options, "host"),
-                                  or_default(find_conninfo_option(options, "hostaddr"), "local socket"));
-    char label[256];
-    apr_snprintf(label, sizeof(label), "%s, port %s, database %s, user %s", host,
-                 or_default(find_conninfo_option(options, "port"), "default"),
-                 or_default(find_conninfo_option(options, "dbname"), "default"),
-                 or_default(find_conninfo_option(options, "user"), "default"));
-    target->label = strdup(label);
-    MC_ASSERT(target->label != NULL);
-    const char *seconds = find_conninfo_option(options, "connect_timeout");
-    int parsed;
-    if (seconds != NULL && mc_parse_int(&parsed, seconds, 1, 3600))
-        target->connect_seconds = parsed;
-    PQconninfoFree(options);
 }
 
 static void
@@ -131,20 +89,35 @@ no_connection(const mc_pg_target *target, const char *reason, apr_pool_t *pool)
     return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the database cannot be reached");
 }
 
+/* The same wait, no longer than connecting may take. */
+static mc_pg_wait
+bound_wait(const mc_pg_wait *wait, const mc_pg_target *target)
+{
+    mc_pg_wait bounded = *wait;
+    apr_time_t bound = mc_clock_now() + apr_time_from_sec(target->connect_seconds);
+    if (bound < bounded.end)
+        bounded.end = bound;
+    return bounded;
+}
+
+/* Says nothing about the server. */
+static mc_error *
+no_time_left(apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no time was left to reach the database");
+}
+
 /* Runs the connection's state machine until it stands. An error with a cause says something about the server. */
 static mc_error *
 shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
 {
-    mc_pg_wait bounded = *wait;
     apr_time_t begin = mc_clock_now();
-    apr_time_t bound = begin + apr_time_from_sec(target->connect_seconds);
-    if (bound < bounded.end)
-        bounded.end = bound;
+    mc_pg_wait bounded = bound_wait(wait, target);
     PostgresPollingStatusType state = PGRES_POLLING_WRITING;
     while (PQstatus(pg) != CONNECTION_BAD && state != PGRES_POLLING_OK && state != PGRES_POLLING_FAILED) {
         mc_error *error = mc_pg_wait_socket(pg, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, &bounded);
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && mc_clock_now() - begin < TELLING_TIME)
-            return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "no time was left to reach the database");
+            return no_time_left(wait->pool);
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT)
             return no_connection(target, "no answer in time to the attempt to connect", wait->pool);
         MC_TRY(error);
@@ -187,6 +160,29 @@ set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
     }
 }
 
+/* Until the connection is ready to be polled; the names of hosts have their addresses by then. */
+static mc_error *
+start_connecting(PGconn **pg, const mc_pg_target *target, const mc_pg_wait *wait)
+{
+    const char *const *places;
+    const char *const *place_values;
+    mc_pg_wait bounded = bound_wait(wait, target);
+    apr_time_t begin = mc_clock_now();
+    mc_error *error = mc_pg_find_places(&places, &place_values, target, &bounded);
+    if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && mc_clock_now() - begin < TELLING_TIME)
+        return no_time_left(wait->pool);
+    if (error != MC_OK)
+        return error->kind == MC_ERR_UNAVAILABLE ? error : no_connection(target, error->message, wait->pool);
+    /* The string may overrule what stands before it, and not what stands behind it. */
+    const char *const names[] = { "tcp_user_timeout", "client_encoding", "dbname",  "fallback_application_name",
+                                  places[0],          places[1],         places[2], NULL };
+    const char *const values[] = { SILENCE_MS,      "UTF8",          target->connection, "mapcache",
+                                   place_values[0], place_values[1], place_values[2],    NULL };
+    *pg = PQconnectStartParams(names, values, 1);
+    MC_ASSERT(*pg != NULL);
+    return MC_OK;
+}
+
 mc_error *
 mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
 {
@@ -194,11 +190,8 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
     *crowded = false;
     if (target->label == NULL) /* libpq's complaint quotes the string, and with it perhaps a password */
         return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "a connection string of PostgreSQL cannot be parsed");
-    /* The string may overrule what stands before it. */
-    const char *const names[] = { "tcp_user_timeout", "client_encoding", "dbname", "fallback_application_name", NULL };
-    const char *const values[] = { SILENCE_MS, "UTF8", target->connection, "mapcache", NULL };
-    PGconn *pg = PQconnectStartParams(names, values, 1);
-    MC_ASSERT(pg != NULL);
+    PGconn *pg = NULL;
+    MC_TRY(start_connecting(&pg, target, wait));
     PQsetErrorVerbosity(pg, PQERRORS_VERBOSE);
     PQsetNoticeProcessor(pg, ignore_notice, NULL);
     mc_error *error = shake_hands(pg, target, wait, crowded);

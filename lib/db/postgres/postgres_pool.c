@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/semaphore.h"
+#include "base/wait.h"
 #include "db/postgres/postgres_private.h"
 
 /* Microseconds that a failure to connect is taken for the server's answer. */
@@ -47,8 +48,8 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
     if (mc_ctx_abandoned(wait->ctx))
         return mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the client has gone");
     apr_interval_time_t left = (until < wait->end ? until : wait->end) - now;
-    if (left > MC_PG_POLL_MS * 1000)
-        left = MC_PG_POLL_MS * 1000;
+    if (left > MC_WAIT_LOOK)
+        left = MC_WAIT_LOOK;
     mc_semaphore_yield(wait->ctx); /* whoever has the connections may wait for this place: see mc_pg_acquire */
     (void)mc_clock_wait(&target->changed, &engine->lock, now + left);
     return MC_OK;

@@ -12,7 +12,6 @@ enum {
     MC_PG_STATEMENTS = 64, /* prepared ones kept on a connection */
     MC_PG_NAME = 24,       /* bytes of a statement's name */
     MC_PG_STATE = 6,       /* bytes of an SQLSTATE and its end */
-    MC_PG_POLL_MS = 200,   /* so late at most does a wait notice that its client has gone */
 };
 
 /* Until when a caller waits, and for whom. */
@@ -81,13 +80,23 @@ struct mc_postgres_engine {
     bool stopping;
 };
 
+/* ---- postgres_address.c */
+
+/* Where the string leads, for the log and for the bound of connecting. */
+void mc_pg_describe(mc_pg_target *target);
+
+/*
+ * Keywords and values that overrule the string's host, so that libpq asks no name server: three, values NULL where
+ * there is nothing to look up (local sockets, hostaddr, a host of the environment or of a service file). Ends with
+ * wait->end and its client. MC_ERR_IO: none of the hosts has an address.
+ */
+mc_error *mc_pg_find_places(const char *const **names, const char *const **values, const mc_pg_target *target,
+                            const mc_pg_wait *wait) MC_CHECKED;
+
 /* ---- postgres_connect.c: one connection, never blocking */
 
 /* Waits until the socket is ready for `events` (poll's). MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE (the client has gone). */
 mc_error *mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait) MC_CHECKED;
-
-/* Where the string leads, for the log and for the bound of connecting. */
-void mc_pg_describe(mc_pg_target *target);
 
 /* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the
  * server: its own client has gone, or was in a hurry. */

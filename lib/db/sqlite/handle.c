@@ -4,21 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "db/sqlite/handle_private.h"
+#include "mapcache/buf.h"
 #include "text/text.h"
-
-static const int64_t BUSY_AT_MOST_US = 60 * APR_USEC_PER_SEC;
 
 enum {
     PAGES_AT_MOST = 16 << 20, /* of all files' pages in memory, together; above that each keeps but a few */
     SYNCHRONOUS_FULL = 2,
-    LEAVING_MS = 2000, /* how long the end of a bulk load waits for others */
     JOURNAL_PAUSE_MS = 20,
     JOURNAL_PATIENCE_MS = 10000, /* for others who make the same file */
 };
@@ -26,7 +23,7 @@ enum {
 uint64_t
 mc_open_options_profile(const mc_open_options *how)
 {
-    uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->wal << 2;
+    uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->journal << 2;
     if (how->create != NULL)
         hash = mc_hash64(how->create, strlen(how->create), hash);
     for (int i = 0; i < how->pragma_count; i++) {
@@ -61,9 +58,11 @@ mc_error *
 mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool)
 {
     int code = sqlite3_errcode(handle->db) & 0xff;
-    mc_error_kind kind = code == SQLITE_BUSY || code == SQLITE_LOCKED      ? MC_ERR_UNAVAILABLE
-                         : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? MC_ERR_CORRUPT
-                                                                           : MC_ERR_IO;
+    mc_error_kind kind = MC_ERR_IO;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_INTERRUPT)
+        kind = MC_ERR_UNAVAILABLE;
+    else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_TOOBIG)
+        kind = MC_ERR_CORRUPT;
     mc_error *cause =
         mc_error_create(pool, kind, "%s: %s (SQLite %d)%s", handle->path, sqlite3_errmsg(handle->db),
                         sqlite3_extended_errcode(handle->db), describe_access_failure(handle, code, pool));
@@ -76,28 +75,6 @@ mc_handle_lacks_table(mc_handle *handle)
     int code = sqlite3_errcode(handle->db); /* SQLITE_SCHEMA: others are making tables at this moment */
     return (code == SQLITE_ERROR || code == SQLITE_SCHEMA) &&
            strncmp(sqlite3_errmsg(handle->db), "no such table", 13) == 0;
-}
-
-/* WAL needs shared memory between all users of a file; network file systems do not have it. */
-static bool
-local_file_system(const char *path)
-{
-    struct statfs info;
-    if (statfs(path, &info) != 0)
-        return false;
-    switch ((unsigned long)info.f_type) {
-    case 0x6969UL:     /* nfs */
-    case 0x517bUL:     /* smb */
-    case 0xff534d42UL: /* cifs */
-    case 0xfe534d42UL: /* smb2 */
-    case 0x65735546UL: /* fuse */
-    case 0x01021997UL: /* 9p */
-    case 0x00c36400UL: /* ceph */
-    case 0x73757245UL: /* coda */
-        return false;
-    default:
-        return true;
-    }
 }
 
 static mc_error *
@@ -151,12 +128,6 @@ read_pragma_number(mc_handle *handle, const char *sql)
     return number;
 }
 
-static bool
-is_abandoned(const mc_handle *handle)
-{
-    return handle->abandoned != NULL && handle->abandoned(handle->abandoned_baton);
-}
-
 /* Taking a file into WAL mode needs it alone for a moment, and SQLite does not call its busy handler then: who else is
  * making the file, or reads it, is waited for here. */
 static mc_error *
@@ -166,7 +137,7 @@ set_pragma(mc_handle *handle, const mc_pragma *pragma, bool journal, apr_pool_t 
     for (int waited = 0;; waited += JOURNAL_PAUSE_MS) {
         mc_error *error = run_handle_sql(handle, sql, "a configured pragma cannot be applied to a tile store", pool);
         if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE || !journal || waited >= JOURNAL_PATIENCE_MS ||
-            strcasecmp(pragma->value, "wal") != 0 || is_abandoned(handle))
+            strcasecmp(pragma->value, "wal") != 0 || mc_handle_is_abandoned(handle))
             return error;
         sqlite3_sleep(JOURNAL_PAUSE_MS);
     }
@@ -195,9 +166,8 @@ drop_leftovers(mc_handle *handle, apr_pool_t *pool)
 
 /* Pragmas come before the create statement: some of them work on an empty file only. */
 static mc_error *
-configure_handle(mc_handle *handle, const mc_open_options *how, bool created, apr_pool_t *pool)
+configure_handle(mc_handle *handle, const mc_open_options *how, bool created, mc_ctx *ctx, apr_pool_t *pool)
 {
-    bool journal_configured = false;
     if (how->write) /* what a transaction changes stays in memory until its end, so that each page is written once */
         MC_TRY(run_handle_sql(handle, "PRAGMA cache_spill=off", "a tile store cannot be opened", pool));
     if (!how->write) { /* the first look at the file: what is wrong with it shows here, not in a request's statement */
@@ -211,7 +181,6 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, ap
     for (int i = 0; i < how->pragma_count; i++) {
         const mc_pragma *pragma = &how->pragmas[i];
         bool journal = strcasecmp(pragma->name, "journal_mode") == 0;
-        journal_configured = journal_configured || journal;
         if (journal && !how->write)
             continue; /* a reader cannot change it, and must not try */
         MC_TRY(set_pragma(handle, pragma, journal, pool));
@@ -219,35 +188,21 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, ap
     if (!how->write)
         return MC_OK;
     mc_vfs_gather_logs(handle->db, read_pragma_number(handle, "PRAGMA synchronous") >= SYNCHRONOUS_FULL);
-    handle->may_switch = how->wal && !journal_configured;
-    if (created && handle->may_switch && local_file_system(handle->path)) {
-        mc_error *error = run_handle_sql(handle, "PRAGMA journal_mode=WAL", "a tile store cannot be set up", pool);
-        if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE)
-            return error;
-        if (error != MC_OK) /* another process is making the same file: later, then */
-            (void)mc_bulk_mark_set(handle->path);
-    }
-    handle->bulk = handle->may_switch && mc_bulk_mark_is_set(handle->path);
+    mc_handle_choose_journal(handle, how, created, ctx, pool);
     if (how->create != NULL)
         MC_TRY(run_handle_sql(handle, how->create, "a tile store cannot be set up", pool));
     return MC_OK;
 }
 
-/*
- * Ends a bulk load, whoever began it: of several writers the last one to close the file does. Where others keep it
- * busy, or the disk is full, the mark stays for them, or for the next writer.
- */
+/* Files come from anywhere: what stands in their schema cannot reach beyond them, and a value that is larger than any
+ * tile is refused before it is read. */
 static void
-end_bulk(mc_handle *handle, bool replaced)
+distrust_file(sqlite3 *db)
 {
-    bool back = replaced || !mc_handle_rollback(handle);
-    handle->bulk = false;
-    sqlite3_busy_timeout(handle->db, LEAVING_MS);
-    if (!back)
-        back = sqlite3_exec(handle->db, "PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL", NULL, NULL, NULL) ==
-               SQLITE_OK;
-    if (back)
-        mc_bulk_mark_remove(handle->path);
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MC_TILE_BYTES_MAX);
 }
 
 /* *code: SQLite's, when it fails. */
@@ -265,9 +220,10 @@ open_once(mc_handle *handle, const mc_open_options *how, bool exists, bool alone
     if (sqlite3_open_v2(name, &handle->db, flags, vfs) != SQLITE_OK) {
         error = mc_handle_error(handle, "a tile store cannot be opened", pool);
     } else {
-        sqlite3_extended_result_codes(handle->db, 1);
+        distrust_file(handle->db);
+        mc_handle_watch(handle);
         mc_handle_bound_wait(handle, ctx);
-        error = configure_handle(handle, how, !exists, pool);
+        error = configure_handle(handle, how, !exists, ctx, pool);
     }
     if (error != MC_OK) {
         *code = sqlite3_extended_errcode(handle->db);
@@ -311,8 +267,15 @@ mc_handle_open(mc_handle *handle, const mc_open_options *how, const mc_stamp *st
         return open_once(handle, how, true, *alone, &code, ctx, pool);
     }
     bool no_shared_memory = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
-    if (error == MC_OK || !no_shared_memory || how->write || how->immutable || *alone || stamp->wal_size > 0)
+    if (error == MC_OK || !no_shared_memory || how->write || how->immutable || *alone)
         return error;
+    if (stamp->wal_size > 0 && access(handle->path, R_OK) != 0)
+        return error;
+    if (stamp->wal_size > 0)
+        return mc_error_wrap(
+            pool, error, MC_ERR_UNAVAILABLE,
+            "a tile store is in WAL mode, and its -wal can be read only by a user who may write the file's folder;"
+            " such a user takes it in with: sqlite3 FILE 'PRAGMA journal_mode=delete'");
     *alone = true; /* everything is in the main file */
     return open_once(handle, how, true, true, &code, ctx, pool);
 }
@@ -337,50 +300,14 @@ mc_handle_close(mc_handle *handle, bool replaced)
     handle->statement_count = 0;
     sqlite3_finalize(handle->rollback);
     handle->rollback = NULL;
-    if (handle->bulk || (handle->may_switch && mc_bulk_mark_is_set(handle->path)))
-        end_bulk(handle, replaced);
+    if (!replaced)
+        mc_handle_leave_journal(handle);
+    handle->journal = MC_JOURNAL_KEPT;
     if (replaced) /* the -wal beside the path belongs to another file now */
         sqlite3_db_config(handle->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close_v2(handle->db);
     handle->db = NULL;
     (void)mc_handle_count_pages(handle, 0);
-}
-
-/* SQLite's busy handler: there is nothing to sleep on until another process lets go of a file. 0: it has been enough.
- */
-static int
-wait_for_others(void *baton, int count)
-{
-    static const int pauses_ms[] = { 1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100 };
-    enum { PAUSES = sizeof(pauses_ms) / sizeof(*pauses_ms) };
-    const mc_handle *handle = baton;
-    apr_interval_time_t left = handle->patience - mc_clock_now();
-    if (left <= 0 || is_abandoned(handle))
-        return 0;
-    int pause = pauses_ms[count < PAUSES ? count : PAUSES - 1];
-    sqlite3_sleep(left < pause * 1000 ? (int)(left / 1000) + 1 : pause);
-    return 1;
-}
-
-void
-mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx)
-{
-    handle->patience = mc_clock_now() + mc_ctx_remaining(ctx, BUSY_AT_MOST_US);
-    handle->abandoned = ctx->abandoned;
-    handle->abandoned_baton = ctx->abandoned_baton;
-    sqlite3_busy_handler(handle->db, wait_for_others, handle);
-}
-
-/* Bytes 18 and 19 of the file's header (SQLite file format, 1.3.3), through SQLite's own descriptor. */
-bool
-mc_handle_rollback(mc_handle *handle)
-{
-    sqlite3_file *file = NULL;
-    uint8_t versions[2] = { 0, 0 };
-    if (sqlite3_file_control(handle->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == NULL ||
-        file->pMethods == NULL || file->pMethods->xRead(file, versions, sizeof(versions), 18) != SQLITE_OK)
-        return false;
-    return versions[0] == 1 && versions[1] == 1;
 }
 
 bool

@@ -30,13 +30,16 @@ struct mc_handle {
     } statements[MOST_STATEMENTS];
     int statement_count;
     sqlite3_stmt *rollback;        /* NULL: not needed yet */
-    bool may_switch;               /* the journal mode is ours to choose, and was WAL when the file was made */
-    bool bulk;                     /* in a rollback mode for a bulk load; WAL when it is closed */
+    mc_journal journal;            /* of a writer, as it was opened */
+    bool wants_wal;                /* it was not to be had alone, which entering WAL mode needs */
+    bool loading, bulk;            /* see mc_handle_bulk; and it is in a rollback mode for that */
     bool user_flag;                /* the user's: see mc_handle_user_flag */
     size_t page_bytes;             /* of its pages in memory, as counted in */
     atomic_size_t *all_page_bytes; /* the sum of all handles of the table; NULL: none */
     mc_write_lock *write_lock;
     apr_time_t patience;            /* until when (mc_clock_now) its user waits for other processes, */
+    apr_time_t grace;               /* before which nothing is interrupted, */
+    apr_time_t deadline;            /* and after which everything is; 0: nothing, */
     bool (*abandoned)(void *baton); /* and whether that is still of use to anybody; NULL: it is */
     void *abandoned_baton;
 };
@@ -63,11 +66,12 @@ void mc_handles_close_readers(const mc_handle *handle);
  * they may. */
 bool mc_handle_count_pages(mc_handle *handle, size_t bytes);
 
-/* The mark beside a file that a bulk load has taken out of WAL mode (bulk_mark.c). To set it: 1 when it has been made,
- * 0 when it was there, -1 when it cannot be made. */
-int mc_bulk_mark_set(const char *path);
-void mc_bulk_mark_remove(const char *path);
-bool mc_bulk_mark_is_set(const char *path);
+/* How a writer begins and ends with a file (handle_journal.c). What fails there leaves the file in the mode it has,
+ * which is good for everything. mc_handle_enter_wal again with `wants_wal`: the bound of waits is off afterwards. */
+void mc_handle_choose_journal(mc_handle *handle, const mc_open_options *how, bool created, mc_ctx *ctx,
+                              apr_pool_t *pool);
+void mc_handle_enter_wal(mc_handle *handle);
+void mc_handle_leave_journal(mc_handle *handle);
 
 /* Once a process; then the names of the file systems for readers and for writers, NULL for the default one. */
 void mc_vfs_set_up(void);
@@ -79,7 +83,14 @@ const char *mc_vfs_writing(void);
 const char *mc_vfs_gather_set_up(void);
 void mc_vfs_gather_logs(sqlite3 *db, bool on);
 
-/* SQLite's wait for other processes ends with the request's deadline, or when its client has gone. */
+/*
+ * Of a handle that has just been opened: whatever runs on it is interrupted (SQLITE_INTERRUPT) by what
+ * mc_handle_bound_wait sets: SQLite's work, and its wait for other processes, end with the request's deadline or when
+ * its client has gone. mc_handle_unbound: neither does any more; the context may go.
+ */
+void mc_handle_watch(mc_handle *handle);
 void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);
+void mc_handle_unbound(mc_handle *handle);
+bool mc_handle_is_abandoned(const mc_handle *handle);
 
 #endif

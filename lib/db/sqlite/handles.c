@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "base/wait.h"
 #include "db/sqlite/file_history.h"
 #include "db/sqlite/handle_private.h"
 
@@ -233,7 +234,7 @@ reserve_slot(mc_handles *handles, mc_handle *handle, mc_ctx *ctx, apr_pool_t *po
     apr_time_t until = mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST);
     mc_handle *victim = NULL;
     while (handles->open == handles->limit && (victim = choose_victim(handles)) == NULL)
-        if (!mc_clock_wait(&handles->freed, &handles->mutex, until))
+        if (mc_wait_condition(&handles->freed, &handles->mutex, until, ctx) != MC_WAIT_READY)
             return mc_error_create(pool, MC_ERR_UNAVAILABLE, "all tile stores that may be open are in use");
     int slot = 0;
     if (victim != NULL) {
@@ -353,7 +354,7 @@ static mc_error *
 lock_writer(mc_write_lock **lock, mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_write_lock *wanted = &handles->writers[mc_hash64(path, strlen(path), 0) % STRIPES];
-    if (!mc_write_lock_take(wanted, mc_ctx_remaining(ctx, WAIT_AT_MOST)))
+    if (!mc_write_lock_take(wanted, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST), ctx))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a tile store is being written for too long");
     *lock = wanted;
     return MC_OK;
@@ -382,6 +383,8 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     (*handle)->write_lock = lock;
     (*handle)->wal_inode = stamp == NULL ? 0 : stamp->wal_inode;
     (*handle)->used = apr_time_now();
+    if ((*handle)->wants_wal)
+        mc_handle_enter_wal(*handle);
     mc_handle_bound_wait(*handle, ctx);
     return MC_OK;
 }
@@ -401,7 +404,7 @@ mc_handle_release(mc_handle *handle, bool usable)
     mc_handles *handles = handle->table;
     mc_write_lock *lock = handle->write_lock;
     handle->write_lock = NULL;
-    handle->abandoned = NULL; /* its baton may go with the caller */
+    mc_handle_unbound(handle);
     usable = mc_handle_end(handle) && usable;
     if (handles == NULL) {
         discard_unused_handle(handle, false);

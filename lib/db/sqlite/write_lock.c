@@ -3,6 +3,7 @@
 #include "db/sqlite/write_lock.h"
 
 #include "base/clock.h"
+#include "base/wait.h"
 
 void
 mc_write_lock_init(mc_write_lock *lock)
@@ -20,13 +21,12 @@ mc_write_lock_destroy(mc_write_lock *lock)
 }
 
 bool
-mc_write_lock_take(mc_write_lock *lock, apr_interval_time_t patience)
+mc_write_lock_take(mc_write_lock *lock, apr_time_t until, mc_ctx *ctx)
 {
-    apr_time_t end = mc_clock_now() + patience;
-    bool early = true;
+    mc_wait_end end = MC_WAIT_READY;
     pthread_mutex_lock(&lock->mutex);
-    while (lock->taken && early)
-        early = mc_clock_wait(&lock->given, &lock->mutex, end);
+    while (lock->taken && end == MC_WAIT_READY)
+        end = mc_wait_condition(&lock->given, &lock->mutex, until, ctx);
     bool free = !lock->taken;
     lock->taken = true; /* by whomever */
     pthread_mutex_unlock(&lock->mutex);

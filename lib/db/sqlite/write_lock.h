@@ -2,9 +2,9 @@
 #ifndef MC_DB_SQLITE_WRITE_LOCK_H
 #define MC_DB_SQLITE_WRITE_LOCK_H
 
-#include <apr_time.h>
 #include <pthread.h>
-#include <stdbool.h>
+
+#include "mapcache/ctx.h"
 
 typedef struct mc_write_lock {
     pthread_mutex_t mutex; /* of `taken`, held for a moment */
@@ -15,8 +15,8 @@ typedef struct mc_write_lock {
 void mc_write_lock_init(mc_write_lock *lock);
 void mc_write_lock_destroy(mc_write_lock *lock);
 
-/* Waits for at most so many microseconds; false: others have it still. */
-bool mc_write_lock_take(mc_write_lock *lock, apr_interval_time_t patience);
+/* Waits until the moment `until` (mc_clock_now()) or until the client has gone; false: others have it still. */
+bool mc_write_lock_take(mc_write_lock *lock, apr_time_t until, mc_ctx *ctx);
 void mc_write_lock_give(mc_write_lock *lock);
 
 #endif

@@ -13,14 +13,15 @@
 #include "grid/earth.h"
 #include "text/text.h"
 
+/* Lengths are pixels of a style. */
 enum {
-    EDGE = 4,           /* pixels around the whole, and between rows */
+    EDGE = 4,           /* around the whole, and between rows */
     GAP = 8,            /* between a symbol and its title */
     TITLE_BYTES = 100,  /* of a title that are shown */
     TITLE_PIXELS = 600, /* at most so wide */
 };
 
-#define FONT_SIZE 13.0F
+#define FONT_SIZE 13.0
 
 static const mc_color ink = { 32, 32, 32, 255 };
 
@@ -33,6 +34,8 @@ typedef struct legend_row {
 
 struct mc_legend {
     mc_legend_options options;
+    int edge, gap;            /* pixels */
+    float font_size;          /* pixels */
     apr_array_header_t *rows; /* of row */
     const mc_font *font;      /* NULL: no text */
     bool shaped;
@@ -44,6 +47,11 @@ mc_legend_create(const mc_legend_options *options, apr_pool_t *pool)
 {
     mc_legend *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_legend){ .options = *options, .rows = apr_array_make(pool, 16, sizeof(legend_row)), .pool = pool };
+    const double density = options->density > 0 ? options->density : 1;
+    made->options.density = density;
+    made->edge = (int)lrint(EDGE * density);
+    made->gap = (int)lrint(GAP * density);
+    made->font_size = (float)(FONT_SIZE * density);
     if (options->rule != NULL)
         made->options.rule = apr_pstrdup(pool, options->rule);
     return made;
@@ -121,7 +129,8 @@ shape_titles(mc_legend *legend)
 static int
 row_height(const mc_legend *legend)
 {
-    int text = legend->font == NULL ? 0 : (int)ceilf((legend->font->ascent + legend->font->descent) * FONT_SIZE);
+    int text =
+        legend->font == NULL ? 0 : (int)ceilf((legend->font->ascent + legend->font->descent) * legend->font_size);
     return text > legend->options.height ? text : legend->options.height;
 }
 
@@ -143,9 +152,10 @@ mc_legend_measure(mc_legend *legend, int *width, int *height, mc_ctx *ctx)
     }
     float widest = 0;
     for (int i = 0; legend->font != NULL && i < count; i++)
-        widest = fmaxf(widest, APR_ARRAY_IDX(legend->rows, i, legend_row).line.width * FONT_SIZE);
-    *width += 2 * EDGE + (widest > 0 ? GAP + (int)ceilf(fminf(widest, TITLE_PIXELS)) : 0);
-    *height = count * (row_height(legend) + EDGE) + EDGE;
+        widest = fmaxf(widest, APR_ARRAY_IDX(legend->rows, i, legend_row).line.width * legend->font_size);
+    widest = fminf(widest, (float)(TITLE_PIXELS * legend->options.density));
+    *width += 2 * legend->edge + (widest > 0 ? legend->gap + (int)ceilf(widest) : 0);
+    *height = count * (row_height(legend) + legend->edge) + legend->edge;
 }
 
 /* What the rules of a row draw. */
@@ -170,11 +180,13 @@ what_is_drawn(const legend_row *of)
 
 /* What a symbol is shown on: an area, a line that turns, or a point. Outlines lie in the middle of their pixels. */
 static void
-make_legend_sample(mc_geometry *geometry, const legend_row *of, int width, int height)
+make_legend_sample(mc_geometry *geometry, const legend_row *of, const mc_legend_options *options)
 {
+    const int width = options->width, height = options->height;
     const drawn what = what_is_drawn(of);
     mc_shape_kind kind = what.areas ? MC_SHAPE_POLYGONS : what.lines ? MC_SHAPE_LINES : MC_SHAPE_POINTS;
-    int right = width * MC_SUBPIXELS, bottom = height * MC_SUBPIXELS, edge = what.strokes ? MC_SUBPIXELS / 2 : 0;
+    int right = width * MC_SUBPIXELS, bottom = height * MC_SUBPIXELS,
+        edge = what.strokes ? (int)(options->density * MC_SUBPIXELS / 2) : 0;
     const mc_shape_point corners[3][4] = {
         [MC_SHAPE_POINTS] = { { right / 2, bottom / 2 } },
         [MC_SHAPE_LINES] = { { right / 16, bottom * 15 / 16 },
@@ -209,7 +221,7 @@ shrink_shield(mc_text_symbol *text, int side)
         text->size.constant = fmin(text->size.constant, room * 0.6);
 }
 
-/* How a rule writes: two letters in the middle, small enough for a symbol of that side. */
+/* How a rule writes: two letters in the middle, small enough for a symbol of that side, in pixels of a style. */
 static const mc_text_symbol *
 letters_of(const mc_rule_style *rule, int side, apr_pool_t *pool)
 {
@@ -271,12 +283,14 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const legend_row *of, in
     mc_geometry geometry = { 0 };
     mc_painter *painter;
     mc_pixels *frame;
-    const int side = legend->options.width < legend->options.height ? legend->options.width : legend->options.height;
+    const double density = legend->options.density;
+    const int side = (int)(fmin(legend->options.width, legend->options.height) / density);
     const mc_style *style = style_of(of, side, pool);
     mc_feature_query map = { .srs = "EPSG:3857",
                              .box = { 0, 0, legend->options.width, legend->options.height },
                              .pixel_grid = { .per_x = 1, .per_y = 1 },
-                             .resolution = MC_PIXEL_METRES * scale,
+                             .resolution = MC_PIXEL_METRES * scale / density,
+                             .density = density,
                              .scale = scale,
                              .attributes = style->attributes,
                              .attribute_count = style->attribute_count };
@@ -285,10 +299,11 @@ draw_symbol(mc_pixels *pixels, const mc_legend *legend, const legend_row *of, in
     MC_TRY(mc_pixels_create(&frame, legend->options.width, legend->options.height, true, pool));
     mc_pixels_attach(frame, pool);
     mc_labels *labels = mc_labels_create(mc_canvas_of(frame, pool), pool);
+    mc_labels_set_density(labels, density);
     MC_TRY(mc_painter_create(&painter, style, frame, &map, true, pool));
     mc_labels_next_layer(labels, scale);
     mc_painter_set_labels(painter, mc_labels_visit, labels);
-    make_legend_sample(&geometry, of, legend->options.width, legend->options.height);
+    make_legend_sample(&geometry, of, &legend->options);
     mc_error *error = mc_painter_visit(painter, &feature, ctx);
     if (error == MC_OK)
         error = mc_painter_finish(painter, ctx);
@@ -314,7 +329,7 @@ add_legend_glyph(mc_shape *shape, const mc_glyph_outline *outline, float x, floa
 
 /* A title, from its left end at the baseline. */
 static mc_error *
-draw_title(mc_pixels *pixels, mc_area *coverage, uint8_t *mask, const mc_text_line *line, float x, float y,
+draw_title(mc_pixels *pixels, mc_area *coverage, uint8_t *mask, const mc_text_line *line, float size, float x, float y,
            apr_pool_t *pool)
 {
     mc_shape shape = { .kind = MC_SHAPE_POLYGONS };
@@ -322,9 +337,9 @@ draw_title(mc_pixels *pixels, mc_area *coverage, uint8_t *mask, const mc_text_li
     for (int i = 0; i < line->count && error == MC_OK; i++) {
         const mc_glyph *glyph = &line->glyphs[i];
         mc_glyph_outline outline = { 0 };
-        error = mc_text_outline(&outline, glyph->face, glyph->index, FONT_SIZE, true, pool);
+        error = mc_text_outline(&outline, glyph->face, glyph->index, size, true, pool);
         if (error == MC_OK)
-            add_legend_glyph(&shape, &outline, x + glyph->x * FONT_SIZE, y - glyph->y * FONT_SIZE);
+            add_legend_glyph(&shape, &outline, x + glyph->x * size, y - glyph->y * size);
     }
     mc_area_add(coverage, &shape, 0, 0);
     mc_brush_fill(pixels, coverage, MC_NON_ZERO, ink, mask);
@@ -341,14 +356,14 @@ draw_rows(mc_pixels *pixels, const mc_legend *legend, mc_ctx *ctx, apr_pool_t *p
     MC_TRY(mc_area_create(&coverage, pixels->width, pixels->height, pool));
     for (int i = 0; i < legend->rows->nelts; i++) {
         const legend_row *one = &APR_ARRAY_IDX(legend->rows, i, legend_row);
-        int top = EDGE + i * (height + EDGE);
-        MC_TRY(draw_symbol(pixels, legend, one, EDGE, top + (height - legend->options.height) / 2, ctx, pool));
+        int top = legend->edge + i * (height + legend->edge);
+        MC_TRY(draw_symbol(pixels, legend, one, legend->edge, top + (height - legend->options.height) / 2, ctx, pool));
         if (legend->font == NULL || one->line.count == 0)
             continue;
         float middle = (float)top + (float)height / 2;
-        float baseline = roundf(middle + (legend->font->ascent - legend->font->descent) * FONT_SIZE / 2);
-        MC_TRY(draw_title(pixels, coverage, mask, &one->line, (float)(EDGE + legend->options.width + GAP), baseline,
-                          pool));
+        float baseline = roundf(middle + (legend->font->ascent - legend->font->descent) * legend->font_size / 2);
+        const float left = (float)(legend->edge + legend->options.width + legend->gap);
+        MC_TRY(draw_title(pixels, coverage, mask, &one->line, legend->font_size, left, baseline, pool));
     }
     return MC_OK;
 }

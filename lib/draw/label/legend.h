@@ -11,6 +11,7 @@ typedef struct mc_legend mc_legend;
 
 typedef struct mc_legend_options {
     int width, height; /* of a symbol, pixels */
+    double density;    /* pixels for a pixel of a style: symbols and titles are so much larger; 0: as 1 */
     double scale;      /* denominator: only rules that apply there; 0: all */
     const char *rule;  /* only the symbol of the rule of that name or title, without its title; NULL: all */
     bool transparent;  /* else on white */
@@ -18,7 +19,7 @@ typedef struct mc_legend_options {
 
 enum { MC_LEGEND_SYMBOL = 20, MC_LEGEND_SYMBOL_MAX = 256, MC_LEGEND_ROWS_MAX = 500 };
 
-/* The options are copied. */
+/* Copies the options. */
 mc_legend *mc_legend_create(const mc_legend_options *options, apr_pool_t *pool);
 
 /* Adds the rules of a layer's style below the rows that the legend has. */

@@ -103,7 +103,7 @@ lay_lines(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rul
     mc_hatch hatch = { 0 };
     mc_drawing drawing;
     bool any;
-    int dots = graphic->mark->dense;
+    int dots = graphic->mark->dense, side = (int)fmax(1, rint(mc_query_density(painter->query)));
     MC_TRY(mc_graphic_resolve(&drawing, &any, painter, symbol, graphic, feature));
     const mc_symbolizer *drawn = &drawing.symbol;
     mc_color color = dots > 0 && drawn->fill.present ? drawn->fill.color : drawn->stroke.paint.color;
@@ -117,7 +117,7 @@ lay_lines(mc_painter *painter, mc_pixels *pixels, mc_area *coverage, mc_fill_rul
         if (!any || count == 0)
             continue;
         if (dots > 0)
-            mc_hatch_dots(dots, column_of(painter, x), lattice_row_of(painter, y), painter->mask, count);
+            mc_hatch_dots(dots, side, column_of(painter, x), lattice_row_of(painter, y), painter->mask, count);
         else
             mc_hatch_row(&hatch, column_of(painter, x), lattice_row_of(painter, y), painter->mask, count);
         mc_brush_row(pixels, x, y, painter->mask, count, color);

@@ -58,12 +58,20 @@ mc_hatch_row(const mc_hatch *hatch, int64_t x, int64_t y, uint8_t *mask, int cou
     }
 }
 
-void
-mc_hatch_dots(int dots, int64_t x, int64_t y, uint8_t *mask, int count)
+/* Rounded down, also below 0. */
+static int64_t
+divide_down(int64_t number, int by)
 {
+    return number / by - (number % by < 0 ? 1 : 0);
+}
+
+void
+mc_hatch_dots(int dots, int side, int64_t x, int64_t y, uint8_t *mask, int count)
+{
+    unsigned row = (unsigned)(divide_down(y, side) & 7);
     for (int i = 0; i < count; i++) {
-        /* Bayer's order of an 8x8 cell: the bits of x ^ y and of y, the lowest first. */
-        unsigned column = (unsigned)((x + i) & 7), row = (unsigned)(y & 7), both = column ^ row, rank = 0;
+        /* Bayer's order of 8x8 dots: the bits of x ^ y and of y, the lowest first. */
+        unsigned column = (unsigned)(divide_down(x + i, side) & 7), both = column ^ row, rank = 0;
         for (int bit = 0; bit < 3; bit++)
             rank |= ((both >> bit & 1) << (5 - 2 * bit)) | ((row >> bit & 1) << (4 - 2 * bit));
         if ((int)rank >= dots)

@@ -28,7 +28,7 @@ void mc_hatch_make(mc_hatch *hatch, unsigned directions, double pitch, double wi
  */
 void mc_hatch_row(const mc_hatch *hatch, int64_t x, int64_t y, uint8_t *mask, int count);
 
-/* The dense brushes: `dots` (0..64) of each 8x8 pixels are set, spread evenly. */
-void mc_hatch_dots(int dots, int64_t x, int64_t y, uint8_t *mask, int count);
+/* The dense brushes: `dots` (0..64) of each 8x8 are set, spread evenly. A dot has `side` (1..) pixels a side. */
+void mc_hatch_dots(int dots, int side, int64_t x, int64_t y, uint8_t *mask, int count);
 
 #endif

@@ -1,9 +1,11 @@
 /*
  * KML super-overlays over the TMS tiles (docs/reference/services.md 6.3). Rows are TMS rows. Regions are in degrees: of
  * grids of degrees and of the spherical Mercator; others are not found. Viewers spread a picture evenly over its
- * latitudes: where that would move a Mercator tile's pixels, the picture is one of our own with such rows.
+ * latitudes: where that would move a Mercator tile's pixels, the picture is one of our own with such rows; of a tile of
+ * degrees that reaches over a pole, one of what lies on this side.
  */
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 
 #include "service/tiles/tile_path.h"
@@ -40,12 +42,28 @@ write_region(mc_xml *xml, const mc_grid *grid, const mc_extent *box, int most_pi
     mc_xml_close(xml);
 }
 
+/* Whether a tile of degrees lies beyond a pole, by so many pixels that a viewer would put it to another place. */
+static bool
+is_beyond_poles(const mc_grid *grid, const mc_extent *box)
+{
+    double beyond = fmax(box->maxy - 90, -90 - box->miny) * grid->tile_height / (box->maxy - box->miny);
+    return !mc_grid_is_mercator(grid) && beyond > SHIFT_MAX;
+}
+
+/* Whether all of a tile of degrees lies beyond a pole, where there is nothing. */
+static bool
+is_nowhere(const mc_grid *grid, const mc_extent *box)
+{
+    return !mc_grid_is_mercator(grid) && (box->miny >= 90 || box->maxy <= -90);
+}
+
 /* The picture of a tile: the stored one where its rows are where a viewer puts them. */
 static const char *
 picture_url(const mc_call *call, const mc_tile_request *tile, const mc_extent *box, int row, apr_pool_t *pool)
 {
     const mc_grid *grid = tile->link->grid;
-    bool stored = !mc_grid_is_mercator(grid) || mc_map_latitude_shift(box, grid->tile_height) <= SHIFT_MAX;
+    bool stored = mc_grid_is_mercator(grid) ? mc_map_latitude_shift(box, grid->tile_height) <= SHIFT_MAX
+                                            : !is_beyond_poles(grid, box);
     return apr_psprintf(pool, "%s%s/%s@%s/%d/%d/%d.%s", call->base, stored ? "tms/1.0.0" : "kml",
                         mc_url_segment(tile->tileset->name, pool), mc_url_segment(grid->name, pool), tile->z, tile->x,
                         row, mc_tileset_extension(tile->tileset));
@@ -58,6 +76,8 @@ write_kml_link(mc_xml *xml, const mc_call *call, const mc_tile_request *layer, i
     const mc_grid *grid = layer->link->grid;
     mc_extent box = mc_grid_tile_extent(grid, z, x, y);
     int row = mc_grid_tms_y(grid, z, y);
+    if (is_nowhere(grid, &box))
+        return;
     mc_xml_open(xml, "NetworkLink");
     mc_xml_elementf(xml, "name", "%d%d%d", x, row, z);
     write_region(xml, grid, &box, -1);
@@ -154,13 +174,12 @@ read_kml_layer(mc_param_reader *reader)
     return parse_kml_layer(&tile->stack, tile->layer, reader->call, reader->pool);
 }
 
-/* Pictures are there for grids of Mercator alone. */
+/* Whether the address is that of a picture; those of grids of degrees are looked at once their place is known. */
 static bool
 is_kml_picture(const mc_tile_path *tile)
 {
     const mc_tile_request *first = &tile->stack.tiles[0];
-    return tile->row.extension != NULL && mc_grid_is_mercator(first->link->grid) &&
-           strcmp(tile->row.extension, mc_tileset_extension(first->tileset)) == 0;
+    return tile->row.extension != NULL && strcmp(tile->row.extension, mc_tileset_extension(first->tileset)) == 0;
 }
 
 static mc_error *
@@ -186,7 +205,7 @@ static const mc_param_row kml_params[] = {
     MC_PARAM_INTEGER("x", offsetof(mc_tile_path, x), "The column, 0 on the left.", .flags = MC_PARAM_REQUIRED,
                      KML_REFUSAL),
     MC_PARAM_FILE("y", offsetof(mc_tile_path, row),
-                  "The row, 0 at the bottom, and the extension kml; of grids of Mercator also that of the format.",
+                  "The row, 0 at the bottom, and the extension kml; for the picture that of the format.",
                   .flags = MC_PARAM_REQUIRED, KML_REFUSAL),
     MC_PARAM_STEP(check_kml_extension),
     MC_PARAM_END,
@@ -201,10 +220,20 @@ parse_kml_tile(mc_request *request, const mc_call *call, const apr_array_header_
     int next = 0;
     MC_TRY(mc_params_read_path(&tile, kml_params, call, path, &next, pool));
     MC_TRY(mc_stack_place(&tile.stack, tile.z, tile.x, tile.row.number, false, pool));
+    const mc_tile_request *first = &tile.stack.tiles[0];
+    const mc_grid *grid = first->link->grid;
+    const mc_extent box = mc_grid_tile_extent(grid, first->z, first->x, first->y);
+    if (is_nowhere(grid, &box))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "tile %d/%d/%d lies beyond a pole", tile.z, tile.x,
+                               tile.row.number);
     if (is_kml_picture(&tile)) {
+        if (!mc_grid_is_mercator(grid) && !is_beyond_poles(grid, &box))
+            return mc_error_create(pool, MC_ERR_NOT_FOUND, "extension \"%s\" is not kml: the picture is the tile",
+                                   tile.row.extension);
         request->kind = MC_REQUEST_TILE;
         request->u.tile = tile.stack;
-        request->u.tile.by_latitude = true;
+        request->u.tile.by_latitude = mc_grid_is_mercator(grid);
+        request->u.tile.within_poles = !request->u.tile.by_latitude;
         return MC_OK;
     }
     return write_kml_tile(request, call, &tile.stack.tiles[0], tile.row.number, pool);

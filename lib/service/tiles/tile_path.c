@@ -58,6 +58,9 @@ mc_tile_path_parse(mc_request *request, const mc_call *call, const apr_array_hea
             return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s is not offered at @%dx", one->tileset->name,
                                    tile.row.density);
     }
+    const mc_format *format = tile.stack.tiles[0].tileset->format; /* of the extension, which a strict service checks */
+    if (call->service->strict && format != NULL && (format->type == MC_FORMAT_PNG || format->type == MC_FORMAT_JPEG))
+        tile.stack.exact = format;
     request->u.tile = tile.stack;
     return mc_stack_place(&request->u.tile, tile.z, tile.x, tile.row.number, from_top, pool);
 }

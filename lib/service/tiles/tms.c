@@ -6,11 +6,14 @@
 
 #define VERSION "1.0.0"
 
-static const mc_key tms_keys[] = { MC_SERVICE_KEYS(struct { mc_service_base base; }),
-                                   MC_KEY_BOOL("strict", offsetof(mc_service_base, service.strict),
-                                               "Tiles are found under the extension of their format only.",
-                                               .flags = MC_KEY_OURS, .fallback = "false"),
-                                   MC_KEY_END };
+static const mc_key tms_keys[] = {
+    MC_SERVICE_KEYS(struct { mc_service_base base; }),
+    MC_KEY_BOOL(
+        "strict", offsetof(mc_service_base, service.strict),
+        "Tiles are found under the extension of their format only, and are of that type also where there is no data.",
+        .flags = MC_KEY_OURS, .fallback = "false"),
+    MC_KEY_END
+};
 
 static const char *
 tms_title(const mc_call *call)

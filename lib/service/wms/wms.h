@@ -21,6 +21,13 @@ typedef struct mc_wms {
     apr_array_header_t *drawn;            /* of mc_grid_link *: one for each CRS in which drawn maps are offered */
 } mc_wms;
 
+/* What a request says of the screen that it is for. */
+typedef struct mc_wms_screen {
+    double dpi, map_resolution; /* as requested; 0: not */
+    const char *format_options; /* as requested; or NULL */
+    double density;             /* what these come to: pixels for a pixel of a style, 1 at least */
+} mc_wms_screen;
+
 /* What GetMap and GetFeatureInfo say of a map. */
 typedef struct mc_wms_view {
     bool v130;
@@ -29,9 +36,7 @@ typedef struct mc_wms_view {
     int epsg;            /* its code, or 0 */
     mc_extent box;       /* x, y order */
     int width, height;
-    double dpi, map_resolution; /* as requested; 0: not */
-    const char *format_options; /* as requested; or NULL */
-    double density;             /* what these come to: pixels for a pixel of a style, 1 at least */
+    mc_wms_screen screen;
 } mc_wms_view;
 
 static inline const mc_wms *
@@ -49,10 +54,14 @@ bool mc_wms_is_130(const mc_call *call);
 /* Parameters of the operations, and those that several operations share. */
 extern const mc_param_row mc_wms_capabilities_params[], mc_wms_map_params[], mc_wms_info_params[],
     mc_wms_legend_params[];
-extern const mc_param_row mc_wms_view_params[], mc_wms_format_params[], mc_wms_background_params[];
+extern const mc_param_row mc_wms_view_params[], mc_wms_screen_params[], mc_wms_format_params[],
+    mc_wms_background_params[];
 
-/* VERSION, BBOX, WIDTH, HEIGHT, SRS or CRS, in this order. */
+/* VERSION, BBOX, WIDTH, HEIGHT, SRS or CRS, in this order; then the screen. */
 mc_error *mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+
+/* DPI, MAP_RESOLUTION, FORMAT_OPTIONS (of a legend also LEGEND_OPTIONS): the first that is a number counts. */
+mc_error *mc_wms_screen_parse(mc_wms_screen *screen, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 
 /* The tileset's link whose grid has the view's CRS: by the grids' own name first, then by their aliases. Or NULL. */
 mc_grid_link *mc_wms_view_link(const mc_wms_view *view, const mc_tileset *tileset);

@@ -29,6 +29,9 @@ add_query_layer(info_params *params, const char *name, const mc_call *call, apr_
     MC_TRY(mc_tileset_check_built(tileset, pool));
     if (mc_tileset_info_formats(tileset) == NULL)
         return mc_error_located(pool, MC_ERR_NOT_QUERYABLE, "query_layers", "layer %s has no feature info", name);
+    for (int i = 0; i < params->layer_count; i++)
+        if (params->tilesets[i] == tileset) /* once is enough: ids of features must not be in a document twice */
+            return MC_OK;
     if (params->layer_count == MC_INFO_LAYERS_MAX)
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "query_layers", "more than %d layers",
                                 MC_INFO_LAYERS_MAX);
@@ -168,7 +171,7 @@ make_question(mc_info_question *question, const info_params *params, int layer, 
                  .box = params->view.box,
                  .width = params->view.width,
                  .height = params->view.height,
-                 .density = params->view.density,
+                 .density = params->view.screen.density,
                  .dimension_count = tileset->dimension_count,
                  .dimensions = dimensions },
         .x = params->x,

@@ -1,5 +1,6 @@
 /* GetLegendGraphic (OGC 05-078r4, 12) of layers that are drawn from vector data, and the LegendURL of documents. */
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -10,9 +11,6 @@
 
 /* Scale denominators beyond it belong to no map. */
 #define SCALE_MAX 1e12
-
-#define SYMBOL_SIDE "20"
-_Static_assert(MC_LEGEND_SYMBOL == 20, "the default that the table writes");
 
 typedef struct legend_params {
     const char *layer;
@@ -67,12 +65,13 @@ const mc_param_row mc_wms_legend_params[] = {
                     .refusal = "style \"{value}\" is not known"),
     MC_PARAM_TEXT("RULE", offsetof(legend_params, options.rule), "The name of the only rule that is shown.",
                   .flags = MC_PARAM_EMPTY, .locator = "rule"),
-    MC_PARAM_INTEGER("width", offsetof(legend_params, options.width), "Pixels of a symbol from left to right.",
-                     .min = 1, .max = MC_LEGEND_SYMBOL_MAX, .flags = MC_PARAM_EMPTY, .fallback = SYMBOL_SIDE,
-                     .locator = "width", .refusal = SIDE_REFUSAL),
-    MC_PARAM_INTEGER("height", offsetof(legend_params, options.height), "Pixels of a symbol from top to bottom.",
-                     .min = 1, .max = MC_LEGEND_SYMBOL_MAX, .flags = MC_PARAM_EMPTY, .fallback = SYMBOL_SIDE,
-                     .locator = "height", .refusal = SIDE_REFUSAL),
+    MC_PARAM_INTEGER("width", offsetof(legend_params, options.width),
+                     "Pixels of a symbol from left to right; 20 without it, and as much more as a DPI says.", .min = 1,
+                     .max = MC_LEGEND_SYMBOL_MAX, .flags = MC_PARAM_EMPTY, .locator = "width", .refusal = SIDE_REFUSAL),
+    MC_PARAM_INTEGER("height", offsetof(legend_params, options.height),
+                     "Pixels of a symbol from top to bottom; 20 without it, and as much more as a DPI says.", .min = 1,
+                     .max = MC_LEGEND_SYMBOL_MAX, .flags = MC_PARAM_EMPTY, .locator = "height",
+                     .refusal = SIDE_REFUSAL),
     MC_PARAM_NUMBER("SCALE", offsetof(legend_params, options.scale),
                     "The scale denominator at which rules are shown; all rules without it.", .max = SCALE_MAX,
                     .flags = MC_PARAM_EMPTY, .locator = "scale",
@@ -119,6 +118,19 @@ check_legend_values(const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx,
     return MC_OK;
 }
 
+/* As in GetMap, sizes that the client names are those of the image; the others are as large on a fine screen. */
+static mc_error *
+choose_legend_density(mc_legend_options *options, const mc_call *call, apr_pool_t *pool)
+{
+    mc_wms_screen screen = { 0 };
+    MC_TRY(mc_wms_screen_parse(&screen, call, pool));
+    const int usual = (int)lrint(MC_LEGEND_SYMBOL * screen.density);
+    options->density = screen.density;
+    options->width = options->width > 0 ? options->width : usual;
+    options->height = options->height > 0 ? options->height : usual;
+    return MC_OK;
+}
+
 mc_error *
 mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -130,8 +142,9 @@ mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     MC_TRY(mc_wms_background(&look, call, pool));
     const mc_tileset *tileset = params.tileset;
     const mc_format *format = params.format;
-    MC_TRY(check_legend_values(call, tileset, ctx, pool));
     mc_legend_options *options = &params.options;
+    MC_TRY(choose_legend_density(options, call, pool));
+    MC_TRY(check_legend_values(call, tileset, ctx, pool));
     options->transparent = look.transparent && format->type != MC_FORMAT_JPEG;
     mc_legend *legend = mc_legend_create(options, pool);
     tileset->source->ops->legend(legend, tileset->source);

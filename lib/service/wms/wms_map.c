@@ -78,7 +78,7 @@ check_map_styles(mc_param_reader *reader)
         }
     }
     if (strict && *parts->styles != '\0' && count != layers)
-        return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "styles", "STYLES has %d items for %d layers",
+        return mc_error_located(reader->pool, MC_ERR_STYLE_NOT_DEFINED, "styles", "STYLES has %d items for %d layers",
                                 count, layers);
     return MC_OK;
 }
@@ -229,7 +229,7 @@ mc_wms_get_map(mc_request *request, const mc_call *call, apr_pool_t *pool)
     map->box = parts.view.box;
     map->width = parts.view.width;
     map->height = parts.view.height;
-    map->density = parts.view.density;
+    map->density = parts.view.screen.density;
     MC_TRY(mc_params_read(&parts, mc_wms_map_params, call, pool));
     use_dense_links(map);
     MC_TRY(mc_wms_format(&map->format, &parts.format_named_by_client, parts.drawn, call, pool));

@@ -109,17 +109,17 @@ dpi_of_options(const char *options, apr_pool_t *pool)
 static mc_error *
 find_density(mc_param_reader *reader)
 {
-    mc_wms_view *view = reader->target;
-    double dpi = view->dpi > 0 ? view->dpi : view->map_resolution > 0 ? view->map_resolution : 0;
+    mc_wms_screen *screen = reader->target;
+    double dpi = screen->dpi > 0 ? screen->dpi : screen->map_resolution > 0 ? screen->map_resolution : 0;
     if (dpi == 0)
-        dpi = dpi_of_options(view->format_options, reader->pool);
+        dpi = dpi_of_options(screen->format_options, reader->pool);
     double density = dpi * MC_PIXEL_METRES / 0.0254, whole = rint(density);
     if (density > DENSITY_MAX && !reader->call->service->strict)
         density = whole = DENSITY_MAX; /* print layouts name more, also for layers that do not depend on it */
     if (!(density <= DENSITY_MAX))
         return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "dpi", "%g dots to the inch are more than %d",
                                 dpi, (int)(DENSITY_MAX * 0.0254 / MC_PIXEL_METRES));
-    view->density = density < 1 ? 1 : fabs(density - whole) <= 0.08 * whole ? whole : density;
+    screen->density = density < 1 ? 1 : fabs(density - whole) <= 0.08 * whole ? whole : density;
     return MC_OK;
 }
 
@@ -148,26 +148,37 @@ const mc_param_row mc_wms_view_params[] = {
     MC_PARAM_CRS("srs", offsetof(mc_wms_view, srs), "The same in WMS 1.1.1.", .applies = is_view_111,
                  .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "srs", .kind = MC_ERR_INVALID_CRS),
     MC_PARAM_STEP(turn_box),
-    MC_PARAM_NUMBER("DPI", offsetof(mc_wms_view, dpi),
+    MC_PARAM_END,
+};
+
+const mc_param_row mc_wms_screen_params[] = {
+    MC_PARAM_NUMBER("DPI", offsetof(mc_wms_screen, dpi),
                     "Dots to the inch of the client's screen, up to 725 (more is 725 where the service is not strict): "
                     "symbols and text of drawn layers are so much "
                     "larger. 90 and 96, as well as less, are a screen with one pixel for a pixel of a style.",
                     .flags = MC_PARAM_EMPTY | MC_PARAM_LENIENT, .max = 1e9),
-    MC_PARAM_NUMBER("MAP_RESOLUTION", offsetof(mc_wms_view, map_resolution),
+    MC_PARAM_NUMBER("MAP_RESOLUTION", offsetof(mc_wms_screen, map_resolution),
                     "The same, as MapServer's clients write it.", .flags = MC_PARAM_EMPTY | MC_PARAM_LENIENT,
                     .max = 1e9),
-    MC_PARAM_TEXT("FORMAT_OPTIONS", offsetof(mc_wms_view, format_options),
+    MC_PARAM_TEXT("FORMAT_OPTIONS", offsetof(mc_wms_screen, format_options),
                   "`dpi:180`: the same, as GeoServer's clients write it; other options are passed over.",
-                  .flags = MC_PARAM_EMPTY),
+                  .other = "LEGEND_OPTIONS", .flags = MC_PARAM_EMPTY),
     MC_PARAM_STEP(find_density),
     MC_PARAM_END,
 };
 
 mc_error *
+mc_wms_screen_parse(mc_wms_screen *screen, const mc_call *call, apr_pool_t *pool)
+{
+    return mc_params_read(screen, mc_wms_screen_params, call, pool);
+}
+
+mc_error *
 mc_wms_view_parse(mc_wms_view *view, const mc_call *call, apr_pool_t *pool)
 {
     *view = (mc_wms_view){ .v130 = mc_wms_is_130(call) };
-    return mc_params_read(view, mc_wms_view_params, call, pool);
+    MC_TRY(mc_params_read(view, mc_wms_view_params, call, pool));
+    return mc_wms_screen_parse(&view->screen, call, pool);
 }
 
 /* "auto:42001,<unit>,<lon>,<lat>": the UTM zone of the longitude, north or south (WMS 1.1.1 annex E). */

@@ -2,130 +2,45 @@
  * Part of the module mapcache-gdal.so: features through OGR. A file is used by one thread at a time; between maps it
  * waits here, by its name and the stamp of the file, so that a file that was replaced is opened anew.
  */
-#include "vector/ogr/ogr_reader.h"
-
 #include <apr_strings.h>
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
-#include <gdal.h>
 #include <math.h>
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { IDLE_FILES = 16, BETWEEN_CHECKS = 256, WKB_MAX = 128 << 20 };
+#include "text/text.h"
+#include "vector/ogr/ogr_file.h"
 
-typedef struct ogr_stamp {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec mtime, ctime;
-} ogr_stamp;
-
-struct mc_ogr_file {
-    apr_pool_t *pool; /* a root pool of its own */
-    const char *path, *table;
-    ogr_stamp stamp;
-    GDALDatasetH dataset;
-    OGRLayerH layer;
-    const char *index; /* the name of GeoPackage's table of boxes; NULL: none, or another format */
-    mc_ogr_about about;
-    uint8_t *wkb;
-    size_t wkb_room;
-    struct mc_ogr_file *next;
+enum {
+    IDLE_FILES = 16,
+    BATCH_ROWS = 512,
+    BATCH_BYTES = 16 << 20, /* of the file, by the mean of its features */
 };
 
 static pthread_once_t ogr_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
-static mc_ogr_file *idle;                                     /* latest first */
-static int idle_count;
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static bool
-take_ogr_stamp(ogr_stamp *stamp, const char *path)
-{
-    struct stat status;
-    memset(stamp, 0, sizeof(*stamp)); /* padding too: stamps are compared as bytes */
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    stamp->device = status.st_dev;
-    stamp->inode = status.st_ino;
-    stamp->size = status.st_size;
-    stamp->mtime = status.st_mtim;
-    stamp->ctime = status.st_ctim;
-    return true;
-}
-
 static void
-destroy_ogr_file(mc_ogr_file *file)
+destroy_ogr_file(mc_idle_thing *thing)
 {
+    mc_ogr_file *file = (mc_ogr_file *)thing;
     if (file->dataset != NULL)
         GDALClose(file->dataset);
     free(file->wkb);
     apr_pool_destroy(file->pool);
 }
 
-static bool
-is_ogr_table(const mc_ogr_file *file, const char *path, const char *table)
-{
-    return strcmp(file->path, path) == 0 &&
-           (table == NULL ? file->table == NULL : file->table != NULL && strcmp(file->table, table) == 0);
-}
-
-static mc_ogr_file *
-take_idle_file(const char *path, const char *table, const ogr_stamp *stamp)
-{
-    mc_ogr_file *taken = NULL, *outdated = NULL;
-    pthread_mutex_lock(&idle_lock);
-    for (mc_ogr_file **at = &idle; *at != NULL && taken == NULL;) {
-        mc_ogr_file *file = *at;
-        if (!is_ogr_table(file, path, table)) {
-            at = &file->next;
-            continue;
-        }
-        *at = file->next;
-        idle_count--;
-        if (memcmp(&file->stamp, stamp, sizeof(*stamp)) == 0) {
-            taken = file;
-        } else {
-            file->next = outdated;
-            outdated = file;
-        }
-    }
-    pthread_mutex_unlock(&idle_lock);
-    while (outdated != NULL) {
-        mc_ogr_file *next = outdated->next;
-        destroy_ogr_file(outdated);
-        outdated = next;
-    }
-    return taken;
-}
+static mc_idle idle_files = MC_IDLE(IDLE_FILES, SIZE_MAX, destroy_ogr_file);
 
 static void
 ogr_close_file(mc_ogr_file *file, bool keep)
 {
-    mc_ogr_file *dropped = keep ? NULL : file;
-    if (keep) {
-        pthread_mutex_lock(&idle_lock);
-        file->next = idle;
-        idle = file;
-        if (++idle_count > IDLE_FILES) {
-            mc_ogr_file **last = &idle;
-            while ((*last)->next != NULL)
-                last = &(*last)->next;
-            dropped = *last;
-            *last = NULL;
-            idle_count--;
-        }
-        pthread_mutex_unlock(&idle_lock);
-    }
-    if (dropped != NULL)
-        destroy_ogr_file(dropped);
+    mc_idle_give(&idle_files, &file->idle, keep);
 }
 
 /* --- what a layer is ---------------------------------------------------------------------------------------------- */
@@ -173,17 +88,14 @@ list_ogr_fields(mc_ogr_file *file)
     file->about.field_count = count;
 }
 
-static const char *
-quote_sql_name(const char *name, apr_pool_t *pool)
+/* So many that a batch of features of a mean size stays small. */
+static int
+choose_batch_rows(const mc_ogr_file *file)
 {
-    char *quoted = apr_palloc(pool, 2 * strlen(name) + 3), *to = quoted;
-    *to++ = '"';
-    for (; *name != '\0'; *to++ = *name++)
-        if (*name == '"')
-            *to++ = '"';
-    *to++ = '"';
-    *to = '\0';
-    return quoted;
+    GIntBig count = OGR_L_GetFeatureCount(file->layer, FALSE);
+    int64_t mean = count > 0 ? (int64_t)file->idle.key.stamp.size / count : 0;
+    int64_t rows = mean > 0 ? BATCH_BYTES / mean : BATCH_ROWS;
+    return rows < 1 ? 1 : rows > BATCH_ROWS ? BATCH_ROWS : (int)rows;
 }
 
 static void
@@ -198,9 +110,10 @@ describe_ogr_layer(mc_ogr_file *file)
         file->about.bounds = (mc_extent){ box.MinX, box.MinY, box.MaxX, box.MaxY };
     }
     if (file->about.indexed && strcmp(file->about.driver, "GPKG") == 0)
-        file->index = quote_sql_name(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
-                                                 OGR_L_GetGeometryColumn(file->layer), NULL),
-                                     file->pool);
+        file->index = mc_sql_name(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
+                                              OGR_L_GetGeometryColumn(file->layer), NULL),
+                                  file->pool);
+    file->batch_rows = choose_batch_rows(file);
     list_ogr_fields(file);
 }
 
@@ -239,11 +152,12 @@ open_ogr_dataset(mc_ogr_file *file, apr_pool_t *pool)
 static mc_error *
 ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool)
 {
-    ogr_stamp stamp;
+    mc_stamp stamp;
     apr_pool_t *own;
-    if (!take_ogr_stamp(&stamp, path))
+    if (!mc_stamp_take_plain(&stamp, path))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "there is no file %s", path);
-    *file = take_idle_file(path, table, &stamp);
+    mc_idle_key key = mc_idle_key_of(table == NULL ? path : apr_pstrcat(pool, path, "\n", table, NULL), &stamp);
+    *file = (mc_ogr_file *)mc_idle_take(&idle_files, &key);
     if (*file != NULL)
         return MC_OK;
     pthread_once(&ogr_once, GDALAllRegister);
@@ -252,12 +166,13 @@ ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_
     made->pool = own;
     made->path = apr_pstrdup(own, path);
     made->table = table == NULL ? NULL : apr_pstrdup(own, table);
-    made->stamp = stamp;
+    made->idle.key = key;
+    made->idle.key.text = apr_pstrdup(own, key.text);
     CPLPushErrorHandler(CPLQuietErrorHandler);
     mc_error *error = open_ogr_dataset(made, pool);
     CPLPopErrorHandler();
     if (error != MC_OK) {
-        destroy_ogr_file(made);
+        destroy_ogr_file(&made->idle);
         return error;
     }
     *file = made;
@@ -270,75 +185,12 @@ ogr_about_file(const mc_ogr_file *file)
     return &file->about;
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------------- */
-
-/* One reading. */
-typedef struct row_reader {
-    mc_ogr_file *file;
-    const mc_extent *box;
-    bool filter; /* OGR does not look at boxes: it is done here, where the deadline is kept between two features */
-    const int *fields;
-    int field_count;
-    const char **values;
-    apr_pool_t *scratch;
-} row_reader;
-
-static bool
-row_meets_box(const row_reader *r, OGRGeometryH geometry)
-{
-    OGREnvelope around;
-    OGR_G_GetEnvelope(geometry, &around);
-    return around.MinX <= r->box->maxx && around.MaxX >= r->box->minx && around.MinY <= r->box->maxy &&
-           around.MaxY >= r->box->miny;
-}
-
-static const char *
-ogr_value(OGRFeatureH feature, int field, mc_field_type type, apr_pool_t *pool)
-{
-    if (field < 0 || !OGR_F_IsFieldSetAndNotNull(feature, field))
-        return NULL;
-    if (type == MC_FIELD_BOOLEAN)
-        return OGR_F_GetFieldAsInteger(feature, field) != 0 ? "true" : "false";
-    return apr_pstrdup(pool, OGR_F_GetFieldAsString(feature, field));
-}
-
-/* NULL: there is no memory, or it is larger than any geometry may be. */
-static const void *
-ogr_wkb(size_t *size, mc_ogr_file *file, OGRGeometryH geometry)
-{
-    *size = OGR_G_WkbSizeEx(geometry);
-    if (*size > WKB_MAX)
-        return NULL;
-    if (*size > file->wkb_room) {
-        uint8_t *grown = realloc(file->wkb, *size * 2);
-        if (grown == NULL)
-            return NULL;
-        file->wkb = grown;
-        file->wkb_room = *size * 2;
-    }
-    return OGR_G_ExportToIsoWkb(geometry, wkbNDR, file->wkb) == OGRERR_NONE ? file->wkb : NULL;
-}
-
-static mc_error *
-take_ogr_row(row_reader *r, OGRFeatureH feature, mc_ogr_visitor *visit, void *baton)
-{
-    OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
-    size_t size;
-    if (geometry == NULL || OGR_G_IsEmpty(geometry) || (r->filter && !row_meets_box(r, geometry)))
-        return MC_OK;
-    const void *wkb = ogr_wkb(&size, r->file, geometry);
-    if (wkb == NULL) /* the reader of WKB counts an empty one, and says that it cannot be read */
-        return visit(baton, OGR_F_GetFID(feature), "", 0, r->values);
-    for (int i = 0; i < r->field_count; i++) {
-        mc_field_type type = r->fields[i] < 0 ? MC_FIELD_TEXT : r->file->about.fields[r->fields[i]].type;
-        r->values[i] = ogr_value(feature, r->fields[i], type, r->scratch);
-    }
-    return visit(baton, OGR_F_GetFID(feature), wkb, size, r->values);
-}
+/* --- reading -------------------------------------------------------------------------------------------------------
+ */
 
 /* Only what is asked for is decoded. */
 static void
-ignore_other_fields(const row_reader *r)
+ignore_other_fields(const mc_ogr_reading *r)
 {
     const mc_ogr_about *about = &r->file->about;
     char **ignored = NULL;
@@ -355,11 +207,11 @@ ignore_other_fields(const row_reader *r)
 
 /*
  * The features that may meet the box. Those of a GeoPackage come by their numbers: SQLite goes through the numbers of a
- * list in their order. OGR's own filter would give them in the order of the index, which is another one for another
- * box.
+ * list in their order (and makes the list much faster if they are sorted first). OGR's own filter would give them in
+ * the order of the index, which is another one for another box.
  */
 static void
-restrict_to_box(row_reader *r)
+restrict_to_box(mc_ogr_reading *r)
 {
     const mc_ogr_about *about = &r->file->about;
     mc_extent all = { -HUGE_VAL, -HUGE_VAL, HUGE_VAL, HUGE_VAL };
@@ -371,61 +223,47 @@ restrict_to_box(row_reader *r)
     OGR_L_SetAttributeFilter(r->file->layer, NULL);
     r->filter = !whole && !about->indexed;
     if (!finite)
-        r->box = apr_pmemdup(r->scratch, &all, sizeof(all));
+        r->box = apr_pmemdup(r->pool, &all, sizeof(all));
     if (whole || !about->indexed)
         return;
     if (r->file->index == NULL) {
         OGR_L_SetSpatialFilterRect(r->file->layer, box->minx, box->miny, box->maxx, box->maxy);
         return;
     }
-    const char *number = quote_sql_name(OGR_L_GetFIDColumn(r->file->layer), r->scratch);
-    OGR_L_SetAttributeFilter(r->file->layer,
-                             apr_psprintf(r->scratch,
-                                          "%s IN (SELECT id FROM %s WHERE maxx >= %.17g AND minx <= %.17g AND "
-                                          "maxy >= %.17g AND miny <= %.17g)",
-                                          number, r->file->index, box->minx, box->maxx, box->miny, box->maxy));
-}
-
-static mc_error *
-read_ogr_rows(row_reader *r, mc_ogr_visitor *visit, void *baton, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_error *error = MC_OK;
-    OGR_L_ResetReading(r->file->layer);
-    for (int i = 0; error == MC_OK; i++) {
-        if (i % BETWEEN_CHECKS == 0) {
-            apr_pool_clear(r->scratch);
-            error = mc_ctx_check(ctx, pool);
-        }
-        CPLErrorReset();
-        OGRFeatureH feature = error == MC_OK ? OGR_L_GetNextFeature(r->file->layer) : NULL;
-        if (feature == NULL)
-            break;
-        error = take_ogr_row(r, feature, visit, baton);
-        OGR_F_Destroy(feature);
-    }
-    if (error == MC_OK && CPLGetLastErrorType() >= CE_Failure)
-        error = mc_error_wrap(pool, mc_error_create(pool, MC_ERR_IO, "%s", CPLGetLastErrorMsg()), MC_ERR_IO,
-                              "the file could not be read to its end");
-    return error;
+    r->where = apr_psprintf(r->pool,
+                            "%s IN (SELECT id FROM %s WHERE maxx >= %.17g AND minx <= %.17g AND maxy >= %.17g AND "
+                            "miny <= %.17g ORDER BY id)",
+                            mc_sql_name(OGR_L_GetFIDColumn(r->file->layer), r->pool), r->file->index, box->minx,
+                            box->maxx, box->miny, box->maxy);
 }
 
 static mc_error *
 ogr_read_file(mc_ogr_file *file, const mc_extent *box, const int *fields, int field_count, mc_ogr_visitor *visit,
               void *baton, mc_ctx *ctx, apr_pool_t *pool)
 {
-    row_reader r = { .file = file, .box = box, .fields = fields, .field_count = field_count };
-    apr_pool_t *rows;
+    mc_ogr_reading r = { .file = file,
+                         .box = box,
+                         .fields = fields,
+                         .field_count = field_count,
+                         .visit = visit,
+                         .baton = baton,
+                         .ctx = ctx,
+                         .pool = pool };
+    bool read;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(field_count + 1));
-    r.scratch = pool;
-    apr_pool_create(&rows, pool);
+    apr_pool_create(&r.scratch, pool);
     CPLPushErrorHandler(CPLQuietErrorHandler);
     ignore_other_fields(&r);
     restrict_to_box(&r);
-    r.scratch = rows;
-    mc_error *error = read_ogr_rows(&r, visit, baton, ctx, pool);
+    OGR_L_ResetReading(file->layer);
+    mc_error *error = mc_ogr_read_columns(&read, &r);
+    if (error == MC_OK && !read) {
+        OGR_L_SetAttributeFilter(file->layer, r.where);
+        error = mc_ogr_read_features(&r);
+    }
     OGR_L_ResetReading(file->layer);
     CPLPopErrorHandler();
-    apr_pool_destroy(rows);
+    apr_pool_destroy(r.scratch);
     return error;
 }
 

@@ -3,6 +3,7 @@
  * text so that no value changes its look, rows painted while they arrive.
  */
 #include "vector/postgis/postgis.h"
+#include "text/text.h"
 
 #include <apr_strings.h>
 #include <math.h>
@@ -478,7 +479,7 @@ mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
         return "its geometry has no SRID, and is taken for the map's CRS: <srid> tells it";
     if (!indexed)
         return apr_psprintf(pool, "there is no spatial index: CREATE INDEX ON %s USING gist (%s)",
-                            mc_postgis_table(layer->config.table, pool), mc_postgis_quoted(column.name, pool));
+                            mc_sql_table(layer->config.table, pool), mc_sql_name(column.name, pool));
     return NULL;
 }
 

@@ -47,10 +47,6 @@ typedef struct mc_postgis_column {
     mc_extent bounds;
 } mc_postgis_column;
 
-/* "schema"."table" of a table as configured, and any name in double quotes. */
-const char *mc_postgis_table(const char *table, apr_pool_t *pool);
-const char *mc_postgis_quoted(const char *name, apr_pool_t *pool);
-
 /* Asks the database for what the configuration leaves open. MC_ERR_UPSTREAM: there is no such table or column. */
 mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx,
                                  apr_pool_t *pool) MC_CHECKED;

@@ -8,31 +8,6 @@
 
 enum { WGS84 = 4326, SRID_MAX = 999999 };
 
-const char *
-mc_postgis_quoted(const char *name, apr_pool_t *pool)
-{
-    char *out = apr_palloc(pool, strlen(name) * 2 + 3), *at = out;
-    *at++ = '"';
-    for (; *name != '\0'; name++) {
-        if (*name == '"')
-            *at++ = '"';
-        *at++ = *name;
-    }
-    *at++ = '"';
-    *at = '\0';
-    return out;
-}
-
-const char *
-mc_postgis_table(const char *table, apr_pool_t *pool)
-{
-    const char *dot = strchr(table, '.');
-    if (dot == NULL)
-        return mc_postgis_quoted(table, pool);
-    return apr_pstrcat(pool, mc_postgis_quoted(apr_pstrmemdup(pool, table, (size_t)(dot - table)), pool), ".",
-                       mc_postgis_quoted(dot + 1, pool), NULL);
-}
-
 /* The texts of the first row, `columns` of them; *values NULL: there is none. */
 static mc_error *
 read_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
@@ -75,8 +50,8 @@ is_varied(const char *type)
 static mc_error *
 ask_geometry(int *srid, const mc_postgis_config *config, const char *column, mc_ctx *ctx, apr_pool_t *pool)
 {
-    const char **values, *name = mc_postgis_quoted(column, pool);
-    const char *sql = apr_pstrcat(pool, "SELECT ST_SRID(", name, ")::text FROM ", mc_postgis_table(config->table, pool),
+    const char **values, *name = mc_sql_name(column, pool);
+    const char *sql = apr_pstrcat(pool, "SELECT ST_SRID(", name, ")::text FROM ", mc_sql_table(config->table, pool),
                                   " WHERE ", name, " IS NOT NULL LIMIT 1", NULL);
     MC_TRY(read_first_row(&values, 1, config, sql, NULL, 0, ctx, pool));
     if (values != NULL && !mc_parse_int(srid, values[0], 0, SRID_MAX))
@@ -111,7 +86,7 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
     };
     if (config->table == NULL)
         return MC_OK;
-    const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
+    const mc_postgres_param params[] = { { .value = mc_sql_table(config->table, pool), .type = MC_POSTGRES_TEXT },
                                          { .value = config->geometry, .type = MC_POSTGRES_TEXT },
                                          { .value = apr_itoa(pool, MC_POSTGIS_GEOMETRY_MAX), .type = MC_POSTGRES_INT8 },
                                          { .value = apr_itoa(pool, MC_POSTGIS_OUTSIDE_MAX),
@@ -154,7 +129,7 @@ mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_p
     *indexed = true;
     if (config->table == NULL || !column->stored)
         return MC_OK;
-    const mc_postgres_param params[] = { { .value = mc_postgis_table(config->table, pool), .type = MC_POSTGRES_TEXT },
+    const mc_postgres_param params[] = { { .value = mc_sql_table(config->table, pool), .type = MC_POSTGRES_TEXT },
                                          { .value = column->name, .type = MC_POSTGRES_TEXT } };
     const char **values;
     MC_TRY(read_first_row(&values, 1, config, sql, params, 2, ctx, pool));

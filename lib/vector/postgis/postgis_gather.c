@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "text/text.h"
 #include "vector/postgis/postgis.h"
 
 /* The part of the table's bounds that the map holds, from which on the rest is read along rather than left out by the
@@ -61,9 +62,9 @@ mc_postgis_gather(const char *from, const char *geometry, const char *id, const 
     apr_array_header_t *values = apr_array_make(pool, 16, sizeof(const char *));
     if (id != NULL)
         APR_ARRAY_PUSH(values, const char *) =
-            apr_psprintf(pool, "int8send(coalesce(%s::int8,0))||", mc_postgis_quoted(id, pool));
+            apr_psprintf(pool, "int8send(coalesce(%s::int8,0))||", mc_sql_name(id, pool));
     for (int i = 0; i < request->query->attribute_count; i++) {
-        const char *column = mc_postgis_quoted(request->query->attributes[i], pool);
+        const char *column = mc_sql_name(request->query->attributes[i], pool);
         APR_ARRAY_PUSH(values, const char *) = request->integers != NULL && request->integers[i]
                                                    ? whole_number(column, pool)
                                                    : build_column_text(column, pool);

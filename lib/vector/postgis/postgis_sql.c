@@ -222,7 +222,7 @@ static mc_error *
 build_from_relation(const char **from, postgis_sql_builder *b, const mc_postgis_config *config)
 {
     if (config->table != NULL) {
-        *from = mc_postgis_table(config->table, b->pool);
+        *from = mc_sql_table(config->table, b->pool);
         return MC_OK;
     }
     MC_TRY(expand_placeholders(from, b, config->query));
@@ -290,26 +290,26 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
                  const mc_postgis_request *request, apr_pool_t *pool)
 {
     postgis_sql_builder b = { .statement = statement, .column = column, .request = request, .pool = pool };
-    const char *own = mc_postgis_quoted(column->name, pool);
+    const char *own = mc_sql_name(column->name, pool);
     const char *geometry = column->geography ? apr_pstrcat(pool, own, "::geometry", NULL) : own;
     const char *id = config->id == NULL || !request->query->ids
                          ? ""
-                         : apr_pstrcat(pool, ",", mc_postgis_quoted(config->id, pool), "::int8", NULL);
+                         : apr_pstrcat(pool, ",", mc_sql_name(config->id, pool), "::int8", NULL);
     const char *from, *shape = in_map(&b, geometry);
     apr_array_header_t *columns = apr_array_make(pool, 16, sizeof(const char *));
     statement->param_count = 0;
     statement->dimensions = false;
     statement->gathered = config->table != NULL && mc_postgis_may_gather(column, request) && !is_transformed(&b);
     if (statement->gathered) {
-        statement->sql = mc_postgis_gather(mc_postgis_table(config->table, pool), own, *id == '\0' ? NULL : config->id,
-                                           request, pool);
+        statement->sql =
+            mc_postgis_gather(mc_sql_table(config->table, pool), own, *id == '\0' ? NULL : config->id, request, pool);
         return MC_OK;
     }
     b.box = build_map_box(&b);
     MC_TRY(build_from_relation(&from, &b, config));
     for (int i = 0; i < request->query->attribute_count; i++)
         APR_ARRAY_PUSH(columns, const char *) =
-            apr_pstrcat(pool, ",", mc_postgis_quoted(request->query->attributes[i], pool),
+            apr_pstrcat(pool, ",", mc_sql_name(request->query->attributes[i], pool),
                         request->integers != NULL && request->integers[i] ? "::int8" : "::text", NULL);
     if (b.full)
         return mc_error_create(pool, MC_ERR_CONFIG, "the query of the layer has more than %d placeholders",

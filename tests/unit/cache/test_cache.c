@@ -314,7 +314,9 @@ START_TEST(a_file_renamed_over_another_shows_at_once)
                        "%s", cache_folder, pool));
     mc_tile_key key = key_at(2, 1, 1);
     put_text(next, &key, "new");
+    process.lasting = true;
     put_text(cache, &key, "old"); /* in WAL: its -wal is there */
+    process.lasting = false;
     run_shell("test -s %s/a.db-wal");
     expect_text(cache, &key, "old");
     run_shell("cp %s/a.db-wal %s/kept && mv %s/n.db %s/a.db");

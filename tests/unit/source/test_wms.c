@@ -51,6 +51,35 @@ START_TEST(configured_parameters_override_in_place)
 }
 END_TEST
 
+static const char *
+query_of_dense(const origin *o, const char *params, const char *more, double density)
+{
+    mc_render map = fixture_map(&fixture_mercator, 0, 0, 10, 10, 10, 10);
+    map.density = density;
+    const char *query = query_of(o, wms(o, "/wms", params, more), &map);
+    return strstr(query, "&LAYERS=") + strlen("&LAYERS=");
+}
+
+START_TEST(origins_are_told_of_fine_screens)
+{
+    origin o = origin_start();
+    ck_assert_str_eq(query_of_dense(&o, "<LAYERS>a</LAYERS>", "", 0), "a");
+    ck_assert_str_eq(query_of_dense(&o, "<LAYERS>a</LAYERS><DPI>96</DPI>", "", 1), "a&DPI=96");
+    ck_assert_str_eq(query_of_dense(&o, "<LAYERS>a</LAYERS>", "", 2),
+                     "a&DPI=181&MAP_RESOLUTION=144&FORMAT_OPTIONS=dpi%3a181");
+    ck_assert_str_eq(query_of_dense(&o,
+                                    "<LAYERS>a</LAYERS><map_resolution>96</map_resolution><dpi>none</dpi>"
+                                    "<FORMAT_OPTIONS>antialias:full</FORMAT_OPTIONS>",
+                                    "", 3),
+                     "a&map_resolution=288&dpi=272&FORMAT_OPTIONS=antialias%3afull%3bdpi%3a272");
+    const char *only = "<density_parameters>format_options</density_parameters>";
+    ck_assert_str_eq(query_of_dense(&o, "<LAYERS>a</LAYERS><FORMAT_OPTIONS>x:1;DPI:96;y:2</FORMAT_OPTIONS>", only, 2.5),
+                     "a&FORMAT_OPTIONS=x%3a1%3bdpi%3a240%3by%3a2");
+    ck_assert_str_eq(query_of_dense(&o, "<LAYERS>a</LAYERS>", "<density_parameters>none</density_parameters>", 2), "a");
+    origin_stop(&o);
+}
+END_TEST
+
 START_TEST(dimensions_are_sent_twice_but_for_time_and_elevation)
 {
     origin o = origin_start();
@@ -248,7 +277,7 @@ START_TEST(bad_configurations_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("wms", asks_as_mapcache_does, configured_parameters_override_in_place,
+UNIT_MAIN("wms", asks_as_mapcache_does, configured_parameters_override_in_place, origins_are_told_of_fine_screens,
           dimensions_are_sent_twice_but_for_time_and_elevation, layers_default_to_the_tileset_in_mirror_mode,
           version_1_3_0_swaps_axes_and_names, small_pixels_get_more_decimals, feature_info_is_asked_for,
           what_is_no_image_is_refused, headers_come_from_block_and_client, bad_configurations_are_refused)

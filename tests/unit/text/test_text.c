@@ -110,6 +110,15 @@ START_TEST(replacements)
 }
 END_TEST
 
+START_TEST(names_of_sql)
+{
+    ck_assert_str_eq(mc_sql_name("a.\"b\"", pool), "\"a.\"\"b\"\"\"");
+    ck_assert_str_eq(mc_sql_name("", pool), "\"\"");
+    ck_assert_str_eq(mc_sql_table("roads", pool), "\"roads\"");
+    ck_assert_str_eq(mc_sql_table("my\".roads.old", pool), "\"my\"\"\".\"roads.old\"");
+}
+END_TEST
+
 START_TEST(distances)
 {
     ck_assert_int_eq(mc_text_distance("", ""), 0);
@@ -161,4 +170,5 @@ END_TEST
 
 UNIT_MAIN("text", configured_values_become_one_line, tokens_are_names_of_headers, escapes_of_a_url,
           every_byte_survives_url_escapes, query_strings, xml_is_always_well_formed, json_strings,
-          messages_are_short_lines_of_utf8, header_values_are_one_line, replacements, distances, http_dates)
+          messages_are_short_lines_of_utf8, header_values_are_one_line, replacements, names_of_sql, distances,
+          http_dates)

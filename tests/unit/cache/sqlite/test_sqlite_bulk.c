@@ -1,6 +1,8 @@
 /* Many tiles at once in SQLite files: what is gathered on the way, bulk loads, writers that are cut off, full disks. */
 #include "cache_fixture.h"
 
+#include "base/clock.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -114,29 +116,102 @@ renew_handles(void)
     process.handles = mc_handles_create(16);
 }
 
-START_TEST(a_load_leaves_wal_and_comes_back)
+static void
+end_process(void)
 {
-    static const char *const types[] = { "sqlite3", "mbtiles", "geopackage" };
+    mc_handles_destroy(process.handles);
+    process.lasting = false;
+    renew_handles();
+}
+
+static void
+expect_whole_file(void)
+{
+    ck_assert(there("") && !there("-journal") && !there("-wal") && !there("-shm"));
+    ck_assert_str_eq(ask("PRAGMA journal_mode"), "delete");
+}
+
+static const char *const types[] = { "sqlite3", "mbtiles", "geopackage" };
+enum { TYPES = sizeof(types) / sizeof(*types) };
+
+START_TEST(a_load_leaves_one_file_in_rollback_mode)
+{
     cache_grid.origin = MC_TOP_LEFT; /* a GeoPackage's levels begin at one corner */
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TYPES; i++) {
         restart_cache_test();
         mc_cache *cache = store(types[i], "");
         mc_tile_key key = key_at(1, 0, 0);
         put_text(cache, &key, "one");
-        ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
         expect_text(cache, &key, "one"); /* a reader of our own stays open */
         ck_ok(load(cache, 0, TILES));
-        ck_assert(there("-bulk"));
+        ck_assert(!there("-wal"));
         ck_assert_str_eq(ask("PRAGMA journal_mode"), "delete");
         expect_loaded(cache, 0, TILES);
-        expect_text(cache, &key, "one");
-        mc_handles_destroy(process.handles);
-        renew_handles();
-        ck_assert(!there("-bulk") && !there("-journal"));
-        ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
+        end_process();
+        expect_whole_file();
         expect_loaded(cache, 0, TILES);
     }
     cache_grid.origin = MC_BOTTOM_LEFT;
+}
+END_TEST
+
+/* Readers and writers of a server do not wait for each other, but what is for other programs stays as those expect. */
+START_TEST(a_server_uses_wal_while_it_runs)
+{
+    cache_grid.origin = MC_TOP_LEFT;
+    for (int i = 0; i < TYPES; i++) {
+        restart_cache_test();
+        mc_cache *cache = store(types[i], "");
+        ck_ok(load(cache, 0, TILES)); /* by a seeder, before */
+        end_process();
+        expect_whole_file();
+        process.lasting = true;
+        mc_tile_key key = key_at(1, 0, 0);
+        expect_loaded(cache, 0, TILES);
+        put_text(cache, &key, "one");
+        ck_assert_str_eq(ask("PRAGMA journal_mode"), i == 0 ? "wal" : "delete");
+        expect_text(cache, &key, "one");
+        end_process();
+        expect_whole_file();
+        expect_text(cache, &key, "one");
+    }
+    cache_grid.origin = MC_BOTTOM_LEFT;
+}
+END_TEST
+
+/* Who reads just then keeps the file in rollback mode; the next write tries again. */
+START_TEST(a_server_waits_for_nobody_to_enter_wal)
+{
+    mc_cache *cache = store("sqlite3", "");
+    ck_ok(load(cache, 0, TILES));
+    end_process();
+    process.lasting = true;
+    sqlite3 *other;
+    ck_assert_int_eq(sqlite3_open(path_of(""), &other), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(other, "BEGIN; SELECT count(*) FROM tiles", NULL, NULL, NULL), SQLITE_OK);
+    mc_ctx brief = ctx;
+    brief.deadline = mc_clock_now() + 300000;
+    mc_tile_write first = tile_of(TILES, TILE_BYTES, pool), second = tile_of(TILES + 1, TILE_BYTES, pool);
+    ck_fails(UNAVAILABLE, mc_cache_put(cache, &first, 1, &brief)); /* its commit waits for the reader */
+    sqlite3_close(other);
+    ck_ok(mc_cache_put(cache, &second, 1, &ctx));
+    ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
+    end_process();
+    expect_whole_file();
+}
+END_TEST
+
+/* As MapCache makes them: without our mark. */
+START_TEST(a_file_of_others_does_not_enter_wal)
+{
+    mc_cache *cache = store("sqlite3", "<pragma name='application_id'>7</pragma>");
+    ck_ok(load(cache, 0, TILES));
+    end_process();
+    process.lasting = true;
+    mc_tile_key key = key_at(1, 0, 0);
+    put_text(cache, &key, "one");
+    ck_assert_str_eq(ask("PRAGMA journal_mode"), "delete");
+    ck_assert_str_eq(ask("PRAGMA application_id"), "7");
 }
 END_TEST
 
@@ -170,8 +245,8 @@ START_TEST(what_a_removed_file_has_left_does_not_count)
     int release[2];
     mc_cache *cache = store("sqlite3", "");
     ck_ok(load(cache, 0, TILES));
-    mc_handles_destroy(process.handles);
-    renew_handles();
+    end_process();
+    ck_assert_str_eq(ask("PRAGMA journal_mode=wal"), "wal");
     pid_t holder = hold_open(release);
     ck_assert(there("-wal") && there("-shm"));
     ck_assert_int_eq(unlink(path_of("")), 0);
@@ -199,35 +274,46 @@ START_TEST(a_load_beside_others_stays_in_wal)
     sqlite3 *other;
     mc_tile_key key = key_at(1, 0, 0);
     put_text(cache, &key, "one");
+    end_process();
     ck_assert_int_eq(sqlite3_open(path_of(""), &other), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(other, "SELECT count(*) FROM tiles", NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(other, "PRAGMA journal_mode=wal; SELECT count(*) FROM tiles", NULL, NULL, NULL),
+                     SQLITE_OK);
     ck_ok(load(cache, 0, TILES));
-    ck_assert(!there("-bulk") && there("-wal"));
+    ck_assert(there("-wal"));
+    end_process(); /* soon, and everything is in the file itself */
+    struct stat log;
+    ck_assert(stat(path_of("-wal"), &log) == 0 && log.st_size == 0);
     sqlite3_close(other);
+    ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
     ck_ok(load(cache, TILES, TILES)); /* and leaves it once they have gone */
-    ck_assert(there("-bulk") && !there("-wal"));
+    ck_assert(!there("-wal"));
     expect_loaded(cache, 0, 2 * TILES);
+    end_process();
+    expect_whole_file();
 }
 END_TEST
 
-START_TEST(what_a_killed_load_leaves_is_put_right)
+/* A load, or a server in the middle of writing. */
+START_TEST(what_a_killed_writer_leaves_is_put_right)
 {
-    mc_cache *cache = store("sqlite3", "");
-    pid_t child = fork();
-    if (child == 0) {
-        renew_handles();
-        _exit(load(cache, 0, TILES) == MC_OK ? 0 : 1);
+    for (int lasting = 0; lasting <= 1; lasting++) {
+        restart_cache_test();
+        mc_cache *cache = store("sqlite3", "");
+        pid_t child = fork();
+        if (child == 0) {
+            renew_handles();
+            process.lasting = lasting == 1;
+            _exit(load(cache, 0, TILES) == MC_OK ? 0 : 1);
+        }
+        ck_assert_int_eq(wait_for(child), 0);
+        ck_assert(there("-wal") == (lasting == 1));
+        expect_loaded(cache, 0, TILES);
+        mc_tile_key key = key_at(1, 0, 0);
+        put_text(cache, &key, "one");
+        end_process();
+        expect_whole_file();
+        expect_loaded(cache, 0, TILES);
     }
-    ck_assert_int_eq(wait_for(child), 0);
-    ck_assert(there("-bulk"));
-    ck_assert_str_eq(ask("PRAGMA journal_mode"), "delete");
-    expect_loaded(cache, 0, TILES);
-    mc_tile_key key = key_at(1, 0, 0);
-    put_text(cache, &key, "one");
-    mc_handles_destroy(process.handles);
-    renew_handles();
-    ck_assert(!there("-bulk"));
-    ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
 }
 END_TEST
 
@@ -235,7 +321,7 @@ START_TEST(a_configured_journal_mode_stays)
 {
     mc_cache *cache = store("sqlite3", "<pragma name='journal_mode'>wal</pragma>");
     ck_ok(load(cache, 0, TILES));
-    ck_assert(!there("-bulk") && there("-wal"));
+    ck_assert(there("-wal"));
 }
 END_TEST
 
@@ -539,16 +625,15 @@ START_TEST(several_threads_share_a_file)
             apr_pool_destroy(loaders[i].pool);
         }
         expect_loaded(loaders[0].cache, 0, 16 * TILES);
-        mc_handles_destroy(process.handles);
-        renew_handles();
-        ck_assert_str_eq(ask("PRAGMA journal_mode"), "wal");
-        ck_assert(!there("-bulk") && !there("-journal"));
+        end_process();
+        expect_whole_file();
     }
 }
 END_TEST
 
-CACHE_MAIN("sqlite bulk", several_threads_share_a_file, a_load_leaves_wal_and_comes_back,
+CACHE_MAIN("sqlite bulk", several_threads_share_a_file, a_load_leaves_one_file_in_rollback_mode,
+           a_server_uses_wal_while_it_runs, a_server_waits_for_nobody_to_enter_wal, a_file_of_others_does_not_enter_wal,
            a_load_beside_others_stays_in_wal, what_a_removed_file_has_left_does_not_count,
-           what_a_killed_load_leaves_is_put_right, a_configured_journal_mode_stays, what_is_gathered_is_what_is_read,
+           what_a_killed_writer_leaves_is_put_right, a_configured_journal_mode_stays, what_is_gathered_is_what_is_read,
            what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off, who_may_not_write_reads_nothing_half,
            a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)

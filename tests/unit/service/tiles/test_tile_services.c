@@ -175,7 +175,7 @@ END_TEST
 START_TEST(dispatch)
 {
     fixture_setup();
-    ck_ok(dispatch_request("/wmtsfoo", "SERVICE=WMTS&REQUEST=GetCapabilities"));
+    ck_ok(dispatch_request("/wmts/foo", "SERVICE=WMTS&REQUEST=GetCapabilities"));
     ck_assert(fixture_services("<mapcache>" SERVICE("TMS", "") "<service type=\"wms\" enabled=\"no\"/></mapcache>"));
     ck_fails(NOT_FOUND, dispatch_request("/nosuch", NULL));
     ck_assert_ptr_null(service_call.service);
@@ -209,6 +209,27 @@ START_TEST(mirror_modes)
 }
 END_TEST
 
+START_TEST(prefixes_end_at_a_slash_or_at_the_end)
+{
+    static const char *const inside[] = { "/tms", "/tms/", "/tms//1.0.0", "//wmts", "/kml/base@WGS84.kml", "/demo/" };
+    static const char *const beside[] = {
+        "/tms1.0.0", "/wmtsfoo", "/kmlbase", "/demo;x", "/gmaps.json", "/mgx", "/ve2"
+    };
+    mc_call call;
+    fixture_setup();
+    for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+        const mc_http_request http = { .path = inside[i] };
+        mc_service_find(&call, &service_config, &http, pool);
+        ck_assert_msg(call.service != NULL && *call.service->ops->prefix != '\0', "%s", inside[i]);
+    }
+    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+        const mc_http_request http = { .path = beside[i] };
+        mc_service_find(&call, &service_config, &http, pool);
+        ck_assert_msg(call.service == NULL || *call.service->ops->prefix == '\0', "%s", beside[i]);
+    }
+}
+END_TEST
+
 START_TEST(base_urls)
 {
     fixture_setup();
@@ -219,4 +240,4 @@ START_TEST(base_urls)
 END_TEST
 
 UNIT_MAIN("tiles", addresses_of_tiles, dimensions_in_brackets, refusals, documents_of_tms_and_kml, demo_pages, dispatch,
-          mirror_modes, base_urls)
+          mirror_modes, prefixes_end_at_a_slash_or_at_the_end, base_urls)

@@ -1,0 +1,58 @@
+/* Names of database hosts: libpq is never left to wait for a name server. */
+#include "name_server.h"
+#include "postgres.h"
+
+/* Connects with that host in the place of the server's, and asks for one value. */
+static mc_error *
+ask_at(const char *host)
+{
+    const char *where = strchr(database_connection(&postgres_server), ' ');
+    const mc_postgres_query query = { .connection = apr_pstrcat(pool, "host=", host, where, NULL), .sql = "select 1" };
+    mc_postgres_result *query_result;
+    const mc_postgres_row *row;
+    MC_TRY(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
+    MC_TRY(mc_postgres_next(&row, query_result));
+    ck_assert_ptr_nonnull(row);
+    mc_postgres_end(query_result);
+    return MC_OK;
+}
+
+START_TEST(names_have_their_addresses_before_libpq_sees_them)
+{
+    ck_ok(ask_at("database.known"));
+    ck_assert_int_eq(name_server_questions(), 1);
+    ck_ok(ask_at("localhost")); /* of its addresses the server listens at one */
+    ck_ok(ask_at("database.unknown,database.known"));
+    ck_ok(ask_at("/nowhere,database.known"));
+}
+END_TEST
+
+START_TEST(a_name_without_an_address_is_an_error)
+{
+    ck_fails(UNAVAILABLE, ask_at("database.unknown"));
+    ck_fails(UNAVAILABLE, ask_at("database.unknown,other.unknown"));
+}
+END_TEST
+
+static bool
+has_gone(void *unused)
+{
+    (void)unused;
+    return true;
+}
+
+START_TEST(a_name_server_that_hangs_ends_no_later_than_the_request)
+{
+    ctx.deadline = mc_clock_now() + 100000;
+    ck_fails(UNAVAILABLE, ask_at("database.hangs"));
+    ctx.deadline = 0;
+    ctx.abandoned = has_gone;
+    ck_fails(UNAVAILABLE, ask_at("other.hangs"));
+    ctx.abandoned = NULL;
+    name_server_answer();
+    ck_ok(ask_at("database.hangs"));
+}
+END_TEST
+
+POSTGRES_MAIN("postgres_address", 4, names_have_their_addresses_before_libpq_sees_them,
+              a_name_without_an_address_is_an_error, a_name_server_that_hangs_ends_no_later_than_the_request)
