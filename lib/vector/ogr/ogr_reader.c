@@ -22,92 +22,25 @@ enum {
 };
 
 static pthread_once_t ogr_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
-static mc_ogr_file *idle;                                     /* latest first */
-static int idle_count;
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static bool
-take_ogr_stamp(mc_ogr_stamp *stamp, const char *path)
-{
-    struct stat status;
-    memset(stamp, 0, sizeof(*stamp)); /* padding too: stamps are compared as bytes */
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    stamp->device = status.st_dev;
-    stamp->inode = status.st_ino;
-    stamp->size = status.st_size;
-    stamp->mtime = status.st_mtim;
-    stamp->ctime = status.st_ctim;
-    return true;
-}
-
 static void
-destroy_ogr_file(mc_ogr_file *file)
+destroy_ogr_file(mc_idle_thing *thing)
 {
+    mc_ogr_file *file = (mc_ogr_file *)thing;
     if (file->dataset != NULL)
         GDALClose(file->dataset);
     free(file->wkb);
     apr_pool_destroy(file->pool);
 }
 
-static bool
-is_ogr_table(const mc_ogr_file *file, const char *path, const char *table)
-{
-    return strcmp(file->path, path) == 0 &&
-           (table == NULL ? file->table == NULL : file->table != NULL && strcmp(file->table, table) == 0);
-}
-
-static mc_ogr_file *
-take_idle_file(const char *path, const char *table, const mc_ogr_stamp *stamp)
-{
-    mc_ogr_file *taken = NULL, *outdated = NULL;
-    pthread_mutex_lock(&idle_lock);
-    for (mc_ogr_file **at = &idle; *at != NULL && taken == NULL;) {
-        mc_ogr_file *file = *at;
-        if (!is_ogr_table(file, path, table)) {
-            at = &file->next;
-            continue;
-        }
-        *at = file->next;
-        idle_count--;
-        if (memcmp(&file->stamp, stamp, sizeof(*stamp)) == 0) {
-            taken = file;
-        } else {
-            file->next = outdated;
-            outdated = file;
-        }
-    }
-    pthread_mutex_unlock(&idle_lock);
-    while (outdated != NULL) {
-        mc_ogr_file *next = outdated->next;
-        destroy_ogr_file(outdated);
-        outdated = next;
-    }
-    return taken;
-}
+static mc_idle idle_files = MC_IDLE(IDLE_FILES, SIZE_MAX, destroy_ogr_file);
 
 static void
 ogr_close_file(mc_ogr_file *file, bool keep)
 {
-    mc_ogr_file *dropped = keep ? NULL : file;
-    if (keep) {
-        pthread_mutex_lock(&idle_lock);
-        file->next = idle;
-        idle = file;
-        if (++idle_count > IDLE_FILES) {
-            mc_ogr_file **last = &idle;
-            while ((*last)->next != NULL)
-                last = &(*last)->next;
-            dropped = *last;
-            *last = NULL;
-            idle_count--;
-        }
-        pthread_mutex_unlock(&idle_lock);
-    }
-    if (dropped != NULL)
-        destroy_ogr_file(dropped);
+    mc_idle_give(&idle_files, &file->idle, keep);
 }
 
 /* --- what a layer is ---------------------------------------------------------------------------------------------- */
@@ -160,7 +93,7 @@ static int
 choose_batch_rows(const mc_ogr_file *file)
 {
     GIntBig count = OGR_L_GetFeatureCount(file->layer, FALSE);
-    int64_t mean = count > 0 ? (int64_t)file->stamp.size / count : 0;
+    int64_t mean = count > 0 ? (int64_t)file->idle.key.stamp.size / count : 0;
     int64_t rows = mean > 0 ? BATCH_BYTES / mean : BATCH_ROWS;
     return rows < 1 ? 1 : rows > BATCH_ROWS ? BATCH_ROWS : (int)rows;
 }
@@ -219,11 +152,12 @@ open_ogr_dataset(mc_ogr_file *file, apr_pool_t *pool)
 static mc_error *
 ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool)
 {
-    mc_ogr_stamp stamp;
+    mc_stamp stamp;
     apr_pool_t *own;
-    if (!take_ogr_stamp(&stamp, path))
+    if (!mc_stamp_take_plain(&stamp, path))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "there is no file %s", path);
-    *file = take_idle_file(path, table, &stamp);
+    mc_idle_key key = mc_idle_key_of(table == NULL ? path : apr_pstrcat(pool, path, "\n", table, NULL), &stamp);
+    *file = (mc_ogr_file *)mc_idle_take(&idle_files, &key);
     if (*file != NULL)
         return MC_OK;
     pthread_once(&ogr_once, GDALAllRegister);
@@ -232,12 +166,13 @@ ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_
     made->pool = own;
     made->path = apr_pstrdup(own, path);
     made->table = table == NULL ? NULL : apr_pstrdup(own, table);
-    made->stamp = stamp;
+    made->idle.key = key;
+    made->idle.key.text = apr_pstrdup(own, key.text);
     CPLPushErrorHandler(CPLQuietErrorHandler);
     mc_error *error = open_ogr_dataset(made, pool);
     CPLPopErrorHandler();
     if (error != MC_OK) {
-        destroy_ogr_file(made);
+        destroy_ogr_file(&made->idle);
         return error;
     }
     *file = made;
