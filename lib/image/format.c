@@ -43,8 +43,8 @@ const mc_key mc_format_jpeg_keys[] = {
     MC_KEY_CHOICE_CI("photometric", offsetof(format_text, photometric), "ycbcr|rgb", "The colour space that is stored.",
                      .fallback = "ycbcr"),
     MC_KEY_CHOICE_CI("optimize", offsetof(format_text, optimize), "true|false|arithmetic",
-                     "true: Huffman tables made for each image, a few percent smaller. Without it or with false, "
-                     "standard tables and "
+                     "true: Huffman tables made for each image, two or three percent smaller. Without it or with "
+                     "false, fixed tables and "
                      "restart markers, so that maps can be joined from tiles without decoding. Few programs read "
                      "arithmetic coding."),
     MC_KEY_END

@@ -10,7 +10,7 @@
 
 #include "base/workers.h"
 #include "image/codec.h"
-#include "image/jpeg/jpeg.h"
+#include "image/jpeg/jpeg_tables.h"
 
 enum { JPEG_SIDE_MAX = 65500, TILE_SIDE_MAX = 4096, TILES_MAX = 65536 };
 
@@ -51,8 +51,12 @@ typedef struct transcoding {
     mc_jpeg_sink sink;
 } transcoding;
 
+/* Which Huffman tables a tile gets: those that our own tiles of its quantisation have, or the standard ones, which have
+ * a code for everything. */
+typedef enum tile_tables { TABLES_TRAINED, TABLES_STANDARD } tile_tables;
+
 static bool
-transcode_all(transcoding *t, const mc_buf *tile)
+transcode_all(transcoding *t, const mc_buf *tile, tile_tables tables)
 {
     if (setjmp(t->errors.jump) != 0)
         return false;
@@ -69,6 +73,11 @@ transcode_all(transcoding *t, const mc_buf *tile)
     t->writer.optimize_coding = FALSE;
     t->writer.arith_code = FALSE;
     t->writer.restart_in_rows = 1;
+    if (tables == TABLES_TRAINED) {
+        mc_jpeg_use_trained(&t->writer);
+        if (!mc_jpeg_codes_all(&t->reader, coefficients, &t->writer))
+            return false;
+    }
     /* The density says nothing about map tiles, but would keep headers from being equal. */
     t->writer.density_unit = 0;
     t->writer.X_density = t->writer.Y_density = 1;
@@ -79,14 +88,14 @@ transcode_all(transcoding *t, const mc_buf *tile)
     return true;
 }
 
-/* The same coefficients with standard tables and a restart marker after each row of MCUs: a reference, the caller's.
- * NULL when that fails. */
+/* The same coefficients with other tables and a restart marker after each row of MCUs: a reference, the caller's. NULL
+ * when that fails. */
 static mc_buf *
-transcode_jpeg_tile(const mc_buf *tile)
+transcode_jpeg_tile(const mc_buf *tile, tile_tables tables)
 {
     transcoding t = { .sink = { .data = NULL } };
     t.reader.err = t.writer.err = mc_jpeg_errors_init(&t.errors);
-    bool done = transcode_all(&t, tile);
+    bool done = transcode_all(&t, tile, tables);
     jpeg_destroy_compress(&t.writer);
     jpeg_destroy_decompress(&t.reader);
     mc_buf *copy = done ? mc_buf_copy(t.sink.data, t.sink.size) : NULL;
@@ -99,6 +108,7 @@ typedef struct jpeg_join_batch {
     mc_buf *const *tiles;
     mc_buf **copies;
     const int *wanted; /* which tiles */
+    tile_tables tables;
 } jpeg_join_batch;
 
 static mc_error *
@@ -107,16 +117,17 @@ transcode_job(void *baton, int index, mc_ctx *ctx)
     (void)ctx;
     const jpeg_join_batch *b = baton;
     int i = b->wanted[index];
-    b->copies[i] = transcode_jpeg_tile(b->tiles[i]);
+    b->copies[i] = transcode_jpeg_tile(b->tiles[i], b->tables);
     return MC_OK;
 }
 
 /* Fills `copies` of the `count` tiles that are wanted; idle workers help. They are attached to m->pool. */
 static mc_error *
-transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count, mc_ctx *ctx)
+transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count, tile_tables tables,
+               mc_ctx *ctx)
 {
     mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
-    jpeg_join_batch b = { tiles, copies, wanted };
+    jpeg_join_batch b = { tiles, copies, wanted, tables };
     mc_error *error = MC_OK;
     if (workers != NULL)
         error = mc_workers_run(workers, transcode_job, &b, count, mc_workers_spare(workers), ctx, m->pool);
@@ -158,10 +169,10 @@ is_like_model(mosaic *m, jpeg_join_piece *p, const mc_buf *tile)
     return parse_jpeg_piece(p, tile) && same_header(&p->parts, &m->model->parts);
 }
 
-/* The header that transcoded tiles get is the one that our own encoder writes: after the first one, those that have it
- * need no transcoding. */
+/* After the first one is transcoded, the tiles that have its header need no transcoding: with trained tables, these are
+ * the ones that our own encoder wrote. */
 static mc_error *
-take_transcoded(bool *taken, mosaic *m, mc_buf *const *tiles, mc_ctx *ctx)
+take_with_tables(bool *taken, mosaic *m, mc_buf *const *tiles, tile_tables tables, mc_ctx *ctx)
 {
     mc_buf **copies = apr_pcalloc(m->pool, sizeof(*copies) * (size_t)m->count);
     int *wanted = apr_palloc(m->pool, sizeof(*wanted) * (size_t)m->count), count = 0, first = 0;
@@ -170,19 +181,27 @@ take_transcoded(bool *taken, mosaic *m, mc_buf *const *tiles, mc_ctx *ctx)
         first++;
     if (first == m->count)
         return MC_OK;
-    MC_TRY(transcode_many(copies, m, tiles, &first, 1, ctx));
+    MC_TRY(transcode_many(copies, m, tiles, &first, 1, tables, ctx));
     m->model = &m->pieces[first];
     if (copies[first] == NULL || !parse_jpeg_piece(&m->pieces[first], copies[first]))
         return MC_OK;
     for (int i = first + 1; i < m->count; i++)
         if (tiles[i] != NULL && !is_like_model(m, &m->pieces[i], tiles[i]))
             wanted[count++] = i;
-    MC_TRY(transcode_many(copies, m, tiles, wanted, count, ctx));
+    MC_TRY(transcode_many(copies, m, tiles, wanted, count, tables, ctx));
     for (int i = 0; i < count; i++)
         if (copies[wanted[i]] == NULL || !is_like_model(m, &m->pieces[wanted[i]], copies[wanted[i]]))
             return MC_OK;
     *taken = true;
     return MC_OK;
+}
+
+/* Encoders that overshoot leave coefficients for which trained tables have no code. */
+static mc_error *
+take_transcoded(bool *taken, mosaic *m, mc_buf *const *tiles, mc_ctx *ctx)
+{
+    MC_TRY(take_with_tables(taken, m, tiles, TABLES_TRAINED, ctx));
+    return *taken ? MC_OK : take_with_tables(taken, m, tiles, TABLES_STANDARD, ctx);
 }
 
 static int
