@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { VERSION = 1, ROLE_RESPONDER = 1, KEEP_CONNECTION = 1, RECORD_CONTENT_MAX = 65528, REPLIES_MAX = 16384 };
 enum {
@@ -268,6 +269,32 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
     return MC_FCGI_MORE;
 }
 
+/* Two headers of a client whose names differ in a dash and an underscore become one variable (X_User beside the X-User
+ * of a proxy), and so does one that is sent twice: where the values differ nobody knows which one to believe. */
+static const char contradicted[] = "";
+
+static void
+add_variable(apr_table_t *table, const char *name, const char *value)
+{
+    const char *before = strncasecmp(name, "HTTP_", 5) == 0 ? apr_table_get(table, name) : NULL;
+    bool contradicts = before != NULL && (before == contradicted || strcmp(before, value) != 0);
+    apr_table_setn(table, name,
+                   contradicts ? contradicted : value); /* of others the last counts, as in nginx's files */
+}
+
+/* Takes out what is contradicted. */
+static apr_table_t *
+keep_agreed(const apr_table_t *variables, apr_pool_t *pool)
+{
+    const apr_array_header_t *list = apr_table_elts(variables);
+    const apr_table_entry_t *entry = (const apr_table_entry_t *)(const void *)list->elts;
+    apr_table_t *agreed = apr_table_make(pool, list->nelts);
+    for (int i = 0; i < list->nelts; i++)
+        if (entry[i].val != contradicted)
+            apr_table_addn(agreed, entry[i].key, entry[i].val);
+    return agreed;
+}
+
 bool
 mc_fcgi_variables(apr_table_t **variables, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
@@ -285,10 +312,9 @@ mc_fcgi_variables(apr_table_t **variables, const uint8_t *data, size_t size, apr
         text[name_size] = '\0';
         memcpy(text + name_size + 1, name + name_size, value_size);
         text[name_size + 1 + value_size] = '\0';
-        apr_table_setn(table, text,
-                       text + name_size + 1); /* of a repeated name the last one counts, as in nginx's files */
+        add_variable(table, text, text + name_size + 1);
     }
-    *variables = table;
+    *variables = keep_agreed(table, pool);
     return true;
 }
 

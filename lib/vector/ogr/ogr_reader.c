@@ -26,6 +26,12 @@ static pthread_once_t ogr_once = PTHREAD_ONCE_INIT;
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
 static void
+ogr_start(void)
+{
+    pthread_once(&ogr_once, GDALAllRegister);
+}
+
+static void
 destroy_ogr_file(mc_idle_thing *thing)
 {
     mc_ogr_file *file = (mc_ogr_file *)thing;
@@ -160,7 +166,7 @@ ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_
     *file = (mc_ogr_file *)mc_idle_take(&idle_files, &key);
     if (*file != NULL)
         return MC_OK;
-    pthread_once(&ogr_once, GDALAllRegister);
+    ogr_start();
     apr_pool_create_unmanaged_ex(&own, NULL, NULL);
     mc_ogr_file *made = apr_pcalloc(own, sizeof(*made));
     made->pool = own;
@@ -267,4 +273,4 @@ ogr_read_file(mc_ogr_file *file, const mc_extent *box, const int *fields, int fi
     return error;
 }
 
-const mc_ogr_ops mc_ogr_reader_ops = { ogr_open_file, ogr_about_file, ogr_read_file, ogr_close_file };
+const mc_ogr_ops mc_ogr_reader_ops = { ogr_start, ogr_open_file, ogr_about_file, ogr_read_file, ogr_close_file };
