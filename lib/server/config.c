@@ -240,7 +240,9 @@ read_locker(mc_config *config, const root_config *root, mc_build *build)
     if (root->locker != NULL)
         config->locker = mc_locker_from_config(root->locker, build);
     else
-        config->locker = mc_locker_disk(root->lock_dir == NULL ? "/tmp" : root->lock_dir, 120, build->pool);
+        config->locker = mc_locker_disk(root->lock_dir, 120, build->pool);
+    if (build->diagnostics->thorough && config->locker != NULL)
+        mc_locker_inspect(config->locker, root->locker, build->diagnostics, build->pool);
     for (int i = 0; i < config->tilesets->nelts; i++)
         APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->locker = config->locker;
 }
