@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/admission.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "mapcache/service.h"
@@ -151,7 +152,15 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
         ctx->trace = mc_trace_create(NULL, NULL, request->client, NULL, pool);
     if (config->metrics)
         mc_trace_set_metrics(ctx->trace, ctx->process->metrics);
+    mc_admission admission = { .admissions = ctx->process->admissions,
+                               .client = request->client,
+                               .most_origin_requests = config->max_origin_requests };
+    if (ctx->admission == NULL)
+        ctx->admission = &admission;
     write_http_response(*response, config, request, ctx, pool);
+    mc_admission_leave(&admission);
+    if (ctx->admission == &admission)
+        ctx->admission = NULL;
     if (config->server_timing)
         apr_table_setn((*response)->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));
     count_response(ctx->process->metrics, *response);
