@@ -154,7 +154,7 @@ accept_connection(loop *l, const watched *listener)
     MC_ASSERT(w != NULL);
     w->kind = WATCH_CONNECTION;
     w->descriptor = descriptor;
-    w->connection = mc_connection_create(descriptor);
+    w->connection = mc_connection_create(descriptor, &l->shared);
     if (atomic_fetch_add(&l->connections, 1) == 0)
         notify_supervisor(l); /* it sleeps while there is none */
     pthread_mutex_lock(&l->lock);

@@ -24,7 +24,8 @@ typedef struct mc_tile_key {
     const mc_dimension_value *dimensions; /* in configuration order */
     const char *extension;                /* of the tileset's format; "png" without one */
     const char *mime;                     /* or NULL */
-    bool renderable; /* the tileset has a source and is not read-only: a missing store is a miss, not an error */
+    bool renderable;   /* the tileset has a source and is not read-only: a missing store is a miss, not an error */
+    bool client_named; /* the tileset's name is what a client has sent (mirror modes): no part of a path as it is */
 } mc_tile_key;
 
 typedef struct mc_tile {

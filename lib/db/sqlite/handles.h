@@ -48,6 +48,7 @@ uint64_t mc_open_options_profile(const mc_open_options *how);
 /*
  * Checks out a handle of `path` for this thread alone; waits at most until the deadline when all are in use.
  * `stamp`: of the file, taken by the caller; NULL where it does not exist (then only for writing).
+ * Whatever runs on the handle ends with the deadline, or when the client has gone.
  * A writer holds the file's one write lock of the process until the release. `handles` NULL: opened for this use only.
  * MC_ERR_IO when it cannot be opened, MC_ERR_UNAVAILABLE when the wait was too long.
  */
@@ -83,17 +84,13 @@ bool *mc_handle_user_flag(mc_handle *handle);
 mc_error *mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql,
                               apr_pool_t *pool) MC_CHECKED;
 
-/* Whatever runs on the handle from now on is interrupted (SQLITE_INTERRUPT) once the deadline has passed or the client
- * has gone; with NULL, nothing is any more. The context outlives the watch. */
-void mc_handle_watch(mc_handle *handle, const mc_ctx *ctx);
-
 /* Runs a statement, with its parameters bound, and resets it. *number: the first column of the first row, 0 without
  * one. An error is in the words of `what`, as that of mc_handle_error. */
 mc_error *mc_handle_number(int64_t *number, mc_handle *handle, sqlite3_stmt *statement, const char *what,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* The last error of the handle: kind by SQLite's code (busy: UNAVAILABLE, corrupt: CORRUPT, else IO); `what` is for
- * clients, path and SQLite's words go to the cause. */
+/* The last error of the handle: kind by SQLite's code (busy, or interrupted by the deadline: UNAVAILABLE; corrupt, or
+ * larger than any tile: CORRUPT; else IO); `what` is for clients, path and SQLite's words go to the cause. */
 mc_error *mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool) MC_CHECKED;
 
 /* Whether the last error is that a table is not there (yet). */
