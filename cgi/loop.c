@@ -179,7 +179,7 @@ accept_connection(loop *l, const watched *listener)
     w->kind = WATCH_CONNECTION;
     w->phase = MC_PHASE_OTHER;
     w->descriptor = descriptor;
-    w->connection = mc_connection_create(descriptor);
+    w->connection = mc_connection_create(descriptor, &l->shared);
     if (atomic_fetch_add(&l->connections, 1) == 0)
         notify_supervisor(l); /* it sleeps while there is none */
     pthread_mutex_lock(&l->lock);

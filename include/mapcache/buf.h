@@ -10,6 +10,9 @@
 
 #include "mapcache/error.h"
 
+/* Of one stored tile: more is damaged, or meant to harm. */
+enum { MC_TILE_BYTES_MAX = 256 << 20 };
+
 typedef struct mc_buf {
     uint8_t *data;
     size_t size;

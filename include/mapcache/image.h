@@ -146,7 +146,7 @@ struct mc_format {
     int colors;      /* PNG: 0 true colour, 2..256 palette */
     int quality;     /* JPEG: 1..100 */
     int photometric; /* JPEG: 0 ycbcr, 1 rgb */
-    int optimize;    /* JPEG: mc_jpeg_optimize; by default standard tables and a restart interval of one MCU row */
+    int optimize;    /* JPEG: mc_jpeg_optimize; by default fixed tables and a restart interval of one MCU row */
     const mc_format *transparent, *opaque; /* MIXED */
     int alpha_cutoff;                      /* MIXED */
     mc_mvt_options mvt;                    /* MVT */

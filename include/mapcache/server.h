@@ -178,4 +178,8 @@ typedef struct mc_http_response {
 void mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_request *request, mc_ctx *ctx,
                       apr_pool_t *pool);
 
+/* For front ends that are sent bodies before anybody reads them: so many bytes of the request's body the service would
+ * read at most; 0: none. */
+size_t mc_server_body_limit(const mc_server *server, const mc_http_request *request, apr_pool_t *pool);
+
 #endif

@@ -195,10 +195,8 @@ query_cube_file(sqlite_reading *r, const mc_cube *base, const mc_cube_query *que
                                         &stamp, &cube->reading, ctx, r->pool);
     if (error != MC_OK)
         return mc_error_wrap(r->pool, error, error->kind, "cube \"%s\" cannot be opened", base->name);
-    mc_handle_watch(handle, ctx);
     error = ask_handle(r, base, query, handle);
     bool unmade = error != MC_OK && mc_handle_lacks_table(handle); /* the first ingestion is about to, or was cut off */
-    mc_handle_watch(handle, NULL);
     mc_handle_release(handle, error == MC_OK);
     if (unmade) {
         mc_error_ignore(error);

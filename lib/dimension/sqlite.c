@@ -159,12 +159,10 @@ sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_poo
                              base->base.name);
     sqlite3 *db = mc_handle_db(handle);
     unsigned long clock_reads = mc_sqlite_clock_reads();
-    mc_handle_watch(handle, ctx);
     bool together = batch->count > 1 && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
     error = answer_sqlite_batch(base, batch, handle, pool);
     if (together) /* nothing was written: however it ends */
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    mc_handle_watch(handle, NULL);
     batch->fleeting = mc_sqlite_clock_reads() != clock_reads || is_random(batch->statement->text);
     mc_handle_release(handle, error == MC_OK);
     return error;

@@ -137,6 +137,16 @@ write_http_response(mc_http_response *response, const mc_config *config, const m
     mc_response_cors(response, &call, pool);
 }
 
+size_t
+mc_server_body_limit(const mc_server *server, const mc_http_request *request, apr_pool_t *pool)
+{
+    mc_call call;
+    if (strcmp(request->method, "POST") != 0)
+        return 0;
+    mc_service_find(&call, server->config, request, pool);
+    return call.service == NULL || call.service->ops->body_limit == NULL ? 0 : call.service->ops->body_limit(&call);
+}
+
 void
 mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_request *request, mc_ctx *ctx,
                  apr_pool_t *pool)

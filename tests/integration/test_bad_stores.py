@@ -290,6 +290,25 @@ def test_a_writer_that_does_not_end(serve, folder, origin):
     assert server.get(tile(1, 0, 0)).status == 200
 
 
+def test_a_view_without_end(serve, folder):
+    """Of an MBTiles file of others: each request ends with its deadline, for a map as for a tile, and none takes a thread with it."""
+    database = sqlite3.connect(folder / "store.mbtiles")
+    database.execute("create view tiles as with recursive c(n) as (select 1 union all select n + 1 from c) select n % 3 as zoom_level,"
+                     " n % 5 as tile_column, n % 7 as tile_row, x'00' as tile_data from c where n < 0")
+    database.close()
+    fill(folder / "other.sqlite3", tileset="other")
+    server = serve(f'type="mbtiles"><dbfile>{folder}/store.mbtiles</dbfile>', extra=f"""<deadline>1</deadline>
+      <cache name="other" type="sqlite3"><dbfile>{folder}/other.sqlite3</dbfile></cache>
+      <tileset name="other"><cache>other</cache><grid>{GRID}</grid></tileset>""")
+    check(server.get(tile()), (503,), folder)
+    check(server.get("/", MAP), (503,), folder)
+    clients = [Client(server.address) for _ in range(3)]
+    for client in clients:
+        client.send(tile(1, 1, 1).encode())
+        client.close()
+    assert server.get(tile().replace("layer", "other")).body == TILE
+
+
 def test_deleted_and_renamed_while_served(serve, folder):
     path = folder / "store.sqlite3"
     fill(path)

@@ -14,8 +14,6 @@
 #include "cache/disk/disk_base.h"
 #include "mapcache/trace.h"
 
-enum { MOST_BYTES = 256 << 20 /* of one tile's file */ };
-
 #define FIELD(field) offsetof(disk_cache, field)
 static const mc_key disk_keys[] = {
     MC_CACHE_KEYS(disk_cache),
@@ -64,7 +62,7 @@ put_folder(mc_text_out *out, const disk_cache *cache, const mc_tile_key *key)
 {
     mc_text_put_string(out, cache->root);
     mc_text_put(out, "/", 1);
-    mc_text_put_string(out, key->tileset);
+    mc_text_put_tileset(out, key);
     mc_text_put(out, "/", 1);
     mc_text_put_string(out, key->grid->name);
 }
@@ -117,7 +115,7 @@ read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *p
                                                    : disk_io_error(path, "a stored tile cannot be read", errno, pool);
     struct stat info;
     mc_error *error = MC_OK;
-    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES) {
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MC_TILE_BYTES_MAX) {
         error = disk_io_error(path, "a stored tile cannot be read", EINVAL, pool);
     } else {
         size_t size = (size_t)info.st_size;

@@ -2,7 +2,8 @@
 #ifndef MC_DB_SQLITE_FILE_HISTORY_H
 #define MC_DB_SQLITE_FILE_HISTORY_H
 
-#include "db/sqlite/handles.h"
+#include "base/stamp.h"
+#include "mapcache/error.h"
 
 typedef struct mc_file_history mc_file_history;
 

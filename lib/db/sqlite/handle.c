@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "db/sqlite/handle_private.h"
+#include "mapcache/buf.h"
 #include "text/text.h"
 
 enum {
@@ -57,9 +58,11 @@ mc_error *
 mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool)
 {
     int code = sqlite3_errcode(handle->db) & 0xff;
-    mc_error_kind kind = code == SQLITE_BUSY || code == SQLITE_LOCKED      ? MC_ERR_UNAVAILABLE
-                         : code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? MC_ERR_CORRUPT
-                                                                           : MC_ERR_IO;
+    mc_error_kind kind = MC_ERR_IO;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_INTERRUPT)
+        kind = MC_ERR_UNAVAILABLE;
+    else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_TOOBIG)
+        kind = MC_ERR_CORRUPT;
     mc_error *cause =
         mc_error_create(pool, kind, "%s: %s (SQLite %d)%s", handle->path, sqlite3_errmsg(handle->db),
                         sqlite3_extended_errcode(handle->db), describe_access_failure(handle, code, pool));
@@ -191,6 +194,17 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, mc
     return MC_OK;
 }
 
+/* Files come from anywhere: what stands in their schema cannot reach beyond them, and a value that is larger than any
+ * tile is refused before it is read. */
+static void
+distrust_file(sqlite3 *db)
+{
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MC_TILE_BYTES_MAX);
+}
+
 /* *code: SQLite's, when it fails. */
 static mc_error *
 open_once(mc_handle *handle, const mc_open_options *how, bool exists, bool alone, int *code, mc_ctx *ctx,
@@ -206,7 +220,8 @@ open_once(mc_handle *handle, const mc_open_options *how, bool exists, bool alone
     if (sqlite3_open_v2(name, &handle->db, flags, vfs) != SQLITE_OK) {
         error = mc_handle_error(handle, "a tile store cannot be opened", pool);
     } else {
-        sqlite3_extended_result_codes(handle->db, 1);
+        distrust_file(handle->db);
+        mc_handle_watch(handle);
         mc_handle_bound_wait(handle, ctx);
         error = configure_handle(handle, how, !exists, ctx, pool);
     }

@@ -38,6 +38,8 @@ struct mc_handle {
     atomic_size_t *all_page_bytes; /* the sum of all handles of the table; NULL: none */
     mc_write_lock *write_lock;
     apr_time_t patience;            /* until when (mc_clock_now) its user waits for other processes, */
+    apr_time_t grace;               /* before which nothing is interrupted, */
+    apr_time_t deadline;            /* and after which everything is; 0: nothing, */
     bool (*abandoned)(void *baton); /* and whether that is still of use to anybody; NULL: it is */
     void *abandoned_baton;
 };
@@ -81,8 +83,14 @@ const char *mc_vfs_writing(void);
 const char *mc_vfs_gather_set_up(void);
 void mc_vfs_gather_logs(sqlite3 *db, bool on);
 
-/* SQLite's wait for other processes ends with the request's deadline, or when its client has gone. */
+/*
+ * Of a handle that has just been opened: whatever runs on it is interrupted (SQLITE_INTERRUPT) by what
+ * mc_handle_bound_wait sets: SQLite's work, and its wait for other processes, end with the request's deadline or when
+ * its client has gone. mc_handle_unbound: neither does any more; the context may go.
+ */
+void mc_handle_watch(mc_handle *handle);
 void mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx);
+void mc_handle_unbound(mc_handle *handle);
 bool mc_handle_is_abandoned(const mc_handle *handle);
 
 #endif

@@ -5,6 +5,15 @@
 
 static const int64_t BUSY_AT_MOST_US = 60 * APR_USEC_PER_SEC;
 
+/* What takes no longer than this since the handle was acquired is never interrupted: a tile that a late request has
+ * rendered is stored. */
+static const int64_t GRACE_US = 100 * 1000;
+
+static const int64_t BETWEEN_LOOKS_US = 1000; /* at deadline and client */
+
+/* Steps of SQLite's virtual machine between two looks at the clock: some microseconds. */
+enum { STEPS_BETWEEN_LOOKS = 500 };
+
 bool
 mc_handle_is_abandoned(const mc_handle *handle)
 {
@@ -27,11 +36,41 @@ wait_for_others(void *baton, int count)
     return 1;
 }
 
+/* SQLite's progress handler: whatever a file has in it, as a view that has no end, ends here. */
+static int
+is_handle_overdue(void *baton)
+{
+    mc_handle *handle = baton;
+    if (handle->deadline == 0 && handle->abandoned == NULL)
+        return 0;
+    apr_time_t now = mc_clock_now();
+    if (now < handle->grace)
+        return 0;
+    handle->grace = now + BETWEEN_LOOKS_US;
+    return (handle->deadline != 0 && now > handle->deadline) || mc_handle_is_abandoned(handle);
+}
+
+void
+mc_handle_watch(mc_handle *handle)
+{
+    sqlite3_progress_handler(handle->db, STEPS_BETWEEN_LOOKS, is_handle_overdue, handle);
+}
+
 void
 mc_handle_bound_wait(mc_handle *handle, mc_ctx *ctx)
 {
-    handle->patience = mc_clock_now() + mc_ctx_remaining(ctx, BUSY_AT_MOST_US);
+    apr_time_t now = mc_clock_now();
+    handle->patience = now + mc_ctx_remaining(ctx, BUSY_AT_MOST_US);
+    handle->grace = now + GRACE_US;
+    handle->deadline = ctx->deadline;
     handle->abandoned = ctx->abandoned;
     handle->abandoned_baton = ctx->abandoned_baton;
     sqlite3_busy_handler(handle->db, wait_for_others, handle);
+}
+
+void
+mc_handle_unbound(mc_handle *handle)
+{
+    handle->abandoned = NULL;
+    handle->deadline = 0;
 }

@@ -404,7 +404,7 @@ mc_handle_release(mc_handle *handle, bool usable)
     mc_handles *handles = handle->table;
     mc_write_lock *lock = handle->write_lock;
     handle->write_lock = NULL;
-    handle->abandoned = NULL; /* its baton may go with the caller */
+    mc_handle_unbound(handle);
     usable = mc_handle_end(handle) && usable;
     if (handles == NULL) {
         discard_unused_handle(handle, false);

@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "base/stamp.h"
 #include "mapcache/ctx.h"
 
 typedef struct mc_handles mc_handles;
@@ -14,29 +15,6 @@ typedef struct mc_handles mc_handles;
 /* At most `limit` files open at a time. */
 mc_handles *mc_handles_create(int limit);
 void mc_handles_destroy(mc_handles *handles);
-
-/* The state of a file: by stat() of the file and of its -wal. Equal stamps mean that nobody wrote to the file in
- * between. */
-typedef struct mc_stamp {
-    uint64_t device, inode;
-    int64_t size, mtime_ns, ctime_ns;
-    int64_t wal_size, wal_mtime_ns; /* -1: no -wal */
-    uint64_t wal_inode;
-} mc_stamp;
-
-/* False when the file does not exist. Never opens it. */
-bool mc_stamp_take(mc_stamp *stamp, const char *path);
-bool mc_stamp_equal(const mc_stamp *a, const mc_stamp *b);
-/* False where the file changed less than 50 ms before `now`: data that is read under such a stamp is not remembered. */
-bool mc_stamp_settled(const mc_stamp *stamp, apr_time_t now);
-
-/* The same without a look at a -wal: for files that are no databases. */
-bool mc_stamp_take_plain(mc_stamp *stamp, const char *path);
-
-/* The two halves of mc_stamp_take: the file `name` of an open folder (AT_FDCWD: a path), without its -wal; and the -wal
- * of `path`, after it. */
-bool mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name);
-void mc_stamp_take_wal(mc_stamp *stamp, const char *path);
 
 typedef struct mc_handle mc_handle;
 
@@ -70,6 +48,7 @@ uint64_t mc_open_options_profile(const mc_open_options *how);
 /*
  * Checks out a handle of `path` for this thread alone; waits at most until the deadline when all are in use.
  * `stamp`: of the file, taken by the caller; NULL where it does not exist (then only for writing).
+ * Whatever runs on the handle ends with the deadline, or when the client has gone.
  * A writer holds the file's one write lock of the process until the release. `handles` NULL: opened for this use only.
  * MC_ERR_IO when it cannot be opened, MC_ERR_UNAVAILABLE when the wait was too long.
  */
@@ -105,17 +84,13 @@ bool *mc_handle_user_flag(mc_handle *handle);
 mc_error *mc_handle_statement(sqlite3_stmt **statement, mc_handle *handle, const char *sql,
                               apr_pool_t *pool) MC_CHECKED;
 
-/* Whatever runs on the handle from now on is interrupted (SQLITE_INTERRUPT) once the deadline has passed or the client
- * has gone; with NULL, nothing is any more. The context outlives the watch. */
-void mc_handle_watch(mc_handle *handle, const mc_ctx *ctx);
-
 /* Runs a statement, with its parameters bound, and resets it. *number: the first column of the first row, 0 without
  * one. An error is in the words of `what`, as that of mc_handle_error. */
 mc_error *mc_handle_number(int64_t *number, mc_handle *handle, sqlite3_stmt *statement, const char *what,
                            apr_pool_t *pool) MC_CHECKED;
 
-/* The last error of the handle: kind by SQLite's code (busy: UNAVAILABLE, corrupt: CORRUPT, else IO); `what` is for
- * clients, path and SQLite's words go to the cause. */
+/* The last error of the handle: kind by SQLite's code (busy, or interrupted by the deadline: UNAVAILABLE; corrupt, or
+ * larger than any tile: CORRUPT; else IO); `what` is for clients, path and SQLite's words go to the cause. */
 mc_error *mc_handle_error(mc_handle *handle, const char *what, apr_pool_t *pool) MC_CHECKED;
 
 /* Whether the last error is that a table is not there (yet). */

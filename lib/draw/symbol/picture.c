@@ -11,7 +11,7 @@
 
 #include "base/clock_cache.h"
 #include "base/module.h"
-#include "db/sqlite/handles.h"
+#include "base/stamp.h"
 #include "draw/style/expression.h"
 #include "draw/symbol/picture_private.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/workers.h"
 #include "image/codec.h"
-#include "image/jpeg/jpeg.h"
+#include "image/jpeg/jpeg_tables.h"
 
 enum { JPEG_SIDE_MAX = 65500, TILE_SIDE_MAX = 4096, TILES_MAX = 65536 };
 
@@ -51,8 +51,18 @@ typedef struct transcoding {
     mc_jpeg_sink sink;
 } transcoding;
 
+/* Which Huffman tables tiles get: those that our own tiles of their quantisation have, or the standard ones, which have
+ * a code for everything. */
+typedef enum tile_tables { TABLES_TRAINED, TABLES_STANDARD } tile_tables;
+
+/* What transcoded tiles have in common: tiles of another size are not even read. */
+typedef struct tile_form {
+    int width, height;
+    tile_tables tables;
+} tile_form;
+
 static bool
-transcode_all(transcoding *t, const mc_buf *tile)
+transcode_all(transcoding *t, const mc_buf *tile, const tile_form *form)
 {
     if (setjmp(t->errors.jump) != 0)
         return false;
@@ -61,7 +71,7 @@ transcode_all(transcoding *t, const mc_buf *tile)
     mc_jpeg_limit(&t->reader, &t->progress);
     mc_jpeg_source(&t->reader, tile->data, tile->size);
     jpeg_read_header(&t->reader, TRUE);
-    if (t->reader.image_width > TILE_SIDE_MAX || t->reader.image_height > TILE_SIDE_MAX)
+    if ((int)t->reader.image_width != form->width || (int)t->reader.image_height != form->height)
         return false;
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&t->reader);
     mc_jpeg_destination(&t->writer, &t->sink, tile->size + tile->size / 8);
@@ -69,6 +79,11 @@ transcode_all(transcoding *t, const mc_buf *tile)
     t->writer.optimize_coding = FALSE;
     t->writer.arith_code = FALSE;
     t->writer.restart_in_rows = 1;
+    if (form->tables == TABLES_TRAINED) {
+        mc_jpeg_use_trained(&t->writer);
+        if (!mc_jpeg_codes_all(&t->reader, coefficients, &t->writer))
+            return false;
+    }
     /* The density says nothing about map tiles, but would keep headers from being equal. */
     t->writer.density_unit = 0;
     t->writer.X_density = t->writer.Y_density = 1;
@@ -79,14 +94,14 @@ transcode_all(transcoding *t, const mc_buf *tile)
     return true;
 }
 
-/* The same coefficients with standard tables and a restart marker after each row of MCUs: a reference, the caller's.
- * NULL when that fails. */
+/* The same coefficients with other tables and a restart marker after each row of MCUs: a reference, the caller's. NULL
+ * when that fails. */
 static mc_buf *
-transcode_jpeg_tile(const mc_buf *tile)
+transcode_jpeg_tile(const mc_buf *tile, const tile_form *form)
 {
     transcoding t = { .sink = { .data = NULL } };
     t.reader.err = t.writer.err = mc_jpeg_errors_init(&t.errors);
-    bool done = transcode_all(&t, tile);
+    bool done = transcode_all(&t, tile, form);
     jpeg_destroy_compress(&t.writer);
     jpeg_destroy_decompress(&t.reader);
     mc_buf *copy = done ? mc_buf_copy(t.sink.data, t.sink.size) : NULL;
@@ -99,24 +114,26 @@ typedef struct jpeg_join_batch {
     mc_buf *const *tiles;
     mc_buf **copies;
     const int *wanted; /* which tiles */
+    const tile_form *form;
 } jpeg_join_batch;
 
 static mc_error *
 transcode_job(void *baton, int index, mc_ctx *ctx)
 {
-    (void)ctx;
     const jpeg_join_batch *b = baton;
+    MC_TRY(mc_ctx_check(ctx, ctx->pool));
     int i = b->wanted[index];
-    b->copies[i] = transcode_jpeg_tile(b->tiles[i]);
+    b->copies[i] = transcode_jpeg_tile(b->tiles[i], b->form);
     return MC_OK;
 }
 
 /* Fills `copies` of the `count` tiles that are wanted; idle workers help. They are attached to m->pool. */
 static mc_error *
-transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count, mc_ctx *ctx)
+transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count,
+               const tile_form *form, mc_ctx *ctx)
 {
     mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
-    jpeg_join_batch b = { tiles, copies, wanted };
+    jpeg_join_batch b = { tiles, copies, wanted, form };
     mc_error *error = MC_OK;
     if (workers != NULL)
         error = mc_workers_run(workers, transcode_job, &b, count, mc_workers_spare(workers), ctx, m->pool);
@@ -158,31 +175,42 @@ is_like_model(mosaic *m, jpeg_join_piece *p, const mc_buf *tile)
     return parse_jpeg_piece(p, tile) && same_header(&p->parts, &m->model->parts);
 }
 
-/* The header that transcoded tiles get is the one that our own encoder writes: after the first one, those that have it
- * need no transcoding. */
+/* After the first one is transcoded, the tiles that have its header need no transcoding: with trained tables, these are
+ * the ones that our own encoder wrote. */
 static mc_error *
-take_transcoded(bool *taken, mosaic *m, mc_buf *const *tiles, mc_ctx *ctx)
+take_with_tables(bool *taken, mosaic *m, mc_buf *const *tiles, tile_tables tables, mc_ctx *ctx)
 {
     mc_buf **copies = apr_pcalloc(m->pool, sizeof(*copies) * (size_t)m->count);
     int *wanted = apr_palloc(m->pool, sizeof(*wanted) * (size_t)m->count), count = 0, first = 0;
     *taken = false;
     while (first < m->count && tiles[first] == NULL)
         first++;
-    if (first == m->count)
+    tile_form form = { .tables = tables };
+    if (first == m->count ||
+        mc_jpeg_size(&form.width, &form.height, tiles[first]->data, tiles[first]->size, m->pool) != MC_OK ||
+        form.width > TILE_SIDE_MAX || form.height > TILE_SIDE_MAX)
         return MC_OK;
-    MC_TRY(transcode_many(copies, m, tiles, &first, 1, ctx));
+    MC_TRY(transcode_many(copies, m, tiles, &first, 1, &form, ctx));
     m->model = &m->pieces[first];
     if (copies[first] == NULL || !parse_jpeg_piece(&m->pieces[first], copies[first]))
         return MC_OK;
     for (int i = first + 1; i < m->count; i++)
         if (tiles[i] != NULL && !is_like_model(m, &m->pieces[i], tiles[i]))
             wanted[count++] = i;
-    MC_TRY(transcode_many(copies, m, tiles, wanted, count, ctx));
+    MC_TRY(transcode_many(copies, m, tiles, wanted, count, &form, ctx));
     for (int i = 0; i < count; i++)
         if (copies[wanted[i]] == NULL || !is_like_model(m, &m->pieces[wanted[i]], copies[wanted[i]]))
             return MC_OK;
     *taken = true;
     return MC_OK;
+}
+
+/* Encoders that overshoot leave coefficients for which trained tables have no code. */
+static mc_error *
+take_transcoded(bool *taken, mosaic *m, mc_buf *const *tiles, mc_ctx *ctx)
+{
+    MC_TRY(take_with_tables(taken, m, tiles, TABLES_TRAINED, ctx));
+    return *taken ? MC_OK : take_with_tables(taken, m, tiles, TABLES_STANDARD, ctx);
 }
 
 static int

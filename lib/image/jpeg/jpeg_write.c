@@ -1,5 +1,5 @@
 /*
- * JPEG out through libjpeg: standard Huffman tables and a restart marker after each row of MCUs unless told otherwise,
+ * JPEG out through libjpeg: fixed Huffman tables and a restart marker after each row of MCUs unless told otherwise,
  * so that tiles can be joined without decoding, and so that idle workers can encode a large image in strips
  * (jpeg_encode.c).
  */
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/jpeg/jpeg.h"
+#include "image/jpeg/jpeg_tables.h"
 
 static void
 sink_init(j_compress_ptr writer)
@@ -71,8 +71,10 @@ configure_jpeg_writer(struct jpeg_compress_struct *writer, const mc_format *form
         writer->optimize_coding = TRUE;
     else if (format->optimize == MC_JPEG_ARITHMETIC)
         writer->arith_code = TRUE;
-    else
+    else {
         writer->restart_in_rows = 1;
+        mc_jpeg_use_trained(writer);
+    }
 }
 
 /* False after a jump; then e->errors.message says why. */

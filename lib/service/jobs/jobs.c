@@ -332,9 +332,17 @@ jobs_methods(const mc_call *call, apr_pool_t *pool)
     return "GET, HEAD, POST";
 }
 
+/* Only new jobs have a body. */
+static size_t
+jobs_body_limit(const mc_call *call)
+{
+    return strcmp(call->path, "api") == 0 || strcmp(call->path, "api/") == 0 ? MC_JOBS_BODY_MAX : 0;
+}
+
 const mc_service_ops mc_service_jobs = {
     MC_SERVICE(jobs, "jobs", jobs_keys, jobs_from_config, "The queue of seeding jobs: a JSON API and a page."),
     .methods = jobs_methods,
+    .body_limit = jobs_body_limit,
     .unlisted = true,
     .report = jobs_report,
 };

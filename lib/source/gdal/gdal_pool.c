@@ -1,7 +1,4 @@
-/*
- * Open rasters of a process. A dataset is used by one thread at a time; between maps it waits here, by its text and the
- * stamp of its file, so that a raster that has changed is opened anew.
- */
+/* Open rasters of a process: see gdal_pool.h. A dataset is used by one thread at a time; between maps it waits. */
 #include "source/gdal/gdal_pool.h"
 
 #include <cpl_string.h>
@@ -10,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/idle.h"
 #include "mapcache/error.h"
 
 enum { IDLE_DATASETS = 16, RANGES = 8, BLOCK_CACHE_BYTES = 32 << 20 };
@@ -21,26 +18,14 @@ typedef struct band_range {
     double range[2];
 } band_range;
 
-typedef struct stamp {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec mtime, ctime;
-} stamp;
-
 struct mc_gdal_dataset {
+    mc_idle_thing idle;
     char *data;
-    stamp stamp; /* all zero: no file */
     GDALDatasetH raster;
     GDALDatasetH overviews[MC_GDAL_OVERVIEWS]; /* opened when first wanted */
     band_range ranges[RANGES];                 /* of bands that were asked for; the last ones */
     int range_count;
-    struct mc_gdal_dataset *next;
 };
-
-static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
-static mc_gdal_dataset *idle;                                 /* latest first */
-static int idle_count;
 
 static pthread_once_t gdal_once = PTHREAD_ONCE_INIT;
 
@@ -57,25 +42,10 @@ mc_gdal_start(void)
     pthread_once(&gdal_once, init_gdal);
 }
 
-static stamp
-stamp_of(const char *data)
-{
-    struct stat status;
-    stamp s;
-    memset(&s, 0, sizeof(s)); /* padding too: stamps are compared as bytes */
-    if (stat(data, &status) == 0) {
-        s.device = status.st_dev;
-        s.inode = status.st_ino;
-        s.size = status.st_size;
-        s.mtime = status.st_mtim;
-        s.ctime = status.st_ctim;
-    }
-    return s;
-}
-
 static void
-destroy_gdal_dataset(mc_gdal_dataset *d)
+destroy_gdal_dataset(mc_idle_thing *thing)
 {
+    mc_gdal_dataset *d = (mc_gdal_dataset *)thing;
     for (int i = 0; i < MC_GDAL_OVERVIEWS; i++)
         if (d->overviews[i] != NULL)
             GDALClose(d->overviews[i]);
@@ -85,63 +55,21 @@ destroy_gdal_dataset(mc_gdal_dataset *d)
     free(d);
 }
 
-static mc_gdal_dataset *
-take_idle(const char *data, const stamp *s)
-{
-    mc_gdal_dataset *taken = NULL;
-    mc_gdal_dataset *outdated = NULL;
-    pthread_mutex_lock(&idle_lock);
-    for (mc_gdal_dataset **at = &idle; *at != NULL && taken == NULL;) {
-        mc_gdal_dataset *d = *at;
-        if (strcmp(d->data, data) != 0) {
-            at = &d->next;
-            continue;
-        }
-        *at = d->next;
-        idle_count--;
-        if (memcmp(&d->stamp, s, sizeof(*s)) == 0) {
-            taken = d;
-        } else {
-            d->next = outdated;
-            outdated = d;
-        }
-    }
-    pthread_mutex_unlock(&idle_lock);
-    while (outdated != NULL) {
-        mc_gdal_dataset *next = outdated->next;
-        destroy_gdal_dataset(outdated);
-        outdated = next;
-    }
-    return taken;
-}
+static mc_idle idle_rasters = MC_IDLE(IDLE_DATASETS, SIZE_MAX, destroy_gdal_dataset);
 
 void
 mc_gdal_close(mc_gdal_dataset *d, bool keep)
 {
-    mc_gdal_dataset *dropped = keep ? NULL : d;
-    if (keep) {
-        pthread_mutex_lock(&idle_lock);
-        d->next = idle;
-        idle = d;
-        if (++idle_count > IDLE_DATASETS) {
-            mc_gdal_dataset **last = &idle;
-            while ((*last)->next != NULL)
-                last = &(*last)->next;
-            dropped = *last;
-            *last = NULL;
-            idle_count--;
-        }
-        pthread_mutex_unlock(&idle_lock);
-    }
-    if (dropped != NULL)
-        destroy_gdal_dataset(dropped);
+    mc_idle_give(&idle_rasters, &d->idle, keep);
 }
 
 mc_gdal_dataset *
 mc_gdal_open(const char *data, bool pooled)
 {
-    stamp s = stamp_of(data);
-    mc_gdal_dataset *d = pooled ? take_idle(data, &s) : NULL;
+    mc_stamp stamp = { 0 };
+    mc_stamp_take_any(&stamp, data); /* no file: an address, a connection */
+    mc_idle_key key = mc_idle_key_of(data, &stamp);
+    mc_gdal_dataset *d = pooled ? (mc_gdal_dataset *)mc_idle_take(&idle_rasters, &key) : NULL;
     if (d != NULL)
         return d;
     GDALDatasetH raster = GDALOpenEx(data, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
@@ -151,7 +79,8 @@ mc_gdal_open(const char *data, bool pooled)
     MC_ASSERT(d != NULL);
     d->data = strdup(data);
     MC_ASSERT(d->data != NULL);
-    d->stamp = s;
+    d->idle.key = key;
+    d->idle.key.text = d->data;
     d->raster = raster;
     return d;
 }

@@ -345,25 +345,48 @@ add_one_by_one(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_t *
 }
 
 #ifdef __SSE4_1__
-/* From units of the CRS to the pixel grid, both coordinates at once: the same arithmetic as above, since the factors
- * differ by powers of two and signs only. */
+/*
+ * From units of the CRS to the pixel grid, both coordinates at once: the same arithmetic as above, since the factors
+ * differ by powers of two and signs only. A number plus 1.5 * 2^52 is rounded as rint() does, and its lowest bits are
+ * the whole number; where those do not fit, or it is none, the highest bits are not 0 in the end.
+ */
 typedef struct snapping {
-    __m128d origin, scale, corner, near; /* near: whether all have been */
+    __m128d origin, scale;
+    __m128i corner, far; /* far: what any vertex had in it, counted from -NEAR */
     bool swapped;
 } snapping;
+
+static const double SNAPPING_SHIFT = 0x1.8p52;
+
+static snapping
+begin_snapping(const mc_pixel_grid *pixel_grid, bool swapped)
+{
+    const __m128i shift = _mm_castpd_si128(_mm_set1_pd(SNAPPING_SHIFT));
+    const __m128i corner = _mm_slli_epi64(_mm_set_epi64x(pixel_grid->top, pixel_grid->left), 8 /* MC_SUBPIXELS */);
+    return (snapping){ .origin = _mm_set_pd(pixel_grid->y0, pixel_grid->x0),
+                       .scale = _mm_set_pd(-pixel_grid->per_y * MC_SUBPIXELS, pixel_grid->per_x * MC_SUBPIXELS),
+                       .corner = _mm_add_epi64(shift, corner),
+                       .far = _mm_setzero_si128(),
+                       .swapped = swapped };
+}
 
 static inline __m128i
 snap_vertex(snapping *s, const uint8_t *bytes)
 {
     const __m128i other = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    const __m128d most = _mm_set1_pd(NEAR), least = _mm_set1_pd(-(double)NEAR);
     __m128i raw = _mm_loadu_si128((const __m128i *)(const void *)bytes);
     __m128d at = _mm_castsi128_pd(s->swapped ? _mm_shuffle_epi8(raw, other) : raw);
-    at = _mm_round_pd(_mm_mul_pd(_mm_sub_pd(at, s->origin), s->scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    at = _mm_sub_pd(at, s->corner);
-    __m128d cut_off = _mm_max_pd(_mm_min_pd(at, most), least); /* what is no number becomes one */
-    s->near = _mm_and_pd(s->near, _mm_cmpeq_pd(at, cut_off));
-    return _mm_cvtpd_epi32(cut_off);
+    at = _mm_add_pd(_mm_mul_pd(_mm_sub_pd(at, s->origin), s->scale), _mm_set1_pd(SNAPPING_SHIFT));
+    __m128i whole = _mm_sub_epi64(_mm_castpd_si128(at), s->corner);
+    s->far = _mm_or_si128(s->far, _mm_add_epi64(whole, _mm_set1_epi64x(NEAR)));
+    return _mm_shuffle_epi32(whole, _MM_SHUFFLE(3, 3, 2, 0));
+}
+
+/* Whether all vertices were near. */
+static inline bool
+have_been_near(const snapping *s)
+{
+    return _mm_testz_si128(s->far, _mm_set1_epi64x(-2 * (int64_t)NEAR));
 }
 
 /* As add_snapped for vertices behind the first run, without a branch: whether a run goes on cannot be foreseen. There
@@ -377,11 +400,11 @@ add_runs(mc_shape *shape, snapping *s, const uint8_t *bytes, size_t stride, size
     __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)&shape->run_first);
     for (; count > 0; count--, bytes += stride) {
         __m128i p = snap_vertex(s, bytes);
-        bool fresh = _mm_cvtsi128_si64(_mm_srl_epi32(_mm_xor_si128(last, p), shifted)) != 0;
+        __m128i same = _mm_cmpeq_epi64(_mm_srl_epi32(_mm_xor_si128(last, p), shifted), _mm_setzero_si128());
         /* What stands for the run, if it ends here; else it is written over. */
         _mm_storel_epi64((__m128i *)(void *)out, _mm_srai_epi32(_mm_add_epi32(first, last), 1));
-        out += fresh;
-        first = _mm_blendv_epi8(first, p, _mm_set1_epi64x(-(int64_t)fresh));
+        out += 1 + _mm_cvtsi128_si64(same);
+        first = _mm_blendv_epi8(p, first, same);
         last = p;
     }
     _mm_storel_epi64((__m128i *)(void *)out, last);
@@ -394,16 +417,13 @@ static bool
 add_near_vertices(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_t *bytes, size_t stride, size_t count,
                   bool swapped)
 {
-    snapping s = { .origin = _mm_set_pd(pixel_grid->y0, pixel_grid->x0),
-                   .scale = _mm_set_pd(-pixel_grid->per_y * MC_SUBPIXELS, pixel_grid->per_x * MC_SUBPIXELS),
-                   .corner =
-                       _mm_set_pd((double)pixel_grid->top * MC_SUBPIXELS, (double)pixel_grid->left * MC_SUBPIXELS),
-                   .swapped = swapped };
-    s.near = _mm_cmpeq_pd(s.origin, s.origin);
+    snapping s = begin_snapping(pixel_grid, swapped);
     int begin = mc_shape_part_begin(shape, shape->part_count), cell_bits = shift_of(pixel_grid);
     for (; count > 0 && (!shape->running || shape->point_count - begin < 2); count--, bytes += stride) {
         mc_shape_point p;
         _mm_storel_epi64((__m128i *)(void *)&p, snap_vertex(&s, bytes));
+        if (!have_been_near(&s))
+            return false;
         add_snapped(shape, pixel_grid, p, begin, cell_bits);
         if (shape->failed)
             return false;
@@ -416,7 +436,7 @@ add_near_vertices(mc_shape *shape, const mc_pixel_grid *pixel_grid, const uint8_
         count -= some;
         bytes += some * stride;
     }
-    return _mm_movemask_pd(s.near) == 3;
+    return have_been_near(&s);
 }
 
 bool

@@ -1,26 +1,29 @@
-/* See mvt_edges.h. */
+/* See mvt_edges.h: edges in the order of their left ends; each is compared with those that begin before it ends. */
 #include "vector/mvt/mvt_edges.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum {
-    LEAF = 8,    /* edges of one run */
-    ROUNDS = 16, /* of parting: what is rounded may meet something else */
-    SPLIT = 64,  /* of work: what keeping and sorting a split costs */
+    LANES = 8,      /* boxes of one comparison */
+    BLOCK = 4,      /* times so many are passed over together */
+    FEW_EDGES = 48, /* so many are not ordered */
+    BUCKETS_MAX = 1 << 13,
 };
 
-/* Pairs of runs or edges that are looked at for one polygon: some tenths of a second. */
+/* Work for one polygon: some tenths of a second. */
 #define WORK_MAX INT64_C(100000000)
 
-struct mc_mvt_edge_box {
-    int32_t minx, miny, maxx, maxy;
-};
-typedef struct mc_mvt_edge_box edge_box;
+typedef int16_t box_lanes __attribute__((vector_size(LANES * sizeof(int16_t))));
 
-/* What is done with two edges whose boxes meet; true ends the search. */
-typedef bool meeting_edges(mc_mvt_edges *edges, int i, int j);
+/* Eight boxes, and the lowest bits of the numbers of their edges' vertices. */
+typedef struct mc_mvt_boxes {
+    box_lanes minx, miny, maxx, maxy, from, to;
+} edge_boxes;
 
 bool
 mc_mvt_room(void **array, size_t *room, size_t count, size_t size)
@@ -37,347 +40,288 @@ mc_mvt_room(void **array, size_t *room, size_t count, size_t size)
 }
 
 void
-mc_mvt_edges_free(mc_mvt_edges *edges)
+mc_mvt_edges_free(mc_mvt_edges *e)
 {
-    free(edges->edges);
-    free(edges->parted);
-    free(edges->boxes);
-    free(edges->splits);
-    free(edges->rings);
-    free(edges->met);
+    free(e->vertices);
+    free(e->contacts);
+    free(e->pending);
+    free(e->origins);
+    free(e->boxes);
+    free(e->edges);
+    free(e->reach);
+    free(e->starts);
+}
+
+/* --- taking ------------------------------------------------------------------------------------------------------- */
+
+static bool
+edges_have_room(mc_mvt_edges *e, size_t count)
+{
+    return mc_mvt_room((void **)&e->boxes, &e->box_room, count / LANES + 1, sizeof(*e->boxes)) &&
+           mc_mvt_room((void **)&e->edges, &e->edge_room, count, sizeof(*e->edges)) &&
+           mc_mvt_room((void **)&e->reach, &e->reach_room, count / (BLOCK * LANES) + 1, sizeof(*e->reach)) &&
+           mc_mvt_room((void **)&e->starts, &e->start_room, BUCKETS_MAX + 2, sizeof(*e->starts));
+}
+
+static inline int16_t
+cut_box_side(const mc_mvt_edges *e, int32_t value, int32_t least)
+{
+    return (int16_t)((value - least) >> e->shift);
+}
+
+/* The same of a box that may reach beyond all edges. */
+static inline int16_t
+clamp_box_side(const mc_mvt_edges *e, int64_t value, int32_t least)
+{
+    int64_t cut = (value - least) >> e->shift;
+    return (int16_t)(cut < INT16_MIN ? INT16_MIN : cut > INT16_MAX - 1 ? INT16_MAX - 1 : cut);
+}
+
+static inline void
+put_edge_box(mc_mvt_edges *e, int place, int from, int to)
+{
+    const mc_mvt_box box = mc_mvt_box_of(e->rings->points[from], e->rings->points[to]);
+    edge_boxes *boxes = &e->boxes[place / LANES];
+    int lane = place % LANES;
+    boxes->minx[lane] = cut_box_side(e, box.minx, e->around.minx);
+    boxes->miny[lane] = cut_box_side(e, box.miny, e->around.miny);
+    boxes->maxx[lane] = cut_box_side(e, box.maxx, e->around.minx);
+    boxes->maxy[lane] = cut_box_side(e, box.maxy, e->around.miny);
+    boxes->from[lane] = (int16_t)from;
+    boxes->to[lane] = (int16_t)to;
+    e->edges[place] = (mc_mvt_placed_edge){ from, to };
+}
+
+static void
+put_edge_boxes(mc_mvt_edges *e)
+{
+    for (int part = 0, begin = 0; part < e->rings->part_count; begin = e->rings->ends[part++]) {
+        int last = e->rings->ends[part] - 1;
+        for (int i = begin; i < last; i++)
+            put_edge_box(e, i, i, i + 1);
+        put_edge_box(e, last, last, begin);
+    }
+}
+
+static inline int
+bucket_of_edge(const mc_mvt_edges *e, mc_shape_point a, mc_shape_point b)
+{
+    return cut_box_side(e, a.x < b.x ? a.x : b.x, e->around.minx) >> e->bucket_bits;
+}
+
+static void
+count_buckets(mc_mvt_edges *e, int buckets)
+{
+    const mc_shape_point *points = e->rings->points;
+    memset(e->starts, 0, sizeof(*e->starts) * (size_t)(buckets + 1));
+    for (int part = 0, begin = 0; part < e->rings->part_count; begin = e->rings->ends[part++]) {
+        int last = e->rings->ends[part] - 1;
+        for (int i = begin; i < last; i++)
+            e->starts[bucket_of_edge(e, points[i], points[i + 1]) + 1]++;
+        e->starts[bucket_of_edge(e, points[last], points[begin]) + 1]++;
+    }
+    for (int i = 0; i < buckets; i++)
+        e->starts[i + 1] += e->starts[i];
+}
+
+/* Puts the boxes in the order of their left ends. */
+static void
+order_edge_boxes(mc_mvt_edges *e)
+{
+    const mc_shape_point *points = e->rings->points;
+    int width = cut_box_side(e, e->around.maxx, e->around.minx);
+    for (e->bucket_bits = 0; width >> e->bucket_bits >= BUCKETS_MAX || width >> e->bucket_bits > e->own * 2;)
+        e->bucket_bits++;
+    count_buckets(e, (width >> e->bucket_bits) + 1);
+    for (int part = 0, begin = 0; part < e->rings->part_count; begin = e->rings->ends[part++]) {
+        int last = e->rings->ends[part] - 1;
+        for (int i = begin; i < last; i++)
+            put_edge_box(e, e->starts[bucket_of_edge(e, points[i], points[i + 1])]++, i, i + 1);
+        put_edge_box(e, e->starts[bucket_of_edge(e, points[last], points[begin])]++, last, begin);
+    }
+}
+
+/* Behind the last edge there are boxes that meet none. */
+static void
+end_edge_boxes(mc_mvt_edges *e)
+{
+    int groups = e->own / LANES + 1;
+    for (int i = e->own; i < groups * LANES; i++) {
+        edge_boxes *boxes = &e->boxes[i / LANES];
+        boxes->minx[i % LANES] = boxes->miny[i % LANES] = INT16_MAX;
+        boxes->maxx[i % LANES] = boxes->maxy[i % LANES] = INT16_MIN;
+        boxes->from[i % LANES] = boxes->to[i % LANES] = 0;
+    }
+    for (int block = 0; block * BLOCK < groups; block++) {
+        box_lanes most = e->boxes[block * BLOCK].maxx;
+        for (int i = block * BLOCK + 1; i < (block + 1) * BLOCK && i < groups; i++) {
+            box_lanes more = e->boxes[i].maxx > most;
+            most = (e->boxes[i].maxx & more) | (most & ~more);
+        }
+        e->reach[block] = most[0];
+        for (int i = 1; i < LANES; i++)
+            e->reach[block] = most[i] > e->reach[block] ? most[i] : e->reach[block];
+    }
+}
+
+static void
+make_edge_vertices(mc_mvt_edges *e)
+{
+    if (!mc_mvt_room((void **)&e->vertices, &e->vertex_room, (size_t)e->own, sizeof(*e->vertices))) {
+        e->failed = true;
+        return;
+    }
+    for (int part = 0, begin = 0; part < e->rings->part_count; begin = e->rings->ends[part++]) {
+        int end = e->rings->ends[part];
+        for (int i = begin; i < end; i++)
+            e->vertices[i] = (mc_mvt_vertex){ e->rings->points[i], i + 1, -1 };
+        e->vertices[end - 1].next = begin;
+    }
 }
 
 bool
-mc_mvt_edges_take(mc_mvt_edges *e, const mc_shape *rings, const bool *only)
+mc_mvt_edges_take(mc_mvt_edges *e, const mc_shape *rings)
 {
-    size_t count = (size_t)rings->point_count;
-    e->count = 0;
-    e->ring_count = rings->part_count;
+    e->rings = rings;
+    e->count = e->own = rings->point_count;
+    e->contact_count = e->pending_count = 0;
     e->work = WORK_MAX;
-    e->failed = !mc_mvt_room((void **)&e->edges, &e->edge_room, count, sizeof(*e->edges)) ||
-                !mc_mvt_room((void **)&e->rings, &e->rings_room, count, sizeof(*e->rings));
+    e->failed = !edges_have_room(e, (size_t)e->own) ||
+                !mc_shape_bounds(rings, &e->around.minx, &e->around.miny, &e->around.maxx, &e->around.maxy);
     if (e->failed)
         return false;
-    for (int part = 0, begin = 0; part < rings->part_count; begin = rings->ends[part++])
-        for (int i = begin; (only == NULL || only[part]) && i < rings->ends[part]; i++) {
-            mc_mvt_edge edge = { rings->points[i], rings->points[i + 1 < rings->ends[part] ? i + 1 : begin] };
-            e->edges[e->count] = edge;
-            e->rings[e->count] = part;
-            e->count += !mc_shape_same_point(edge.a, edge.b);
-        }
+    int32_t width = e->around.maxx - e->around.minx, height = e->around.maxy - e->around.miny;
+    for (e->shift = 0; (width > height ? width : height) >> e->shift >= INT16_MAX;)
+        e->shift++;
+    e->ordered = e->own > FEW_EDGES;
+    if (e->ordered)
+        order_edge_boxes(e);
+    else
+        put_edge_boxes(e);
+    end_edge_boxes(e);
     return true;
 }
 
 /* --- searching ---------------------------------------------------------------------------------------------------- */
 
-static inline int32_t
-lower_of(int32_t a, int32_t b)
+static inline box_lanes
+fill_box_lanes(int16_t value)
 {
-    return a < b ? a : b;
+    return (box_lanes){ value, value, value, value, value, value, value, value };
 }
 
-static inline int32_t
-upper_of(int32_t a, int32_t b)
+/* Two bits for each lane, both 1 where the lane is not 0. */
+static inline uint32_t
+bits_of_lanes(box_lanes lanes)
 {
-    return a > b ? a : b;
+#ifdef __SSE2__
+    return (uint32_t)_mm_movemask_epi8((__m128i)lanes);
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= (lanes[i] != 0 ? 3U : 0U) << (2 * i);
+    return bits;
+#endif
 }
 
-static inline edge_box
-box_of_edge(const mc_mvt_edge *edge)
+/* Which lanes' boxes meet those of the same lanes. */
+static inline box_lanes
+lanes_that_meet(const edge_boxes *boxes, const edge_boxes *box)
 {
-    return (edge_box){ lower_of(edge->a.x, edge->b.x), lower_of(edge->a.y, edge->b.y), upper_of(edge->a.x, edge->b.x),
-                       upper_of(edge->a.y, edge->b.y) };
+    return ~((boxes->minx > box->maxx) | (boxes->maxx < box->minx) | (boxes->miny > box->maxy) |
+             (boxes->maxy < box->miny));
 }
 
-static inline edge_box
-join_edge_boxes(edge_box a, edge_box b)
+/* Boxes that meet one of this maxx have a minx below. */
+static inline int
+limit_of_order(const mc_mvt_edges *e, int16_t maxx)
 {
-    return (edge_box){ lower_of(a.minx, b.minx), lower_of(a.miny, b.miny), upper_of(a.maxx, b.maxx),
-                       upper_of(a.maxy, b.maxy) };
+    return e->ordered ? ((maxx >> e->bucket_bits) + 1) << e->bucket_bits : INT16_MAX + 1;
 }
 
+/* Whether two edges that are as they were taken lie on the two sides of each other, or touch; not if one follows the
+ * other. Edges that have been parted may. */
 static inline bool
-edge_boxes_meet(const edge_box *a, const edge_box *b)
+edges_may_meet(const mc_mvt_edges *e, mc_mvt_placed_edge one, mc_mvt_placed_edge other)
 {
-    return (a->minx <= b->maxx) & (b->minx <= a->maxx) & (a->miny <= b->maxy) & (b->miny <= a->maxy);
-}
-
-static bool
-build_edge_boxes(mc_mvt_edges *e)
-{
-    static const edge_box none = { INT32_MAX, INT32_MAX, INT32_MIN, INT32_MIN };
-    int runs = (e->count + LEAF - 1) / LEAF;
-    for (e->leaves = 1; e->leaves < runs;)
-        e->leaves *= 2;
-    if (!mc_mvt_room((void **)&e->boxes, &e->box_room, 2 * (size_t)e->leaves, sizeof(*e->boxes)))
+    const mc_mvt_vertex *v = e->vertices;
+    const mc_shape_point *points = e->rings->points;
+    if (one.to == other.from || other.to == one.from)
         return false;
-    for (int run = 0; run < e->leaves; run++) {
-        edge_box around = none;
-        for (int i = run * LEAF; i < (run + 1) * LEAF && i < e->count; i++)
-            around = join_edge_boxes(around, box_of_edge(&e->edges[i]));
-        e->boxes[e->leaves + run] = around;
-    }
-    for (int i = e->leaves - 1; i > 0; i--)
-        e->boxes[i] = join_edge_boxes(e->boxes[2 * i], e->boxes[2 * i + 1]);
-    return true;
-}
-
-/* Pairs of edges of one run. */
-static bool
-search_run(mc_mvt_edges *e, int run, meeting_edges *found)
-{
-    edge_box boxes[LEAF];
-    int begin = run * LEAF, count = lower_of(LEAF, e->count - begin);
-    e->work -= LEAF * LEAF;
-    for (int i = 0; i < count; i++)
-        boxes[i] = box_of_edge(&e->edges[begin + i]);
-    for (int i = 0; i + 1 < count; i++)
-        for (int j = i + 1; j < count; j++)
-            if (edge_boxes_meet(&boxes[i], &boxes[j]) && found(e, begin + i, begin + j))
-                return true;
-    return false;
-}
-
-/* The edges of a run whose boxes meet that of the other run. */
-static int
-edges_towards(int *found, edge_box *boxes, const mc_mvt_edges *e, int run, int other)
-{
-    int count = 0;
-    for (int i = run * LEAF; i < (run + 1) * LEAF && i < e->count; i++) {
-        boxes[count] = box_of_edge(&e->edges[i]);
-        found[count] = i;
-        count += edge_boxes_meet(&boxes[count], &e->boxes[e->leaves + other]);
-    }
-    return count;
-}
-
-/* Pairs of edges of two runs. */
-static bool
-search_runs(mc_mvt_edges *e, int left, int right, meeting_edges *found)
-{
-    int of_left[LEAF + 1], of_right[LEAF + 1];
-    edge_box left_boxes[LEAF + 1], right_boxes[LEAF + 1];
-    int left_count = edges_towards(of_left, left_boxes, e, left, right);
-    int right_count = left_count == 0 ? 0 : edges_towards(of_right, right_boxes, e, right, left);
-    e->work -= LEAF * LEAF;
-    for (int i = 0; i < left_count; i++)
-        for (int j = 0; j < right_count; j++)
-            if (edge_boxes_meet(&left_boxes[i], &right_boxes[j]) && found(e, of_left[i], of_right[j]))
-                return true;
-    return false;
-}
-
-static bool
-search_pair(mc_mvt_edges *e, int left, int right, meeting_edges *found)
-{
-    if (--e->work < 0 || !edge_boxes_meet(&e->boxes[left], &e->boxes[right]))
-        return e->work < 0;
-    if (left >= e->leaves) /* both: they are of the same level */
-        return search_runs(e, left - e->leaves, right - e->leaves, found);
-    return search_pair(e, 2 * left, 2 * right, found) || search_pair(e, 2 * left, 2 * right + 1, found) ||
-           search_pair(e, 2 * left + 1, 2 * right, found) || search_pair(e, 2 * left + 1, 2 * right + 1, found);
-}
-
-static bool
-search_below(mc_mvt_edges *e, int at, meeting_edges *found)
-{
-    if (at >= e->leaves)
-        return search_run(e, at - e->leaves, found);
-    return search_below(e, 2 * at, found) || search_below(e, 2 * at + 1, found) ||
-           search_pair(e, 2 * at, 2 * at + 1, found);
-}
-
-/* All pairs of edges whose boxes meet, until one is found to end the search. */
-static bool
-search_edges(mc_mvt_edges *e, meeting_edges *found)
-{
-    int64_t before = e->work;
-    e->failed = e->failed || !build_edge_boxes(e);
-    bool ended = !e->failed && search_below(e, 1, found);
-    e->spent += before - e->work;
-    e->failed = e->failed || e->work < 0;
-    return ended && !e->failed;
-}
-
-/* --- meeting ------------------------------------------------------------------------------------------------------ */
-
-static bool
-lies_on_edge(const mc_mvt_edge *edge, mc_shape_point p)
-{
-    edge_box box = box_of_edge(edge);
-    return p.x >= box.minx && p.x <= box.maxx && p.y >= box.miny && p.y <= box.maxy;
-}
-
-/* Of two edges whose boxes meet. One that follows the other meets it where it turns back only. */
-static bool
-edges_meet(const mc_mvt_edge *s, const mc_mvt_edge *t)
-{
-    if (mc_shape_same_point(s->b, t->a) || mc_shape_same_point(s->a, t->b)) {
-        int64_t turn = ((int64_t)s->b.x - s->a.x) * ((int64_t)t->b.y - t->a.y) -
-                       ((int64_t)s->b.y - s->a.y) * ((int64_t)t->b.x - t->a.x);
-        int64_t along = ((int64_t)s->b.x - s->a.x) * ((int64_t)t->b.x - t->a.x) +
-                        ((int64_t)s->b.y - s->a.y) * ((int64_t)t->b.y - t->a.y);
-        return turn == 0 && along < 0;
-    }
-    int64_t a = mc_mvt_side(s->a, s->b, t->a), b = mc_mvt_side(s->a, s->b, t->b);
-    if ((a > 0 && b > 0) || (a < 0 && b < 0))
-        return false;
-    int64_t c = mc_mvt_side(t->a, t->b, s->a), d = mc_mvt_side(t->a, t->b, s->b);
-    if ((c > 0 && d > 0) || (c < 0 && d < 0))
-        return false;
-    if (a != 0 || b != 0)
+    if (e->count > e->own && (v[one.from].next != one.to || v[other.from].next != other.to))
         return true;
-    return lies_on_edge(s, t->a) || lies_on_edge(s, t->b) || lies_on_edge(t, s->a);
-}
-
-static bool
-mark_meeting_rings(mc_mvt_edges *e, int i, int j)
-{
-    if (edges_meet(&e->edges[i], &e->edges[j]))
-        e->met[e->rings[i]] = e->met[e->rings[j]] = true;
-    return false;
-}
-
-bool
-mc_mvt_edges_meet(mc_mvt_edges *e)
-{
-    bool any = false;
-    if (!mc_mvt_room((void **)&e->met, &e->met_room, (size_t)e->ring_count, sizeof(*e->met))) {
-        e->failed = true;
-        return true;
-    }
-    memset(e->met, 0, sizeof(*e->met) * (size_t)e->ring_count);
-    search_edges(e, mark_meeting_rings);
-    for (int i = 0; i < e->ring_count; i++)
-        any = any || e->met[i];
-    return any || e->failed;
-}
-
-/* --- parting ------------------------------------------------------------------------------------------------------ */
-
-static void
-split_edge(mc_mvt_edges *e, int edge, mc_shape_point at)
-{
-    const mc_mvt_edge *s = &e->edges[edge];
-    if (mc_shape_same_point(at, s->a) || mc_shape_same_point(at, s->b))
-        return;
-    e->work -= SPLIT;
-    if (e->work < 0 ||
-        !mc_mvt_room((void **)&e->splits, &e->split_room, (size_t)e->split_count + 1, sizeof(*e->splits))) {
-        e->failed = true;
-        return;
-    }
-    e->splits[e->split_count++] = (mc_mvt_split){ edge, at };
-}
-
-static bool
-split_where_they_meet(mc_mvt_edges *e, int i, int j)
-{
-    const mc_mvt_edge *s = &e->edges[i], *t = &e->edges[j];
-    int64_t a = mc_mvt_side(s->a, s->b, t->a), b = mc_mvt_side(s->a, s->b, t->b);
-    int64_t c = mc_mvt_side(t->a, t->b, s->a), d = mc_mvt_side(t->a, t->b, s->b);
-    if (((a > 0) & (b < 0)) | ((a < 0) & (b > 0)) && ((c > 0) & (d < 0)) | ((c < 0) & (d > 0))) {
-        double share = (double)c / ((double)c - (double)d);
-        mc_shape_point at = { (int32_t)lrint(s->a.x + share * ((double)s->b.x - s->a.x)),
-                              (int32_t)lrint(s->a.y + share * ((double)s->b.y - s->a.y)) };
-        split_edge(e, i, at);
-        split_edge(e, j, at);
-        return e->failed;
-    }
-    if (a == 0 && lies_on_edge(s, t->a))
-        split_edge(e, i, t->a);
-    if (b == 0 && lies_on_edge(s, t->b))
-        split_edge(e, i, t->b);
-    if (c == 0 && lies_on_edge(t, s->a))
-        split_edge(e, j, s->a);
-    if (d == 0 && lies_on_edge(t, s->b))
-        split_edge(e, j, s->b);
-    return e->failed;
-}
-
-static int
-compare_splits(const void *left, const void *right)
-{
-    const mc_mvt_split *a = left, *b = right;
-    if (a->edge != b->edge)
-        return a->edge < b->edge ? -1 : 1;
-    return a->at.x != b->at.x ? (a->at.x < b->at.x ? -1 : 1) : (a->at.y > b->at.y) - (a->at.y < b->at.y);
-}
-
-/* How far along the edge a point lies: a rounded one may lie beside it. */
-static int64_t
-along_edge(const mc_mvt_edge *edge, mc_shape_point p)
-{
-    return ((int64_t)edge->b.x - edge->a.x) * ((int64_t)p.x - edge->a.x) +
-           ((int64_t)edge->b.y - edge->a.y) * ((int64_t)p.y - edge->a.y);
-}
-
-/* The splits of one edge in their order along it; there are few of them. */
-static void
-order_along_edge(const mc_mvt_edge *edge, mc_mvt_split *splits, int count)
-{
-    for (int i = 1; i < count; i++)
-        for (int j = i; j > 0 && along_edge(edge, splits[j - 1].at) > along_edge(edge, splits[j].at); j--) {
-            mc_mvt_split moved = splits[j];
-            splits[j] = splits[j - 1];
-            splits[j - 1] = moved;
-        }
+    mc_shape_point a = points[one.from], b = points[one.to], c = points[other.from], d = points[other.to];
+    int64_t from = mc_mvt_side(a, b, c), to = mc_mvt_side(a, b, d);
+    if (((from > 0) & (to > 0)) | ((from < 0) & (to < 0)))
+        return false;
+    from = mc_mvt_side(c, d, a);
+    to = mc_mvt_side(c, d, b);
+    return !(((from > 0) & (to > 0)) | ((from < 0) & (to < 0)));
 }
 
 static void
-add_parted(mc_mvt_edges *e, int *made, mc_shape_point a, mc_shape_point b)
+pair_edges(mc_mvt_edges *e, mc_mvt_placed_edge edge, int group, uint32_t bits, mc_mvt_pair_visitor *visit)
 {
-    if (!mc_shape_same_point(a, b))
-        e->parted[(*made)++] = (mc_mvt_edge){ a, b };
+    for (; bits != 0; bits &= bits - 1, bits &= bits - 1) {
+        mc_mvt_placed_edge other = e->edges[group * LANES + __builtin_ctz(bits) / 2];
+        if (!edges_may_meet(e, edge, other))
+            continue;
+        if (e->contact_count == 0)
+            make_edge_vertices(e);
+        if (!e->failed)
+            visit(e, edge.from, other.from);
+    }
 }
 
-/* Puts the splits into the edges. */
-static void
-apply_splits(mc_mvt_edges *e)
+/* An edge with those behind it in the order; returns how many were looked at. `numbered`: the lowest bits of a vertex
+ * tell which one it is, so that neighbours need no other look. */
+static inline int
+pair_edge(mc_mvt_edges *e, int place, box_lanes numbered, mc_mvt_pair_visitor *visit)
 {
-    int made = 0;
-    qsort(e->splits, (size_t)e->split_count, sizeof(*e->splits), compare_splits);
-    for (int i = 0, next = 0; i < e->count; i++) {
-        int first = next;
-        while (next < e->split_count && e->splits[next].edge == i)
-            next++;
-        e->work -= (int64_t)(next - first) * (next - first);
-        if (e->work < 0) {
-            e->failed = true;
-            return;
-        }
-        order_along_edge(&e->edges[i], e->splits + first, next - first);
-        mc_shape_point last = e->edges[i].a;
-        for (int k = first; k < next; last = e->splits[k++].at)
-            add_parted(e, &made, last, e->splits[k].at);
-        add_parted(e, &made, last, e->edges[i].b);
+    const edge_boxes *boxes = e->boxes;
+    int first = place / LANES, lane = place % LANES, group = first, groups = e->own / LANES + 1;
+    int limit = limit_of_order(e, boxes[first].maxx[lane]);
+    const box_lanes all = fill_box_lanes((int16_t)lane);
+    const edge_boxes box = {
+        __builtin_shuffle(boxes[first].minx, all), __builtin_shuffle(boxes[first].miny, all),
+        __builtin_shuffle(boxes[first].maxx, all), __builtin_shuffle(boxes[first].maxy, all),
+        __builtin_shuffle(boxes[first].from, all), __builtin_shuffle(boxes[first].to, all),
+    };
+    for (uint32_t behind = ~3U << 2 * lane; group < groups && boxes[group].minx[0] < limit; group++, behind = ~0U) {
+        box_lanes next = ((boxes[group].from == box.to) | (boxes[group].to == box.from)) & numbered;
+        uint32_t bits = bits_of_lanes(lanes_that_meet(&boxes[group], &box) & ~next) & behind;
+        if (__builtin_expect(bits != 0, 0))
+            pair_edges(e, e->edges[place], group, bits, visit);
     }
-    mc_mvt_edge *edges = e->edges;
-    size_t room = e->edge_room;
-    e->edges = e->parted;
-    e->edge_room = e->parted_room;
-    e->parted = edges;
-    e->parted_room = room;
-    e->count = made;
+    return (group - first) * LANES;
 }
 
-bool
-mc_mvt_edges_part(mc_mvt_edges *e, bool *parted)
+void
+mc_mvt_edges_pair(mc_mvt_edges *e, mc_mvt_pair_visitor *visit)
 {
-    *parted = false;
-    e->work = WORK_MAX;
-    for (int round = 0; round < ROUNDS; round++) {
-        e->split_count = 0;
-        search_edges(e, split_where_they_meet);
-        if (e->failed || e->split_count == 0)
-            return !e->failed;
-        *parted = true;
-        if (!mc_mvt_room((void **)&e->parted, &e->parted_room, (size_t)e->count + (size_t)e->split_count,
-                         sizeof(*e->parted)))
-            return false;
-        apply_splits(e);
-        if (e->failed)
-            return false;
+    const box_lanes numbered = fill_box_lanes(e->own <= 1 << 16 ? -1 : 0);
+    for (int i = 0; i + 1 < e->own && !e->failed; i++)
+        mc_mvt_edges_work(e, pair_edge(e, i, numbered, visit));
+}
+
+void
+mc_mvt_edges_near(mc_mvt_edges *e, const mc_mvt_box *box, mc_mvt_edge_visitor *visit, void *baton)
+{
+    int16_t minx = clamp_box_side(e, box->minx, e->around.minx), maxx = clamp_box_side(e, box->maxx, e->around.minx);
+    const edge_boxes lanes = { .minx = fill_box_lanes(minx),
+                               .miny = fill_box_lanes(clamp_box_side(e, box->miny, e->around.miny)),
+                               .maxx = fill_box_lanes(maxx),
+                               .maxy = fill_box_lanes(clamp_box_side(e, box->maxy, e->around.miny)) };
+    int limit = limit_of_order(e, maxx), groups = e->own / LANES + 1, work = 0;
+    for (int block = 0; block * BLOCK < groups && e->boxes[block * BLOCK].minx[0] < limit; block++) {
+        work++;
+        if (e->reach[block] < minx)
+            continue;
+        work += BLOCK * LANES;
+        for (int at = block * BLOCK; at < (block + 1) * BLOCK && at < groups; at++)
+            for (uint32_t bits = bits_of_lanes(lanes_that_meet(&e->boxes[at], &lanes)); bits != 0;
+                 bits &= bits - 1, bits &= bits - 1)
+                visit(e, e->edges[at * LANES + __builtin_ctz(bits) / 2], baton);
     }
-    return false;
+    mc_mvt_edges_work(e, work);
 }

@@ -1,7 +1,9 @@
 /*
- * See mvt_mend.h. Edges are parted where they meet (mvt_edges.c). A line that sweeps over them from left to right tells
- * how often the rings run around what lies above and below each edge; edges with an inside on one side only are the new
- * borders. Walks along them, which keep to the inside of one area, are cut where they come to a vertex again.
+ * See mvt_mend.h. Rings that meet are parted where they do (mvt_meet.c): what is between two such vertices is an arc,
+ * which meets nothing, so that rings run around what lies on one side of it equally often everywhere. Around a vertex
+ * one arc tells that of the next; outside of all arcs that hang together the rings around them count. Arcs with an
+ * inside on one side only are the new borders. Walks along them, which keep to the inside of one area, are cut where
+ * they come to a vertex again.
  */
 #include "vector/mvt/mvt_mend.h"
 
@@ -10,50 +12,58 @@
 
 #include "vector/mvt/mvt_edges.h"
 
-enum {
-    PAIRED_RINGS = 512, /* of more rings it is not asked pair by pair whether they lie in each other */
-    PAIRED_WORK = 64,   /* vertices that are looked at for that, for each vertex of the polygon */
-};
+/* An arc, from the vertex in which it begins to the next one in which rings meet. */
+typedef struct mvt_arc {
+    mc_shape_point at, after, before, to; /* its first two and its last two vertices, in order */
+    mc_shape_point lowest;                /* the first one of them by x, then y */
+    int64_t lowest_turn;       /* there: above 0 to the left, below to the right; 0: it is the first vertex */
+    int vertex;                /* in which it begins */
+    int last, next;            /* the arcs before and behind it in its ring */
+    int node, leaving, coming; /* its first vertex; the spoke in which it leaves, and in which it comes */
+} mvt_arc;
 
-/* An edge from left to right, a vertical one from below (y upwards). */
-typedef struct sweep_edge {
-    mc_shape_point a, b;
-    int turns; /* so many more rings run around what lies above it than around what lies below it */
-    int above; /* rings that run around what lies above it */
-} sweep_edge;
-
-/* A border, with the inside on its left. */
-typedef struct border_edge {
-    mc_shape_point a, b;
-    int vertex, next_vertex; /* the first border that begins in a, in b */
+/* The arcs at a vertex that leave or come in the same direction; where that is more than one, they have one edge. */
+typedef struct mvt_spoke {
+    int64_t x, y;
+    int node, arc;
+    bool leaves; /* the arc does */
     bool used;
-} border_edge;
+    int turns;       /* so many more rings run around what is to the left of it, seen from the vertex */
+    int left, right; /* rings that run around what is there */
+} mvt_spoke;
+
+/* A vertex in which rings meet: its arcs, and its spokes counterclockwise, those to the right and straight up first. */
+typedef struct mvt_node {
+    int first_arc, arc_end, first_spoke, spoke_end;
+    int place; /* in a walk, from 1 on */
+    bool seen;
+} mvt_node;
 
 struct mc_mvt_mender {
     mc_mvt_edges edges;
-    sweep_edge *sweep;
-    int *ends, *active; /* edges of the sweep by their right ends; those that the line meets, from below */
-    border_edge *borders;
-    int *path, *place; /* borders of a walk; where in it the vertex of a border stands, from 1 on */
-    int sweep_count, active_count, border_count, path_count;
-    size_t sweep_room, ends_room, active_room, border_room, path_room, place_room;
-    bool *chosen; /* rings that are mended */
-    size_t chosen_room;
-    bool overlap; /* somewhere rings run around the same place twice, or the wrong way round */
+    mvt_arc *arcs;
+    mvt_spoke *spokes;
+    mvt_node *nodes;
+    int *path, *stack; /* spokes of a walk; nodes of arcs that hang together */
+    int arc_count, spoke_count, node_count, path_count;
+    size_t arc_room, spoke_room, node_room, path_room, stack_room, ring_room;
+    signed char *rings; /* what becomes of each ring */
+    bool changed;       /* rings are left out or turned around, or meet */
 };
+
+enum { RING_STAYS, RING_GOES, RING_TURNS, RING_MEETS };
 
 static apr_status_t
 free_mender(void *data)
 {
     mc_mvt_mender *m = data;
     mc_mvt_edges_free(&m->edges);
-    free(m->sweep);
-    free(m->ends);
-    free(m->active);
-    free(m->borders);
+    free(m->arcs);
+    free(m->spokes);
+    free(m->nodes);
     free(m->path);
-    free(m->place);
-    free(m->chosen);
+    free(m->stack);
+    free(m->rings);
     return APR_SUCCESS;
 }
 
@@ -65,219 +75,329 @@ mc_mvt_mender_create(apr_pool_t *pool)
     return made;
 }
 
-static inline int
-compare_points(mc_shape_point a, mc_shape_point b)
+/* --- rings around a point ----------------------------------------------------------------------------------------- */
+
+typedef struct mvt_ray {
+    mc_shape_point from;
+    int turns;
+} mvt_ray;
+
+static inline void
+count_below(mvt_ray *ray, mc_shape_point a, mc_shape_point b)
 {
-    if (a.x != b.x)
-        return a.x < b.x ? -1 : 1;
-    return (a.y > b.y) - (a.y < b.y);
+    bool before = a.x <= ray->from.x, behind = b.x <= ray->from.x;
+    if (before && !behind)
+        ray->turns += mc_mvt_side(a, b, ray->from) > 0;
+    else if (behind && !before)
+        ray->turns -= mc_mvt_side(b, a, ray->from) > 0;
 }
 
-/* --- the sweep ---------------------------------------------------------------------------------------------------- */
-
-/* By their left ends, there from below. Edges that have been parted are equal where they are the same one. */
-static int
-compare_sweep_edges(const void *left, const void *right)
+/* An edge that may lie below the point. */
+static void
+count_edge_below(mc_mvt_edges *e, mc_mvt_placed_edge edge, void *baton)
 {
-    const sweep_edge *s = left, *t = right;
-    int order = compare_points(s->a, t->a);
-    if (order != 0)
-        return order;
-    int64_t side = mc_mvt_side(s->a, s->b, t->b);
-    return side != 0 ? (side > 0 ? -1 : 1) : compare_points(s->b, t->b);
-}
-
-static bool
-sweep_has_room(mc_mvt_mender *m, size_t count)
-{
-    return mc_mvt_room((void **)&m->sweep, &m->sweep_room, count, sizeof(*m->sweep)) &&
-           mc_mvt_room((void **)&m->ends, &m->ends_room, count, sizeof(*m->ends)) &&
-           mc_mvt_room((void **)&m->active, &m->active_room, count, sizeof(*m->active)) &&
-           mc_mvt_room((void **)&m->borders, &m->border_room, count, sizeof(*m->borders)) &&
-           mc_mvt_room((void **)&m->path, &m->path_room, count + 1, sizeof(*m->path)) &&
-           mc_mvt_room((void **)&m->place, &m->place_room, count, sizeof(*m->place));
-}
-
-/* Each edge once, with what all of the same place bring together; those that bring nothing are left out. */
-static bool
-take_sweep_edges(mc_mvt_mender *m)
-{
-    const mc_mvt_edges *e = &m->edges;
-    int kept = 0;
-    if (!sweep_has_room(m, (size_t)e->count))
-        return false;
-    for (int i = 0; i < e->count; i++) {
-        bool ahead = compare_points(e->edges[i].a, e->edges[i].b) < 0;
-        m->sweep[i] = (sweep_edge){ ahead ? e->edges[i].a : e->edges[i].b, ahead ? e->edges[i].b : e->edges[i].a,
-                                    ahead ? 1 : -1, 0 };
+    int at = edge.from;
+    if (e->count == e->own) {
+        count_below(baton, e->rings->points[edge.from], e->rings->points[edge.to]);
+        return;
     }
-    qsort(m->sweep, (size_t)e->count, sizeof(*m->sweep), compare_sweep_edges);
-    for (int i = 0; i < e->count;) {
-        sweep_edge all = m->sweep[i++];
-        for (; i < e->count && compare_sweep_edges(&all, &m->sweep[i]) == 0; i++) {
-            all.turns += m->sweep[i].turns;
-            m->overlap = true;
-        }
-        if (all.turns != 0)
-            m->sweep[kept++] = all;
+    do {
+        const mc_mvt_vertex *v = &e->vertices[at];
+        count_below(baton, v->at, e->vertices[v->next].at);
+        at = v->next;
+    } while (at >= e->own);
+}
+
+/* How many rings run around a vertex, of those that it is not part of; it is the first one, by x and y, of those that
+ * hang together with it. */
+static int
+count_rings_around(mc_mvt_mender *m, mc_shape_point at)
+{
+    mvt_ray ray = { at, 0 };
+    const mc_mvt_box below = { at.x, m->edges.around.miny, at.x, at.y };
+    mc_mvt_edges_near(&m->edges, &below, count_edge_below, &ray);
+    return ray.turns;
+}
+
+/* What becomes of a ring that meets none. */
+static int
+judge_ring(mc_mvt_mender *m, const mc_shape *in, int part)
+{
+    int begin = mc_shape_part_begin(in, part), end = in->ends[part], lowest = begin;
+    int64_t least = INT64_MAX;
+    for (int i = begin; i < end; i++) {
+        int64_t key = (int64_t)((uint64_t)(uint32_t)in->points[i].x << 32) + in->points[i].y; /* by x, then y */
+        lowest = key < least ? i : lowest;
+        least = key < least ? key : least;
     }
-    m->sweep_count = kept;
-    return true;
+    mc_shape_point before = in->points[lowest > begin ? lowest - 1 : end - 1];
+    mc_shape_point after = in->points[lowest + 1 < end ? lowest + 1 : begin];
+    bool outer = mc_mvt_side(before, in->points[lowest], after) > 0;
+    int outside = count_rings_around(m, in->points[lowest]);
+    int inside = outside + (outer ? 1 : -1);
+    if (outside == 0 && !outer) /* a hole in nothing: nobody will miss it */
+        return RING_STAYS;
+    if ((outside == 0) == (inside == 0))
+        return RING_GOES;
+    return (inside != 0) == outer ? RING_STAYS : RING_TURNS;
 }
 
-/* The edge's right end, as a key that sorts; the edge's number makes the keys differ. */
-typedef struct right_end {
-    mc_shape_point at;
-    int edge;
-} right_end;
-
+/* The ring of a vertex of `in`. */
 static int
-compare_right_ends(const void *left, const void *right)
+ring_of_vertex(const mc_shape *in, int vertex)
 {
-    const right_end *a = left, *b = right;
-    int order = compare_points(a->at, b->at);
-    return order != 0 ? order : a->edge - b->edge;
-}
-
-static bool
-order_right_ends(mc_mvt_mender *m)
-{
-    right_end *keys = malloc(sizeof(*keys) * (size_t)(m->sweep_count + 1));
-    if (keys == NULL)
-        return false;
-    for (int i = 0; i < m->sweep_count; i++)
-        keys[i] = (right_end){ m->sweep[i].b, i };
-    qsort(keys, (size_t)m->sweep_count, sizeof(*keys), compare_right_ends);
-    for (int i = 0; i < m->sweep_count; i++)
-        m->ends[i] = keys[i].edge;
-    free(keys);
-    return true;
-}
-
-/* How many of the edges that the line meets lie below the point. */
-static int
-count_below(const mc_mvt_mender *m, mc_shape_point p)
-{
-    int low = 0, high = m->active_count;
+    int low = 0, high = in->part_count - 1;
     while (low < high) {
         int middle = (low + high) / 2;
-        const sweep_edge *edge = &m->sweep[m->active[middle]];
-        if (mc_mvt_side(edge->a, edge->b, p) > 0)
-            low = middle + 1;
-        else
+        if (in->ends[middle] > vertex)
             high = middle;
+        else
+            low = middle + 1;
     }
     return low;
 }
 
+static bool
+judge_rings(mc_mvt_mender *m, const mc_shape *in)
+{
+    const mc_mvt_edges *e = &m->edges;
+    if (!mc_mvt_room((void **)&m->rings, &m->ring_room, (size_t)in->part_count, sizeof(*m->rings)))
+        return false;
+    memset(m->rings, RING_STAYS, (size_t)in->part_count);
+    m->changed = e->contact_count > 0;
+    for (int i = 0; i < e->contact_count; i++) {
+        int vertex = e->contacts[i];
+        m->rings[ring_of_vertex(in, vertex < e->own ? vertex : e->origins[vertex - e->own])] = RING_MEETS;
+    }
+    for (int part = 0; part < in->part_count && in->part_count > 1 && !e->failed; part++) {
+        if (m->rings[part] == RING_MEETS)
+            continue;
+        m->rings[part] = (signed char)judge_ring(m, in, part);
+        m->changed = m->changed || m->rings[part] != RING_STAYS;
+    }
+    return !e->failed;
+}
+
+/* --- arcs --------------------------------------------------------------------------------------------------------- */
+
+static int
+compare_arcs(const void *left, const void *right)
+{
+    const mvt_arc *a = left, *b = right;
+    if (!mc_shape_same_point(a->at, b->at))
+        return mc_mvt_point_before(a->at, b->at) ? -1 : 1;
+    return a->vertex - b->vertex;
+}
+
 static void
-add_border(mc_mvt_mender *m, const sweep_edge *edge, int below)
+follow_arc(mc_mvt_mender *m, mvt_arc *arc)
 {
-    m->overlap = m->overlap || edge->above < 0 || edge->above > 1;
-    if ((below != 0) == (edge->above != 0))
-        return;
-    m->borders[m->border_count++] =
-        edge->above != 0 ? (border_edge){ .a = edge->a, .b = edge->b } : (border_edge){ .a = edge->b, .b = edge->a };
+    const mc_mvt_vertex *v = m->edges.vertices;
+    int last = arc->vertex, at = v[last].next;
+    arc->lowest = arc->at;
+    arc->lowest_turn = 0;
+    arc->after = v[at].at;
+    for (; v[at].contact < 0; last = at, at = v[at].next)
+        if (mc_mvt_point_before(v[at].at, arc->lowest)) {
+            arc->lowest = v[at].at;
+            arc->lowest_turn = mc_mvt_side(v[last].at, v[at].at, v[v[at].next].at);
+        }
+    arc->before = v[last].at;
+    arc->to = v[at].at;
+    arc->next = v[at].contact;
+    m->arcs[arc->next].last = (int)(arc - m->arcs);
 }
 
-/* The line has come to a vertex: `ending` edges lead to it, those from `first` on, `starting` of them, begin there.
- * False where these are no edges that have been parted. */
 static bool
-pass_vertex(mc_mvt_mender *m, mc_shape_point at, int ending, int first, int starting)
+arcs_have_room(mc_mvt_mender *m, size_t count)
 {
-    int place = count_below(m, at);
-    int below = place > 0 ? m->sweep[m->active[place - 1]].above : 0;
-    int behind = m->active_count - place - ending;
-    if (behind < 0 || (size_t)(m->active_count - ending + starting) > m->active_room)
+    return mc_mvt_room((void **)&m->arcs, &m->arc_room, count, sizeof(*m->arcs)) &&
+           mc_mvt_room((void **)&m->spokes, &m->spoke_room, count * 2, sizeof(*m->spokes)) &&
+           mc_mvt_room((void **)&m->nodes, &m->node_room, count, sizeof(*m->nodes)) &&
+           mc_mvt_room((void **)&m->path, &m->path_room, count * 2 + 1, sizeof(*m->path)) &&
+           mc_mvt_room((void **)&m->stack, &m->stack_room, count, sizeof(*m->stack));
+}
+
+/* An arc begins in each vertex in which rings meet. */
+static bool
+make_arcs(mc_mvt_mender *m)
+{
+    mc_mvt_edges *e = &m->edges;
+    if (!arcs_have_room(m, (size_t)e->contact_count))
         return false;
-    memmove(m->active + place + starting, m->active + place + ending, sizeof(*m->active) * (size_t)behind);
-    m->active_count += starting - ending;
-    for (int i = 0; i < starting; i++) {
-        sweep_edge *edge = &m->sweep[first + i];
-        edge->above = below + edge->turns;
-        add_border(m, edge, below);
-        m->active[place + i] = first + i;
-        below = edge->above;
+    m->arc_count = e->contact_count;
+    m->node_count = 0;
+    for (int i = 0; i < m->arc_count; i++)
+        m->arcs[i] = (mvt_arc){ .at = e->vertices[e->contacts[i]].at, .vertex = e->contacts[i] };
+    qsort(m->arcs, (size_t)m->arc_count, sizeof(*m->arcs), compare_arcs);
+    for (int i = 0; i < m->arc_count; i++)
+        e->vertices[m->arcs[i].vertex].contact = i;
+    for (int i = 0; i < m->arc_count; i++) {
+        if (i == 0 || !mc_shape_same_point(m->arcs[i].at, m->arcs[i - 1].at))
+            m->nodes[m->node_count++] = (mvt_node){ .first_arc = i };
+        m->arcs[i].node = m->node_count - 1;
+        m->nodes[m->node_count - 1].arc_end = i + 1;
+        follow_arc(m, &m->arcs[i]);
     }
     return true;
 }
 
-static bool
-find_borders(mc_mvt_mender *m)
+/* --- spokes ------------------------------------------------------------------------------------------------------- */
+
+/* Which comes first counterclockwise, from straight down on. */
+static int
+compare_spokes(const mvt_spoke *s, const mvt_spoke *t)
 {
-    m->active_count = m->border_count = 0;
-    if (!take_sweep_edges(m) || !order_right_ends(m))
-        return false;
-    for (int next = 0, end = 0; end < m->sweep_count;) {
-        mc_shape_point at = m->sweep[m->ends[end]].b;
-        if (next < m->sweep_count && compare_points(m->sweep[next].a, at) < 0)
-            at = m->sweep[next].a;
-        int ending = 0, first = next;
-        for (; end < m->sweep_count && mc_shape_same_point(m->sweep[m->ends[end]].b, at); end++)
-            ending++;
-        while (next < m->sweep_count && mc_shape_same_point(m->sweep[next].a, at))
-            next++;
-        if (!pass_vertex(m, at, ending, first, next - first))
-            return false;
+    int half = s->x > 0 || (s->x == 0 && s->y > 0) ? 0 : 1, other = t->x > 0 || (t->x == 0 && t->y > 0) ? 0 : 1;
+    int64_t cross = s->x * t->y - s->y * t->x;
+    return half != other ? half - other : (cross < 0) - (cross > 0);
+}
+
+/* Both ends of arcs that lie in a vertex become its spokes. */
+static void
+make_spokes(mc_mvt_mender *m, mvt_node *node, int number)
+{
+    mvt_spoke *ends = m->spokes + m->spoke_count;
+    int count = 0;
+    for (int i = node->first_arc; i < node->arc_end; i++) {
+        const mvt_arc *arc = &m->arcs[i], *last = &m->arcs[arc->last];
+        const mvt_spoke both[2] = { { .x = (int64_t)arc->after.x - arc->at.x,
+                                      .y = (int64_t)arc->after.y - arc->at.y,
+                                      .node = number,
+                                      .arc = i,
+                                      .leaves = true,
+                                      .turns = 1 },
+                                    { .x = (int64_t)last->before.x - arc->at.x,
+                                      .y = (int64_t)last->before.y - arc->at.y,
+                                      .node = number,
+                                      .arc = arc->last,
+                                      .turns = -1 } };
+        for (int k = 0; k < 2; k++) {
+            int place = count++;
+            for (; place > 0 && compare_spokes(&both[k], &ends[place - 1]) < 0; place--)
+                ends[place] = ends[place - 1];
+            ends[place] = both[k];
+        }
     }
-    return true;
+    node->first_spoke = m->spoke_count;
+    for (int i = 0; i < count; i++) {
+        bool same = i > 0 && compare_spokes(&ends[i], &m->spokes[m->spoke_count - 1]) == 0;
+        int *of_arc = ends[i].leaves ? &m->arcs[ends[i].arc].leaving : &m->arcs[ends[i].arc].coming;
+        if (same)
+            m->spokes[m->spoke_count - 1].turns += ends[i].turns;
+        else
+            m->spokes[m->spoke_count++] = ends[i];
+        *of_arc = m->spoke_count - 1;
+    }
+    node->spoke_end = m->spoke_count;
+}
+
+/* The other end of the arc, as a spoke there. */
+static inline int
+other_spoke(const mc_mvt_mender *m, const mvt_spoke *spoke)
+{
+    return spoke->leaves ? m->arcs[spoke->arc].coming : m->arcs[spoke->arc].leaving;
+}
+
+/* Adds to how many rings run around what is around the vertex. */
+static void
+raise_node(mc_mvt_mender *m, const mvt_node *node, int more)
+{
+    for (int i = node->first_spoke; i < node->spoke_end; i++) {
+        m->spokes[i].left += more;
+        m->spokes[i].right += more;
+    }
+}
+
+/* Of a vertex for itself: to the left of straight down no ring runs. */
+static void
+count_around_node(mc_mvt_mender *m, const mvt_node *node)
+{
+    for (int i = node->first_spoke, rings = 0; i < node->spoke_end; i++) {
+        m->spokes[i].right = rings;
+        rings += m->spokes[i].turns;
+        m->spokes[i].left = rings;
+    }
+}
+
+/* The nodes that hang together with the first one in the stack, which tell each other how many rings run around what is
+ * around them; returns their number. *lowest: the arc with the first point of all. */
+static int
+spread_counts(mc_mvt_mender *m, const mvt_arc **lowest)
+{
+    int count = 1;
+    *lowest = &m->arcs[m->nodes[m->stack[0]].first_arc];
+    for (int i = 0; i < count; i++) {
+        const mvt_node *node = &m->nodes[m->stack[i]];
+        for (int arc = node->first_arc; arc < node->arc_end; arc++)
+            if (mc_mvt_point_before(m->arcs[arc].lowest, (*lowest)->lowest))
+                *lowest = &m->arcs[arc];
+        for (int at = node->first_spoke; at < node->spoke_end; at++) {
+            const mvt_spoke *other = &m->spokes[other_spoke(m, &m->spokes[at])];
+            mvt_node *next = &m->nodes[other->node];
+            if (next->seen)
+                continue;
+            next->seen = true;
+            raise_node(m, next, m->spokes[at].left - other->right);
+            m->stack[count++] = other->node;
+        }
+    }
+    return count;
+}
+
+/* How many rings run around what is on both sides of each arc. */
+static void
+count_rings(mc_mvt_mender *m)
+{
+    m->spoke_count = 0;
+    for (int i = 0; i < m->node_count; i++) {
+        make_spokes(m, &m->nodes[i], i);
+        count_around_node(m, &m->nodes[i]);
+    }
+    for (int i = 0; i < m->node_count; i++) {
+        const mvt_arc *lowest;
+        if (m->nodes[i].seen)
+            continue;
+        m->nodes[i].seen = true;
+        m->stack[0] = i;
+        int count = spread_counts(m, &lowest);
+        const mvt_spoke *spoke = &m->spokes[lowest->leaving];
+        int outside = lowest->lowest_turn > 0   ? spoke->right
+                      : lowest->lowest_turn < 0 ? spoke->left
+                                                : m->spokes[m->nodes[lowest->node].first_spoke].right;
+        int more = count_rings_around(m, lowest->lowest) - outside;
+        for (int k = 0; k < count && more != 0; k++)
+            raise_node(m, &m->nodes[m->stack[k]], more);
+    }
 }
 
 /* --- rings -------------------------------------------------------------------------------------------------------- */
 
-static int
-compare_borders(const void *left, const void *right)
+static inline bool
+is_border(const mvt_spoke *spoke)
 {
-    const border_edge *s = left, *t = right;
-    int order = compare_points(s->a, t->a);
-    return order != 0 ? order : compare_points(s->b, t->b);
+    return spoke->left != 0 && spoke->right == 0;
 }
 
-/* The first border that begins in the point, which one does. */
-static int
-first_border(const mc_mvt_mender *m, mc_shape_point at)
+/* Adds the vertices of an arc from the spoke on, without the last one. There is room for them. */
+static void
+emit_arc(mc_shape *out, const mc_mvt_mender *m, const mvt_spoke *spoke)
 {
-    int low = 0, high = m->border_count;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (compare_points(m->borders[middle].a, at) < 0)
-            low = middle + 1;
-        else
-            high = middle;
+    const mc_mvt_vertex *v = m->edges.vertices;
+    mc_shape_point *points = out->points;
+    int begin = out->point_count, end = begin, at = m->arcs[spoke->arc].vertex;
+    if (!spoke->leaves)
+        at = v[at].next;
+    for (points[end++] = v[at].at; v[spoke->leaves ? v[at].next : at].contact < 0;) {
+        at = v[at].next;
+        points[end++] = v[at].at;
     }
-    return low;
-}
-
-static int64_t
-cross_directions(const border_edge *s, const border_edge *t)
-{
-    return ((int64_t)s->b.x - s->a.x) * ((int64_t)t->b.y - t->a.y) -
-           ((int64_t)s->b.y - s->a.y) * ((int64_t)t->b.x - t->a.x);
-}
-
-/* In which third of a turn to the right from the way back a border lies: before half of a turn, there, behind it. */
-static int
-third_of_turn(const border_edge *from, const border_edge *to)
-{
-    int64_t cross = cross_directions(from, to);
-    return cross > 0 ? 0 : cross == 0 ? 1 : 2;
-}
-
-/* The border that goes on along the same inside: the first one to the right from the way back. */
-static int
-next_border(const mc_mvt_mender *m, int from)
-{
-    const border_edge *last = &m->borders[from];
-    int best = -1, best_third = 0;
-    for (int i = last->next_vertex; i < m->border_count && mc_shape_same_point(m->borders[i].a, last->b); i++) {
-        int third = third_of_turn(last, &m->borders[i]);
-        if (best < 0 || third < best_third ||
-            (third == best_third && cross_directions(&m->borders[best], &m->borders[i]) > 0)) {
-            best = i;
-            best_third = third;
-        }
+    for (int i = begin, k = end - 1; i < k && !spoke->leaves; i++, k--) {
+        mc_shape_point swap = points[i];
+        points[i] = points[k];
+        points[k] = swap;
     }
-    return best;
+    out->point_count = end;
 }
 
 /* The end of the path, from `from` on, is a ring. */
@@ -285,25 +405,37 @@ static void
 emit_border_ring(mc_shape *out, mc_mvt_mender *m, int from)
 {
     for (int i = from; i < m->path_count; i++) {
-        const border_edge *border = &m->borders[m->path[i]];
-        mc_shape_add(out, border->a.x, border->a.y);
-        m->place[border->vertex] = 0;
+        const mvt_spoke *spoke = &m->spokes[m->path[i]];
+        m->nodes[spoke->node].place = 0;
+        emit_arc(out, m, spoke);
     }
     mc_shape_end_part(out);
     m->path_count = from;
+}
+
+/* The border that goes on along the same inside: the first one to the right from the way back. */
+static int
+next_border(const mc_mvt_mender *m, int from)
+{
+    int back = other_spoke(m, &m->spokes[from]), at = back;
+    const mvt_node *node = &m->nodes[m->spokes[back].node];
+    do {
+        at = at > node->first_spoke ? at - 1 : node->spoke_end - 1;
+    } while (at != back && !is_border(&m->spokes[at]));
+    return is_border(&m->spokes[at]) ? at : -1;
 }
 
 static bool
 walk_borders(mc_shape *out, mc_mvt_mender *m, int start)
 {
     m->path_count = 0;
-    for (int at = start; !m->borders[at].used;) {
-        int vertex = m->borders[at].vertex;
-        if (m->place[vertex] != 0)
-            emit_border_ring(out, m, m->place[vertex] - 1);
-        m->borders[at].used = true;
+    for (int at = start; !m->spokes[at].used;) {
+        mvt_node *node = &m->nodes[m->spokes[at].node];
+        if (node->place != 0)
+            emit_border_ring(out, m, node->place - 1);
+        m->spokes[at].used = true;
         m->path[m->path_count++] = at;
-        m->place[vertex] = m->path_count;
+        node->place = m->path_count;
         at = next_border(m, at);
         if (at < 0)
             return false;
@@ -313,146 +445,50 @@ walk_borders(mc_shape *out, mc_mvt_mender *m, int start)
     return true;
 }
 
-static bool
-emit_borders(mc_shape *out, mc_mvt_mender *m)
+/* Rings that meet none, as they are or the other way round. */
+static void
+emit_other_rings(mc_shape *out, const mc_shape *in, const mc_mvt_mender *m)
 {
-    qsort(m->borders, (size_t)m->border_count, sizeof(*m->borders), compare_borders);
-    memset(m->place, 0, sizeof(*m->place) * (size_t)m->border_count);
-    for (int i = 0; i < m->border_count; i++) {
-        bool again = i > 0 && mc_shape_same_point(m->borders[i - 1].a, m->borders[i].a);
-        m->borders[i].vertex = again ? m->borders[i - 1].vertex : i;
-        m->borders[i].next_vertex = first_border(m, m->borders[i].b);
-    }
-    for (int i = 0; i < m->border_count; i++)
-        if (!m->borders[i].used && !walk_borders(out, m, i))
-            return false;
-    return !out->failed;
-}
-
-/* --- rings in each other ------------------------------------------------------------------------------------------ */
-
-typedef struct ring_box {
-    int32_t minx, miny, maxx, maxy;
-    bool outer;
-} ring_box;
-
-static ring_box
-box_of_ring(const mc_shape *shape, int part)
-{
-    int begin = mc_shape_part_begin(shape, part), end = shape->ends[part];
-    mc_shape_point first = shape->points[begin];
-    ring_box box = { first.x, first.y, first.x, first.y, false };
-    int64_t twice = 0;
-    for (int i = begin; i < end; i++) {
-        mc_shape_point p = shape->points[i], next = shape->points[i + 1 < end ? i + 1 : begin];
-        twice += ((int64_t)p.x - first.x) * ((int64_t)next.y - first.y) -
-                 ((int64_t)next.x - first.x) * ((int64_t)p.y - first.y);
-        box.minx = p.x < box.minx ? p.x : box.minx;
-        box.miny = p.y < box.miny ? p.y : box.miny;
-        box.maxx = p.x > box.maxx ? p.x : box.maxx;
-        box.maxy = p.y > box.maxy ? p.y : box.maxy;
-    }
-    box.outer = twice > 0;
-    return box;
-}
-
-static bool
-ring_runs_around(const mc_shape *shape, int part, mc_shape_point p)
-{
-    int begin = mc_shape_part_begin(shape, part), end = shape->ends[part];
-    bool inside = false;
-    for (int i = begin, j = end - 1; i < end; j = i++) {
-        mc_shape_point a = shape->points[j], b = shape->points[i];
-        if ((a.y > p.y) != (b.y > p.y) && (mc_mvt_side(a, b, p) > 0) == (b.y > a.y))
-            inside = !inside;
-    }
-    return inside;
-}
-
-static bool
-ring_box_holds(const ring_box *outer, const ring_box *inner)
-{
-    return inner->minx >= outer->minx && inner->maxx <= outer->maxx && inner->miny >= outer->miny &&
-           inner->maxy <= outer->maxy;
-}
-
-/* Whether an outer ring lies in an outer ring or a hole in a hole, or that is too much to ask: then the sweep tells. Of
- * rings that do not meet. */
-static bool
-rings_may_nest(const mc_shape *shape, const ring_box *boxes)
-{
-    int64_t work = (int64_t)shape->point_count * PAIRED_WORK;
-    for (int i = 0; i < shape->part_count; i++)
-        for (int j = 0; j < shape->part_count; j++) {
-            if (i == j || boxes[i].outer != boxes[j].outer || !ring_box_holds(&boxes[j], &boxes[i]))
-                continue;
-            work -= shape->ends[j] - mc_shape_part_begin(shape, j);
-            if (work < 0 || ring_runs_around(shape, j, shape->points[mc_shape_part_begin(shape, i)]))
-                return true;
-        }
-    return false;
-}
-
-/*
- * Which rings are to be mended: those that meet others, and those that may run around them, because how often rings run
- * around a place is counted. All others stay. False: none.
- */
-static bool
-choose_rings(mc_mvt_mender *m, const mc_shape *in, bool meet)
-{
-    ring_box boxes[PAIRED_RINGS];
-    bool all = in->part_count > PAIRED_RINGS;
-    if (in->part_count == 1) {
-        m->chosen[0] = meet;
-        return meet;
-    }
-    for (int i = 0; i < in->part_count && !all; i++)
-        boxes[i] = box_of_ring(in, i);
-    all = all || rings_may_nest(in, boxes);
-    for (int i = 0; i < in->part_count; i++) {
-        m->chosen[i] = all || m->edges.met[i];
-        for (int j = 0; j < in->part_count && !m->chosen[i]; j++)
-            m->chosen[i] = m->edges.met[j] && ring_box_holds(&boxes[i], &boxes[j]);
-    }
-    return all || meet;
-}
-
-/* Out of those that are chosen, and all others as they are. */
-static bool
-emit_mended(mc_shape *out, const mc_shape *in, mc_mvt_mender *m)
-{
-    mc_shape_clear(out, MC_SHAPE_POLYGONS);
     for (int part = 0; part < in->part_count; part++) {
-        if (m->chosen[part])
+        int begin = mc_shape_part_begin(in, part), count = in->ends[part] - begin;
+        if (m->rings[part] != RING_STAYS && m->rings[part] != RING_TURNS)
             continue;
-        for (int i = mc_shape_part_begin(in, part); i < in->ends[part]; i++)
-            mc_shape_add(out, in->points[i].x, in->points[i].y);
+        for (int i = 0; i < count; i++)
+            out->points[out->point_count + i] =
+                in->points[m->rings[part] == RING_STAYS ? begin + i : begin + count - 1 - i];
+        out->point_count += count;
         mc_shape_end_part(out);
     }
-    return emit_borders(out, m);
+}
+
+static bool
+emit_valid_rings(mc_shape *out, const mc_shape *in, mc_mvt_mender *m)
+{
+    mc_shape_clear(out, MC_SHAPE_POLYGONS);
+    if (!mc_shape_reserve(out, m->edges.count))
+        return false;
+    emit_other_rings(out, in, m);
+    if (m->edges.contact_count == 0)
+        return !out->failed;
+    if (!make_arcs(m))
+        return false;
+    count_rings(m);
+    for (int i = 0; i < m->spoke_count; i++)
+        if (is_border(&m->spokes[i]) && !m->spokes[i].used && !walk_borders(out, m, i))
+            return false;
+    return !out->failed;
 }
 
 mc_mvt_mending
 mc_mvt_mend(mc_shape *out, const mc_shape *in, mc_mvt_mender *m)
 {
-    bool parted = false;
     if (in->point_count <= 3)
         return MC_MVT_SOUND;
-    if (!mc_mvt_edges_take(&m->edges, in, NULL) ||
-        !mc_mvt_room((void **)&m->chosen, &m->chosen_room, (size_t)in->part_count, sizeof(*m->chosen)))
+    if (!mc_mvt_edges_take(&m->edges, in) || !mc_mvt_edges_meet(&m->edges) || !judge_rings(m, in))
         return MC_MVT_BEYOND;
-    bool meet = mc_mvt_edges_meet(&m->edges);
-    if (m->edges.failed)
-        return MC_MVT_BEYOND;
-    if (!choose_rings(m, in, meet))
+    if (!m->changed)
         return MC_MVT_SOUND;
-    m->overlap = false;
-    if (!mc_mvt_edges_take(&m->edges, in, m->chosen) || (meet && !mc_mvt_edges_part(&m->edges, &parted)) ||
-        !find_borders(m))
-        return MC_MVT_BEYOND;
-    if (!meet && !m->overlap)
-        return MC_MVT_SOUND;
-    return emit_mended(out, in, m) ? MC_MVT_MENDED : MC_MVT_BEYOND;
+    return emit_valid_rings(out, in, m) ? MC_MVT_MENDED : MC_MVT_BEYOND;
 }
 
 int64_t

@@ -165,34 +165,79 @@ describe_ring(const mc_shape *shape, int part)
     return r;
 }
 
+enum { HEIGHTS = 32 }; /* edges that are passed over together where they are above or below */
+
+typedef struct mvt_heights {
+    int32_t low, high;
+} mvt_heights;
+
+/* From where to where each run of edges reaches, as if all vertices were of one ring. */
+static mvt_heights *
+measure_heights(const mc_shape *shape, apr_pool_t *pool)
+{
+    int runs = (shape->point_count + HEIGHTS - 1) / HEIGHTS;
+    mvt_heights *made = apr_palloc(pool, sizeof(*made) * (size_t)runs);
+    for (int run = 0, i = 0; run < runs; run++) {
+        mvt_heights found = { shape->points[i].y, shape->points[i].y };
+        for (; i < shape->point_count && i <= (run + 1) * HEIGHTS; i++) {
+            int32_t y = shape->points[i].y;
+            found.low = y < found.low ? y : found.low;
+            found.high = y > found.high ? y : found.high;
+        }
+        made[run] = found;
+        i = (run + 1) * HEIGHTS;
+    }
+    return made;
+}
+
+/* False on the edge. Turns *inside where the edge is to the right of the point. */
+static inline bool
+pass_edge(bool *inside, mc_shape_point a, mc_shape_point b, mc_shape_point p)
+{
+    if ((a.y > p.y && b.y > p.y) || (a.y < p.y && b.y < p.y))
+        return true;
+    int64_t side = turn_cross_product(a, b, p);
+    if (side == 0 && p.x >= (a.x < b.x ? a.x : b.x) && p.x <= (a.x > b.x ? a.x : b.x))
+        return false;
+    *inside ^= (a.y > p.y) != (b.y > p.y) && (side > 0) == (b.y > a.y);
+    return true;
+}
+
 /* 1: inside, -1: outside, 0: on the ring. */
 static int
-locate_in_ring(const mc_shape *shape, int part, mc_shape_point p)
+locate_in_ring(const mc_shape *shape, const mvt_heights *heights, int part, mc_shape_point p)
 {
-    const mc_shape_point *points = shape->points + mc_shape_part_begin(shape, part);
-    int count = shape->ends[part] - mc_shape_part_begin(shape, part);
+    const mc_shape_point *points = shape->points;
+    int begin = mc_shape_part_begin(shape, part), last = shape->ends[part] - 1;
     bool inside = false;
-    for (int i = 0, j = count - 1; i < count; j = i++) {
-        mc_shape_point a = points[j], b = points[i];
-        int64_t side = turn_cross_product(a, b, p);
-        if (side == 0 && p.x >= (a.x < b.x ? a.x : b.x) && p.x <= (a.x > b.x ? a.x : b.x) &&
-            p.y >= (a.y < b.y ? a.y : b.y) && p.y <= (a.y > b.y ? a.y : b.y))
-            return 0;
-        if ((a.y > p.y) != (b.y > p.y) && (side > 0) == (b.y > a.y))
-            inside = !inside;
+    if (!pass_edge(&inside, points[last], points[begin], p))
+        return 0;
+    for (int i = begin; i < last;) {
+        int run = i / HEIGHTS, end = (run + 1) * HEIGHTS < last ? (run + 1) * HEIGHTS : last;
+        if (p.y < heights[run].low || p.y > heights[run].high)
+            i = end;
+        for (; i < end; i++)
+            if (!pass_edge(&inside, points[i], points[i + 1], p))
+                return 0;
     }
     return inside ? 1 : -1;
 }
 
+/* The rings of a shape, and its heights. */
+typedef struct mvt_ring_table {
+    mvt_shape_ring *rings;
+    const mvt_heights *heights;
+} mvt_ring_table;
+
 static bool
-ring_surrounds_hole(const mc_shape *shape, const mvt_shape_ring *rings, int outer, int hole)
+ring_surrounds_hole(const mc_shape *shape, const mvt_ring_table *table, int outer, int hole)
 {
-    const mvt_shape_ring *o = &rings[outer], *h = &rings[hole];
+    const mvt_shape_ring *o = &table->rings[outer], *h = &table->rings[hole];
     if (o->area <= 0 || o->area < -h->area || h->minx < o->minx || h->maxx > o->maxx || h->miny < o->miny ||
         h->maxy > o->maxy)
         return false;
     for (int i = mc_shape_part_begin(shape, hole); i < shape->ends[hole]; i++) {
-        int where = locate_in_ring(shape, outer, shape->points[i]);
+        int where = locate_in_ring(shape, table->heights, outer, shape->points[i]);
         if (where != 0)
             return where > 0;
     }
@@ -201,13 +246,13 @@ ring_surrounds_hole(const mc_shape *shape, const mvt_shape_ring *rings, int oute
 
 /* The ring before it as a rule; else the smallest one that surrounds it. */
 static int
-outer_of(const mc_shape *shape, const mvt_shape_ring *rings, int before, int hole)
+outer_of(const mc_shape *shape, const mvt_ring_table *table, int before, int hole)
 {
     int best = -1;
-    if (before >= 0 && ring_surrounds_hole(shape, rings, before, hole))
+    if (before >= 0 && ring_surrounds_hole(shape, table, before, hole))
         return before;
     for (int i = 0; i < shape->part_count && shape->part_count <= SEARCHED_MAX; i++)
-        if ((best < 0 || rings[i].area < rings[best].area) && ring_surrounds_hole(shape, rings, i, hole))
+        if ((best < 0 || table->rings[i].area < table->rings[best].area) && ring_surrounds_hole(shape, table, i, hole))
             best = i;
     return best;
 }
@@ -241,22 +286,25 @@ mc_mvt_order_rings(mc_shape *out, const mc_shape *in, bool mended, apr_pool_t *s
 {
     if (in->part_count <= 1)
         return in->part_count == 1 && ring_area(in, 0) > 0 ? in : NULL;
-    mvt_shape_ring *rings = apr_palloc(scratch, sizeof(*rings) * (size_t)(in->part_count + 1));
+    mvt_ring_table table = { .rings = apr_palloc(scratch, sizeof(*table.rings) * (size_t)(in->part_count + 1)) };
     int before = -1;
     mc_shape_clear(out, MC_SHAPE_POLYGONS);
     for (int i = 0; i < in->part_count; i++)
-        rings[i] = describe_ring(in, i);
+        table.rings[i] = describe_ring(in, i);
     for (int i = 0; i < in->part_count; i++) {
-        if (rings[i].area > 0)
+        if (table.rings[i].area > 0)
             before = mended ? -1 : i;
-        else if (rings[i].area < 0)
-            add_hole(rings, outer_of(in, rings, before, i), i);
+        else if (table.rings[i].area < 0) {
+            if (table.heights == NULL)
+                table.heights = measure_heights(in, scratch);
+            add_hole(table.rings, outer_of(in, &table, before, i), i);
+        }
     }
     for (int i = 0; i < in->part_count; i++) {
-        if (rings[i].area <= 0)
+        if (table.rings[i].area <= 0)
             continue;
         copy_shape_part(out, in, i);
-        for (int hole = rings[i].first_hole; hole >= 0; hole = rings[hole].next_hole)
+        for (int hole = table.rings[i].first_hole; hole >= 0; hole = table.rings[hole].next_hole)
             copy_shape_part(out, in, hole);
     }
     return out->part_count > 0 ? out : NULL;

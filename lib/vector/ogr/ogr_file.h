@@ -4,25 +4,21 @@
 
 #include <gdal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <time.h>
 
+#include "base/idle.h"
 #include "vector/ogr/ogr_reader.h"
 
 /* Rows between two looks at the deadline. */
 enum { MC_OGR_BETWEEN_CHECKS = 256 };
 
-typedef struct mc_ogr_stamp {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec mtime, ctime;
-} mc_ogr_stamp;
+/* The features of a file (ogr_memory.h). */
+typedef struct mc_ogr_memory mc_ogr_memory;
 
 struct mc_ogr_file {
+    mc_idle_thing idle;
     apr_pool_t *pool; /* a root pool of its own */
     const char *path, *table;
-    mc_ogr_stamp stamp;
+    mc_ogr_memory *memory; /* there is no dataset then */
     GDALDatasetH dataset;
     OGRLayerH layer;
     const char *index; /* the name of GeoPackage's table of boxes; NULL: none, or another format */
@@ -30,7 +26,6 @@ struct mc_ogr_file {
     int batch_rows; /* rows of a batch of columns */
     uint8_t *wkb;
     size_t wkb_room;
-    struct mc_ogr_file *next;
 };
 
 /* One reading. Which fields OGR ignores and which features it gives is set at the layer. */

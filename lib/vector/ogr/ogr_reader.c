@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "text/text.h"
-#include "vector/ogr/ogr_file.h"
+#include "vector/ogr/ogr_memory.h"
 
 enum {
     IDLE_FILES = 16,
@@ -22,92 +22,33 @@ enum {
 };
 
 static pthread_once_t ogr_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
-static mc_ogr_file *idle;                                     /* latest first */
-static int idle_count;
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static bool
-take_ogr_stamp(mc_ogr_stamp *stamp, const char *path)
+static void
+ogr_start(void)
 {
-    struct stat status;
-    memset(stamp, 0, sizeof(*stamp)); /* padding too: stamps are compared as bytes */
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    stamp->device = status.st_dev;
-    stamp->inode = status.st_ino;
-    stamp->size = status.st_size;
-    stamp->mtime = status.st_mtim;
-    stamp->ctime = status.st_ctim;
-    return true;
+    pthread_once(&ogr_once, GDALAllRegister);
 }
 
 static void
-destroy_ogr_file(mc_ogr_file *file)
+destroy_ogr_file(mc_idle_thing *thing)
 {
+    mc_ogr_file *file = (mc_ogr_file *)thing;
     if (file->dataset != NULL)
         GDALClose(file->dataset);
+    if (file->memory != NULL)
+        mc_ogr_memory_release(file->memory);
     free(file->wkb);
     apr_pool_destroy(file->pool);
 }
 
-static bool
-is_ogr_table(const mc_ogr_file *file, const char *path, const char *table)
-{
-    return strcmp(file->path, path) == 0 &&
-           (table == NULL ? file->table == NULL : file->table != NULL && strcmp(file->table, table) == 0);
-}
-
-static mc_ogr_file *
-take_idle_file(const char *path, const char *table, const mc_ogr_stamp *stamp)
-{
-    mc_ogr_file *taken = NULL, *outdated = NULL;
-    pthread_mutex_lock(&idle_lock);
-    for (mc_ogr_file **at = &idle; *at != NULL && taken == NULL;) {
-        mc_ogr_file *file = *at;
-        if (!is_ogr_table(file, path, table)) {
-            at = &file->next;
-            continue;
-        }
-        *at = file->next;
-        idle_count--;
-        if (memcmp(&file->stamp, stamp, sizeof(*stamp)) == 0) {
-            taken = file;
-        } else {
-            file->next = outdated;
-            outdated = file;
-        }
-    }
-    pthread_mutex_unlock(&idle_lock);
-    while (outdated != NULL) {
-        mc_ogr_file *next = outdated->next;
-        destroy_ogr_file(outdated);
-        outdated = next;
-    }
-    return taken;
-}
+static mc_idle idle_files = MC_IDLE(IDLE_FILES, SIZE_MAX, destroy_ogr_file);
 
 static void
 ogr_close_file(mc_ogr_file *file, bool keep)
 {
-    mc_ogr_file *dropped = keep ? NULL : file;
-    if (keep) {
-        pthread_mutex_lock(&idle_lock);
-        file->next = idle;
-        idle = file;
-        if (++idle_count > IDLE_FILES) {
-            mc_ogr_file **last = &idle;
-            while ((*last)->next != NULL)
-                last = &(*last)->next;
-            dropped = *last;
-            *last = NULL;
-            idle_count--;
-        }
-        pthread_mutex_unlock(&idle_lock);
-    }
-    if (dropped != NULL)
-        destroy_ogr_file(dropped);
+    mc_idle_give(&idle_files, &file->idle, keep && file->memory == NULL);
 }
 
 /* --- what a layer is ---------------------------------------------------------------------------------------------- */
@@ -160,7 +101,7 @@ static int
 choose_batch_rows(const mc_ogr_file *file)
 {
     GIntBig count = OGR_L_GetFeatureCount(file->layer, FALSE);
-    int64_t mean = count > 0 ? (int64_t)file->stamp.size / count : 0;
+    int64_t mean = count > 0 ? (int64_t)file->idle.key.stamp.size / count : 0;
     int64_t rows = mean > 0 ? BATCH_BYTES / mean : BATCH_ROWS;
     return rows < 1 ? 1 : rows > BATCH_ROWS ? BATCH_ROWS : (int)rows;
 }
@@ -180,6 +121,8 @@ describe_ogr_layer(mc_ogr_file *file)
         file->index = mc_sql_name(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
                                               OGR_L_GetGeometryColumn(file->layer), NULL),
                                   file->pool);
+    file->about.kept =
+        strncmp(file->about.driver, "GeoJSON", 7) == 0 && file->idle.key.stamp.size <= MC_OGR_MEMORY_FILE;
     file->batch_rows = choose_batch_rows(file);
     list_ogr_fields(file);
 }
@@ -216,28 +159,43 @@ open_ogr_dataset(mc_ogr_file *file, apr_pool_t *pool)
     return MC_OK;
 }
 
-static mc_error *
-ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool)
+static mc_ogr_file *
+create_ogr_file(const char *path, const char *table, const mc_idle_key *key)
 {
-    mc_ogr_stamp stamp;
     apr_pool_t *own;
-    if (!take_ogr_stamp(&stamp, path))
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "there is no file %s", path);
-    *file = take_idle_file(path, table, &stamp);
-    if (*file != NULL)
-        return MC_OK;
-    pthread_once(&ogr_once, GDALAllRegister);
     apr_pool_create_unmanaged_ex(&own, NULL, NULL);
     mc_ogr_file *made = apr_pcalloc(own, sizeof(*made));
     made->pool = own;
     made->path = apr_pstrdup(own, path);
     made->table = table == NULL ? NULL : apr_pstrdup(own, table);
-    made->stamp = stamp;
+    made->idle.key = *key;
+    made->idle.key.text = apr_pstrdup(own, key->text);
+    return made;
+}
+
+static mc_error *
+ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool)
+{
+    mc_stamp stamp;
+    if (!mc_stamp_take_plain(&stamp, path))
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "there is no file %s", path);
+    mc_idle_key key = mc_idle_key_of(table == NULL ? path : apr_pstrcat(pool, path, "\n", table, NULL), &stamp);
+    *file = (mc_ogr_file *)mc_idle_take(&idle_files, &key);
+    if (*file != NULL)
+        return MC_OK;
+    mc_ogr_file *made = create_ogr_file(path, table, &key);
+    made->memory = mc_ogr_memory_find(&key);
+    if (made->memory != NULL) {
+        made->about = *mc_ogr_memory_about(made->memory);
+        *file = made;
+        return MC_OK;
+    }
+    ogr_start();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     mc_error *error = open_ogr_dataset(made, pool);
     CPLPopErrorHandler();
     if (error != MC_OK) {
-        destroy_ogr_file(made);
+        destroy_ogr_file(&made->idle);
         return error;
     }
     *file = made;
@@ -303,6 +261,35 @@ restrict_to_box(mc_ogr_reading *r)
 }
 
 static mc_error *
+read_ogr_layer(mc_ogr_reading *r)
+{
+    bool read;
+    ignore_other_fields(r);
+    restrict_to_box(r);
+    OGR_L_ResetReading(r->file->layer);
+    mc_error *error = mc_ogr_read_columns(&read, r);
+    if (error == MC_OK && !read) {
+        OGR_L_SetAttributeFilter(r->file->layer, r->where);
+        error = mc_ogr_read_features(r);
+    }
+    OGR_L_ResetReading(r->file->layer);
+    return error;
+}
+
+/* OGR parses a GeoJSON file anew for each map: the features of one that is not too large are kept. */
+static mc_error *
+hold_ogr_file(mc_ogr_file *file, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (file->memory != NULL || !file->about.kept || !file->idle.key.settled)
+        return MC_OK;
+    OGR_L_SetIgnoredFields(file->layer, NULL);
+    OGR_L_SetSpatialFilter(file->layer, NULL);
+    OGR_L_SetAttributeFilter(file->layer, NULL);
+    OGR_L_ResetReading(file->layer);
+    return mc_ogr_memory_make(&file->memory, file, ctx, pool);
+}
+
+static mc_error *
 ogr_read_file(mc_ogr_file *file, const mc_extent *box, const int *fields, int field_count, mc_ogr_visitor *visit,
               void *baton, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -314,22 +301,15 @@ ogr_read_file(mc_ogr_file *file, const mc_extent *box, const int *fields, int fi
                          .baton = baton,
                          .ctx = ctx,
                          .pool = pool };
-    bool read;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(field_count + 1));
     apr_pool_create(&r.scratch, pool);
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    ignore_other_fields(&r);
-    restrict_to_box(&r);
-    OGR_L_ResetReading(file->layer);
-    mc_error *error = mc_ogr_read_columns(&read, &r);
-    if (error == MC_OK && !read) {
-        OGR_L_SetAttributeFilter(file->layer, r.where);
-        error = mc_ogr_read_features(&r);
-    }
-    OGR_L_ResetReading(file->layer);
+    mc_error *error = hold_ogr_file(file, ctx, pool);
+    if (error == MC_OK)
+        error = file->memory != NULL ? mc_ogr_read_memory(&r, file->memory) : read_ogr_layer(&r);
     CPLPopErrorHandler();
     apr_pool_destroy(r.scratch);
     return error;
 }
 
-const mc_ogr_ops mc_ogr_reader_ops = { ogr_open_file, ogr_about_file, ogr_read_file, ogr_close_file };
+const mc_ogr_ops mc_ogr_reader_ops = { ogr_start, ogr_open_file, ogr_about_file, ogr_read_file, ogr_close_file };

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/stamp.h"
 #include "base/workers.h"
-#include "db/sqlite/handles.h"
 #include "mapcache/trace.h"
 #include "vector/crs/projection.h"
 #include "vector/feature/wrap.h"

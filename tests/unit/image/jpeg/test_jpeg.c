@@ -183,7 +183,7 @@ START_TEST(test_transparent_becomes_black)
 }
 END_TEST
 
-START_TEST(test_standard_tables)
+START_TEST(test_fixed_tables)
 {
     mc_pixels *map = clear_image(256, 256);
     sample_map(map, 0);
@@ -494,6 +494,6 @@ START_TEST(test_join_hostile)
 }
 END_TEST
 
-UNIT_MAIN("jpeg", test_round_trip, test_draw, test_draw_parts, test_transparent_becomes_black, test_standard_tables,
+UNIT_MAIN("jpeg", test_round_trip, test_draw, test_draw_parts, test_transparent_becomes_black, test_fixed_tables,
           test_strips, test_color_spaces, test_truncation, test_join_own, test_join_foreign, test_join_mixed,
           test_join_missing, test_join_refuses, test_join_hostile)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "db/sqlite/handles.h"
+#include "base/stamp.h"
 
 enum {
     LONGEST_PATH = 4096,
@@ -18,6 +18,18 @@ timespec_nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+static mc_stamp
+stamp_of_status(const struct stat *info)
+{
+    return (mc_stamp){ .device = info->st_dev,
+                       .inode = info->st_ino,
+                       .size = info->st_size,
+                       .mtime_ns = timespec_nanoseconds(info->st_mtim),
+                       .ctime_ns = timespec_nanoseconds(info->st_ctim),
+                       .wal_size = -1,
+                       .wal_mtime_ns = -1 };
+}
+
 bool
 mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name)
 {
@@ -28,13 +40,17 @@ mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name)
         errno = EINVAL;
         return false;
     }
-    *stamp = (mc_stamp){ .device = info.st_dev,
-                         .inode = info.st_ino,
-                         .size = info.st_size,
-                         .mtime_ns = timespec_nanoseconds(info.st_mtim),
-                         .ctime_ns = timespec_nanoseconds(info.st_ctim),
-                         .wal_size = -1,
-                         .wal_mtime_ns = -1 };
+    *stamp = stamp_of_status(&info);
+    return true;
+}
+
+bool
+mc_stamp_take_any(mc_stamp *stamp, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return false;
+    *stamp = stamp_of_status(&info);
     return true;
 }
 
