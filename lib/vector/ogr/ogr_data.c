@@ -189,7 +189,7 @@ look_at_ogr_file(mc_findings *findings, const void *data, apr_pool_t *pool)
         return;
     }
     const mc_ogr_about *about = asked->ops->about(file);
-    if (!about->indexed)
+    if (!about->indexed && !about->kept)
         mc_findings_warn(findings,
                          apr_psprintf(pool,
                                       "the %s has no spatial index: each map looks at all features (ogr2ogr -f "

@@ -14,6 +14,7 @@ typedef struct mc_ogr_about {
     bool has_bounds; /* they are known without a look at all features */
     mc_extent bounds;
     bool indexed; /* features of a box are found without a look at all of them */
+    bool kept;    /* the features are kept in memory from one map to the next */
     const mc_field *fields;
     int field_count;
 } mc_ogr_about;
