@@ -1,4 +1,6 @@
 """One server: what it draws in a second, how long stored tiles take while nothing else happens, and the same while far more maps are asked for."""
+import collections
+
 from common import load
 
 DRAWING_USERS, DRAWING_SECONDS = 8, 5.0
@@ -41,7 +43,8 @@ def crowd_figures(answers, seconds):
     return {"offered": len(after) / seconds, "maps": {**times(maps), "count": len(maps), "rate": len(maps) / seconds},
             "refused": {**times(refused), "count": len(refused), "with_time": sum(a.told for a in refused),
                         "soon": sum(a.ms <= 50 for a in refused) / max(1, len(refused))},
-            "waiting": len(waiting), "others": len(after) - len(maps) - len(refused) - len(waiting)}
+            "waiting": len(waiting), "others": len(after) - len(maps) - len(refused) - len(waiting),
+            "statuses": dict(collections.Counter(a.status for a in after))}
 
 
 def tiles_meanwhile(target, tiles):

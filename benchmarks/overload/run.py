@@ -16,6 +16,7 @@ from overload import config, measure, plots, report  # noqa: E402
 
 SERVERS = ("ours, socket", "ours, socket, one address", "ours behind nginx", "ours, module", "MapCache, module", "MapServer behind nginx")
 BOXES = 2000
+OF_MODULES = 1000  # connections at most: Apache closes kept ones while its threads are busy, and what comes anew waits behind all others
 
 
 def parse():
@@ -52,9 +53,9 @@ class Bench:
     def ours_behind_nginx(self):
         return nginx_fastcgi("overload", [str(frontends.OURS_CGI)], "/mc", {"MAPCACHE_CONFIG_FILE": str(self.own)}, connections=2 * self.connections + 512)
 
-    def measure_on(self, server, target, tiles, maps, **options):
+    def measure_on(self, server, target, tiles, maps, most=None, **options):
         with server:
-            found = measure.run(target(server), tiles, maps, self.connections, **options)
+            found = measure.run(target(server), tiles, maps, min(self.connections, most or self.connections), **options)
         remove(server)
         return found
 
@@ -67,14 +68,14 @@ class Bench:
             return self.measure_on(self.ours_behind_nginx(), frontends.port_of, self.tiles, self.maps)
         if who == "ours, module":
             own = config.write_ours(self.folder, self.data_folder, f"<max_slow_requests>{config.SLOW_IN_APACHE}</max_slow_requests>")
-            return self.measure_on(apache_module(BUILD / "modules" / "mod_mapcache.so", own), frontends.port_of, self.tiles, self.maps)
+            return self.measure_on(apache_module(BUILD / "modules" / "mod_mapcache.so", own), frontends.port_of, self.tiles, self.maps, OF_MODULES)
         origin = frontends.mapserver_fastcgi("overload-origin", self.folder, 2, connections=2 * self.connections + 512)
         if who == "MapServer behind nginx":
             return self.measure_on(origin, frontends.port_of, None, self.their_maps)
         with contextlib.ExitStack() as started:
             started.enter_context(origin)
             peer = apache_module(PEER_MODULE, config.write_peer(self.folder, origin.url))
-            return self.measure_on(peer, frontends.port_of, self.tiles, self.maps)
+            return self.measure_on(peer, frontends.port_of, self.tiles, self.maps, OF_MODULES)
 
 
 def main():
