@@ -225,6 +225,19 @@ create_trace(const mc_generation *generation, const apr_table_t *variables, apr_
     return mc_trace_create(write_trace_to_stderr, NULL, client, location, pool);
 }
 
+static mc_http_request
+describe_request(const apr_table_t *variables, const char *method, const apr_table_t *headers, apr_pool_t *pool)
+{
+    return (mc_http_request){
+        .method = method,
+        .path = path_of(variables, pool),
+        .query = apr_table_get(variables, "QUERY_STRING"),
+        .base_url = build_cgi_base_url(variables, pool),
+        .headers = headers,
+        .client = apr_table_get(variables, "REMOTE_ADDR"),
+    };
+}
+
 static void
 handle_cgi_request(mc_http_response **response, const mc_generation *generation, mc_runtime *runtime,
                    const mc_exchange *exchange, const char *method, apr_pool_t *pool)
@@ -244,19 +257,26 @@ handle_cgi_request(mc_http_response **response, const mc_generation *generation,
         .slow = exchange->slow,
         .slow_baton = exchange->slow_baton,
     };
-    const mc_http_request request = {
-        .method = method,
-        .path = path_of(variables, pool),
-        .query = apr_table_get(variables, "QUERY_STRING"),
-        .base_url = build_cgi_base_url(variables, pool),
-        .headers = headers,
-        .client = apr_table_get(variables, "REMOTE_ADDR"),
-        .read_body = strcmp(method, "POST") == 0 ? exchange->read_body : NULL,
-        .read_body_baton = exchange->read_body_baton,
-    };
+    mc_http_request request = describe_request(variables, method, headers, pool);
+    request.read_body = strcmp(method, "POST") == 0 ? exchange->read_body : NULL;
+    request.read_body_baton = exchange->read_body_baton;
     mc_server_handle(response, generation->server, &request, &ctx, pool);
     if (ctx.trace != NULL)
         mc_trace_flush(ctx.trace);
+}
+
+size_t
+mc_exchange_body_limit(mc_generations *generations, const apr_table_t *variables, apr_pool_t *pool)
+{
+    const char *method = apr_table_get(variables, "REQUEST_METHOD");
+    mc_generation *generation =
+        method == NULL || strcmp(method, "POST") != 0 ? NULL : mc_generation_acquire(generations);
+    if (generation == NULL)
+        return 0;
+    const mc_http_request request = describe_request(variables, method, headers_of(variables, pool), pool);
+    size_t limit = mc_server_body_limit(generation->server, &request, pool);
+    mc_generation_release(generation);
+    return limit;
 }
 
 void

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -21,11 +22,21 @@ enum {
 enum { REQUEST_COMPLETE = 0, CANT_MULTIPLEX = 1, UNKNOWN_ROLE = 3 };
 
 void
-mc_fcgi_init(mc_fcgi_parser *parser, apr_pool_t *pool)
+mc_fcgi_init(mc_fcgi_parser *parser, mc_fcgi_bodies *bodies, apr_pool_t *pool)
 {
-    *parser = (mc_fcgi_parser){ .pool = pool };
+    *parser = (mc_fcgi_parser){ .pool = pool, .bodies = bodies };
     parser->params = mc_buf_create(2048, MC_FCGI_PARAMS_MAX);
     parser->replies = mc_buf_create(0, REPLIES_MAX);
+}
+
+static void
+drop_body(mc_fcgi_parser *parser, mc_fcgi_loss loss)
+{
+    mc_buf_unref(parser->body);
+    parser->body = NULL;
+    parser->body_loss = loss;
+    atomic_fetch_sub(&parser->bodies->bytes, parser->body_counted);
+    parser->body_counted = 0;
 }
 
 void
@@ -33,7 +44,7 @@ mc_fcgi_destroy(mc_fcgi_parser *parser)
 {
     mc_buf_unref(parser->params);
     mc_buf_unref(parser->replies);
-    mc_buf_unref(parser->body);
+    drop_body(parser, MC_FCGI_KEPT);
 }
 
 void
@@ -43,9 +54,9 @@ mc_fcgi_finish(mc_fcgi_parser *parser)
     parser->params_ended = false;
     parser->params_too_long = false;
     parser->params->size = 0;
-    mc_buf_unref(parser->body);
-    parser->body = NULL;
-    parser->body_too_long = false;
+    drop_body(parser, MC_FCGI_KEPT);
+    parser->body_limit = 0;
+    parser->body_asked = false;
 }
 
 static void
@@ -169,6 +180,28 @@ record_is_ours(const mc_fcgi_parser *parser)
     return parser->active && record_id(parser) == parser->request_id;
 }
 
+/* Keeps what somebody reads, as long as there is room for it among the bodies of all requests. */
+static void
+take_body_content(mc_fcgi_parser *parser, const uint8_t *data, size_t size)
+{
+    if (parser->body_loss != MC_FCGI_KEPT)
+        return;
+    if (size > parser->body_limit - (parser->body == NULL ? 0 : parser->body->size)) {
+        drop_body(parser, MC_FCGI_TOO_LONG);
+        return;
+    }
+    if (parser->body == NULL)
+        parser->body = mc_buf_create(0, parser->body_limit);
+    if (!append_record_bytes(parser, parser->body, data, size)) {
+        drop_body(parser, MC_FCGI_NO_ROOM);
+        return;
+    }
+    size_t more = parser->body->capacity - parser->body_counted;
+    parser->body_counted += more;
+    if (atomic_fetch_add(&parser->bodies->bytes, more) + more > MC_FCGI_BODIES_MAX)
+        drop_body(parser, MC_FCGI_NO_ROOM);
+}
+
 static void
 take_content(mc_fcgi_parser *parser, const uint8_t *data, size_t size)
 {
@@ -182,10 +215,7 @@ take_content(mc_fcgi_parser *parser, const uint8_t *data, size_t size)
         if (!parser->params_too_long && !append_record_bytes(parser, parser->params, data, size))
             parser->params_too_long = true;
     } else if (type == STDIN && record_is_ours(parser)) {
-        if (parser->body == NULL)
-            parser->body = mc_buf_create(size, MC_FCGI_BODY_MAX);
-        if (!parser->body_too_long && !append_record_bytes(parser, parser->body, data, size))
-            parser->body_too_long = true;
+        take_body_content(parser, data, size);
     }
 }
 
@@ -227,6 +257,13 @@ end_record(mc_fcgi_parser *parser, unsigned content_size)
     return MC_FCGI_MORE;
 }
 
+/* Whether the header that has just been read is that of a body's first bytes. */
+static bool
+begins_body(const mc_fcgi_parser *parser)
+{
+    return record_type(parser) == STDIN && record_is_ours(parser) && parser->content_left > 0 && !parser->body_asked;
+}
+
 static size_t
 choose_smaller_size(size_t a, size_t b)
 {
@@ -259,6 +296,10 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
         }
         *data += part;
         *size -= part;
+        if (parser->header_size == MC_FCGI_HEADER_SIZE && begins_body(parser)) {
+            parser->body_asked = true;
+            return parser->params_ended ? MC_FCGI_BODY : MC_FCGI_BROKEN;
+        }
         if (parser->header_size < MC_FCGI_HEADER_SIZE || parser->content_left > 0 || parser->padding_left > 0)
             continue;
         parser->header_size = 0;

@@ -3,7 +3,7 @@ import struct
 
 import pytest
 from conftest import APACHE_MODULES, GRID, NGINX_CONFIG, Program, Web, free_port, listens, wait_until
-from fastcgi import BEGIN, PARAMS, STDIN, Server, pair, record
+from fastcgi import BEGIN, PARAMS, STDIN, Client, Server, pair, record
 from origin import Origin
 from raw_origin import raw_origin
 
@@ -163,3 +163,71 @@ def test_who_logs_in_is_said_by_the_web_server(front, asking, apache):
         reply = web.get("/mc?" + MAP.format(1000 + count), headers)
         assert reply.status == 200, reply.body
         assert "admin" not in str(last_sent(asking)["X-User"])
+
+
+MEGABYTE = 1 << 20
+
+
+def peak(server):
+    """Megabytes of memory that the program has had at most."""
+    with open(f"/proc/{server.program.process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM:"))
+
+
+def begin_post(client, query, size, path=b"/"):
+    """All of a POST but the end of its body."""
+    variables = {b"REQUEST_METHOD": b"POST", b"CONTENT_LENGTH": b"%d" % size, b"CONTENT_TYPE": b"text/xml", b"SCRIPT_NAME": b"/mc", b"PATH_INFO": path,
+                 b"QUERY_STRING": query, b"SERVER_NAME": b"x", b"SERVER_PORT": b"80"}
+    params = b"".join(pair(name, value) for name, value in variables.items())
+    client.socket.sendall(record(BEGIN, struct.pack(">HB5x", 1, 1)) + record(PARAMS, params) + record(PARAMS))
+    part = record(STDIN, b"x" * 65528)
+    for _ in range(size // 65528):
+        client.socket.sendall(part)
+    if size % 65528:
+        client.socket.sendall(record(STDIN, b"x" * (size % 65528)))
+
+
+def end_post(client):
+    client.socket.sendall(record(STDIN))
+    return client.receive()
+
+
+def test_bodies_that_nobody_reads_are_not_kept(build, folder, asking):
+    server = Server(build, asking.config, folder)
+    assert server.get("/", MAP.format(1)).status == 200
+    before = peak(server)
+    clients = [Client(server.address) for _ in range(20)]
+    for number, client in enumerate(clients):
+        begin_post(client, MAP.format(2 + number).encode(), 60 * MEGABYTE)
+    assert {end_post(client).status for client in clients} == {200}
+    assert peak(server) - before < 40
+    for client in clients:
+        client.close()
+    server.stop()
+
+
+def test_bodies_that_somebody_reads_are_below_limits_of_one_and_of_all(build, folder, site):
+    """A rule takes 50 megabytes; all requests together have 128."""
+    with Origin() as origin:
+        rule = (f'<forwarding_rule name="features"><max_post_length>{50 * MEGABYTE}</max_post_length><param name="SERVICE" type="values"><value>WFS</value></param>'
+                f'<http><url>{origin.url("/echo")}</url></http></forwarding_rule>')
+        text = site.config.read_text()
+        site.config.write_text(text.replace('<service type="wms" enabled="true"/>', f'<service type="wms" enabled="true">{rule}</service>'))
+        server = Server(build, site.config, folder)
+        query = b"SERVICE=WFS&REQUEST=Transaction"
+        clients = [Client(server.address) for _ in range(6)]
+        before = peak(server)
+        begin_post(clients[0], query, 51 * MEGABYTE)
+        assert end_post(clients[0]).status == 413
+        assert peak(server) - before < 130
+        for client in clients:
+            begin_post(client, query, 30 * MEGABYTE)
+        statuses = [end_post(client).status for client in reversed(clients)]
+        assert set(statuses) == {200, 503} and statuses.count(200) <= 4, statuses
+        begin_post(clients[0], query, 1000)
+        assert end_post(clients[0]).status == 200, "what was kept is free again"
+        begin_post(clients[1], b"SERVICE=WMS&REQUEST=GetCapabilities", 30 * MEGABYTE)
+        assert end_post(clients[1]).status == 200
+        for client in clients:
+            client.close()
+        server.stop()
