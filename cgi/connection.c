@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "exchange.h"
-#include "records.h"
 
 enum { INPUT_SIZE = 16384, POOL_KEPT = 256 * 1024 };
 static const apr_interval_time_t look_interval = 10000; /* microseconds between looks whether the client has gone */
@@ -19,10 +18,12 @@ struct mc_connection {
     int descriptor;
     apr_pool_t *pool; /* of the request; cleared after each */
     mc_fcgi_parser parser;
-    uint8_t *pending; /* bytes that came behind a complete request; NULL: none */
+    apr_table_t *variables; /* of the request, once they have been read; or NULL */
+    uint8_t *pending;       /* bytes that came behind a complete request; NULL: none */
     size_t pending_size;
     mc_fcgi_output output;
     bool responding; /* `output` is not empty */
+    bool served;     /* a request, at least */
     _Atomic apr_time_t next_look;
     _Atomic bool gone;
     void (*slow)(void *baton, bool begins); /* of the thread that serves */
@@ -30,15 +31,24 @@ struct mc_connection {
 };
 
 mc_connection *
-mc_connection_create(int descriptor)
+mc_connection_create(int descriptor, mc_connections *shared)
 {
     mc_connection *connection = calloc(1, sizeof(*connection));
     MC_ASSERT(connection != NULL);
     connection->descriptor = descriptor;
     MC_ASSERT(apr_pool_create_unmanaged(&connection->pool) == APR_SUCCESS);
     apr_allocator_max_free_set(apr_pool_allocator_get(connection->pool), POOL_KEPT);
-    mc_fcgi_init(&connection->parser, connection->pool);
+    mc_fcgi_init(&connection->parser, &shared->bodies, connection->pool);
     return connection;
+}
+
+mc_connection_phase
+mc_connection_phase_of(const mc_connection *connection)
+{
+    const mc_fcgi_parser *parser = &connection->parser;
+    if (parser->active)
+        return parser->params_ended ? MC_PHASE_OTHER : MC_PHASE_PARAMS;
+    return connection->served ? MC_PHASE_OTHER : MC_PHASE_START;
 }
 
 /* By itself, so that tests/tsan.supp can name it. */
@@ -83,11 +93,33 @@ static mc_error *
 read_fcgi_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
 {
     mc_fcgi_parser *parser = baton;
-    if (parser->body_too_long || (parser->body != NULL && parser->body->size > limit))
+    if (parser->body_loss == MC_FCGI_NO_ROOM)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many requests have bodies at this time");
+    if (parser->body_loss == MC_FCGI_TOO_LONG || (parser->body != NULL && parser->body->size > limit))
         return mc_error_create(pool, MC_ERR_TOO_LARGE, "the request's body is larger than %lu bytes",
                                (unsigned long)limit);
     *body = mc_buf_attach(parser->body == NULL ? mc_buf_create(0, 0) : mc_buf_ref(parser->body), pool);
     return MC_OK;
+}
+
+/* The request's variables; NULL where they cannot be read. */
+static const apr_table_t *
+get_variables(mc_connection *connection)
+{
+    const mc_fcgi_parser *parser = &connection->parser;
+    if (connection->variables == NULL && !parser->params_too_long &&
+        !mc_fcgi_variables(&connection->variables, parser->params->data, parser->params->size, connection->pool))
+        connection->variables = NULL;
+    return connection->variables;
+}
+
+/* So much of a body is kept as the service that the request is for would read. */
+static void
+choose_body_limit(mc_connection *connection, mc_connections *shared)
+{
+    const apr_table_t *variables = get_variables(connection);
+    size_t limit = variables == NULL ? 0 : mc_exchange_body_limit(shared->generations, variables, connection->pool);
+    connection->parser.body_limit = limit < MC_FCGI_BODY_MAX ? limit : MC_FCGI_BODY_MAX;
 }
 
 static void
@@ -96,10 +128,10 @@ answer_fcgi_request(mc_connection *connection, mc_connections *shared)
     mc_fcgi_parser *parser = &connection->parser;
     apr_pool_t *pool = connection->pool;
     mc_reply reply = { 0 };
-    apr_table_t *variables;
+    const apr_table_t *variables = get_variables(connection);
     if (parser->params_too_long) {
         mc_exchange_refuse(&reply, 431, "the request's variables are too long", MC_FCGI_HEADER_SIZE, pool);
-    } else if (!mc_fcgi_variables(&variables, parser->params->data, parser->params->size, pool)) {
+    } else if (variables == NULL) {
         mc_exchange_refuse(&reply, 400, "the request's variables cannot be read", MC_FCGI_HEADER_SIZE, pool);
     } else {
         atomic_store_explicit(&connection->gone, false, memory_order_relaxed);
@@ -156,9 +188,11 @@ continue_fcgi_response(mc_connection *connection, mc_connections *shared)
     connection->responding = wait == MC_WAIT_OUTPUT;
     if (connection->responding)
         return wait;
+    connection->served = true;
     atomic_fetch_sub(&shared->active, 1);
     bool keep = connection->parser.keep && !atomic_load_explicit(&shared->draining, memory_order_relaxed);
     mc_fcgi_finish(&connection->parser);
+    connection->variables = NULL;
     apr_pool_clear(connection->pool);
     return wait == MC_WAIT_INPUT && keep ? MC_WAIT_INPUT : MC_WAIT_NOT;
 }
@@ -185,6 +219,10 @@ feed_fcgi_input(mc_connection *connection, const uint8_t **data, size_t *size, m
             return MC_WAIT_NOT;
         if (event == MC_FCGI_MORE)
             break;
+        if (event == MC_FCGI_BODY) {
+            choose_body_limit(connection, shared);
+            continue;
+        }
         atomic_fetch_add(&shared->active, 1);
         if (event == MC_FCGI_REQUEST)
             answer_fcgi_request(connection, shared);

@@ -101,24 +101,54 @@ mc_exchange_refuse(mc_reply *reply, int status, const char *text, size_t reserve
     write_head(reply, status, headers, true, reserve, pool);
 }
 
-/* The client's headers: HTTP_IF_NONE_MATCH is "IF-NONE-MATCH" (tables do not mind the case). The other variables
- * follow under their own names, for {Name} in the headers of origins. */
+/* Names that are the web server's to say (RFC 3875 4.1, mod_ssl), also in requests of which it says nothing: a client
+ * that sends "Remote-User" has not logged in. */
+static bool
+is_variable_of_server(const char *name)
+{
+    static const char *const names[] = {
+        "AUTH_TYPE",         "CONTENT_LENGTH", "CONTENT_TYPE", "DOCUMENT_ROOT",   "DOCUMENT_URI",
+        "GATEWAY_INTERFACE", "HTTPS",          "PATH_INFO",    "PATH_TRANSLATED", "QUERY_STRING",
+        "REMOTE_ADDR",       "REMOTE_HOST",    "REMOTE_IDENT", "REMOTE_PORT",     "REMOTE_USER",
+        "REQUEST_METHOD",    "REQUEST_SCHEME", "REQUEST_URI",  "SCRIPT_FILENAME", "SCRIPT_NAME",
+        "SERVER_ADDR",       "SERVER_NAME",    "SERVER_PORT",  "SERVER_PROTOCOL", "SERVER_SOFTWARE",
+    };
+    if (strncasecmp(name, "SSL_", 4) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *
+header_name_of(const char *variable, apr_pool_t *pool)
+{
+    char *name = apr_pstrdup(pool, variable);
+    for (char *c = name; *c != '\0'; c++)
+        if (*c == '_')
+            *c = '-';
+    return name;
+}
+
+/* The web server's variables under their own names, for {Name} in the headers of origins, and the client's headers
+ * (HTTP_IF_NONE_MATCH is "IF-NONE-MATCH"; tables do not mind the case), which never take the place of a variable. */
 static apr_table_t *
 headers_of(const apr_table_t *variables, apr_pool_t *pool)
 {
     const apr_array_header_t *list = apr_table_elts(variables);
     const apr_table_entry_t *entry = (const apr_table_entry_t *)(const void *)list->elts;
     apr_table_t *headers = apr_table_make(pool, list->nelts);
-    for (int http = 1; http >= 0; http--)
-        for (int i = 0; i < list->nelts; i++) {
-            if ((strncmp(entry[i].key, "HTTP_", 5) == 0) != (http == 1))
-                continue;
-            char *name = apr_pstrdup(pool, entry[i].key + (http == 1 ? 5 : 0));
-            for (char *c = name; *c != '\0'; c++)
-                if (*c == '_')
-                    *c = '-';
-            apr_table_addn(headers, name, entry[i].val);
-        }
+    for (int i = 0; i < list->nelts; i++)
+        if (strncmp(entry[i].key, "HTTP_", 5) != 0)
+            apr_table_setn(headers, header_name_of(entry[i].key, pool), entry[i].val);
+    for (int i = 0; i < list->nelts; i++) {
+        if (strncmp(entry[i].key, "HTTP_", 5) != 0 || is_variable_of_server(entry[i].key + 5))
+            continue;
+        const char *name = header_name_of(entry[i].key + 5, pool);
+        if (apr_table_get(headers, name) == NULL)
+            apr_table_setn(headers, name, entry[i].val);
+    }
     return headers;
 }
 
@@ -195,6 +225,19 @@ create_trace(const mc_generation *generation, const apr_table_t *variables, apr_
     return mc_trace_create(write_trace_to_stderr, NULL, client, location, pool);
 }
 
+static mc_http_request
+describe_request(const apr_table_t *variables, const char *method, const apr_table_t *headers, apr_pool_t *pool)
+{
+    return (mc_http_request){
+        .method = method,
+        .path = path_of(variables, pool),
+        .query = apr_table_get(variables, "QUERY_STRING"),
+        .base_url = build_cgi_base_url(variables, pool),
+        .headers = headers,
+        .client = apr_table_get(variables, "REMOTE_ADDR"),
+    };
+}
+
 static void
 handle_cgi_request(mc_http_response **response, const mc_generation *generation, mc_runtime *runtime,
                    const mc_exchange *exchange, const char *method, apr_pool_t *pool)
@@ -214,19 +257,26 @@ handle_cgi_request(mc_http_response **response, const mc_generation *generation,
         .slow = exchange->slow,
         .slow_baton = exchange->slow_baton,
     };
-    const mc_http_request request = {
-        .method = method,
-        .path = path_of(variables, pool),
-        .query = apr_table_get(variables, "QUERY_STRING"),
-        .base_url = build_cgi_base_url(variables, pool),
-        .headers = headers,
-        .client = apr_table_get(variables, "REMOTE_ADDR"),
-        .read_body = strcmp(method, "POST") == 0 ? exchange->read_body : NULL,
-        .read_body_baton = exchange->read_body_baton,
-    };
+    mc_http_request request = describe_request(variables, method, headers, pool);
+    request.read_body = strcmp(method, "POST") == 0 ? exchange->read_body : NULL;
+    request.read_body_baton = exchange->read_body_baton;
     mc_server_handle(response, generation->server, &request, &ctx, pool);
     if (ctx.trace != NULL)
         mc_trace_flush(ctx.trace);
+}
+
+size_t
+mc_exchange_body_limit(mc_generations *generations, const apr_table_t *variables, apr_pool_t *pool)
+{
+    const char *method = apr_table_get(variables, "REQUEST_METHOD");
+    mc_generation *generation =
+        method == NULL || strcmp(method, "POST") != 0 ? NULL : mc_generation_acquire(generations);
+    if (generation == NULL)
+        return 0;
+    const mc_http_request request = describe_request(variables, method, headers_of(variables, pool), pool);
+    size_t limit = mc_server_body_limit(generation->server, &request, pool);
+    mc_generation_release(generation);
+    return limit;
 }
 
 void

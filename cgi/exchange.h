@@ -29,6 +29,9 @@ typedef struct mc_reply {
 void mc_exchange_respond(mc_reply *reply, mc_generations *generations, const mc_exchange *exchange, size_t reserve,
                          apr_pool_t *pool);
 
+/* Bytes of the request's body that its service would read at most; 0: none. */
+size_t mc_exchange_body_limit(mc_generations *generations, const apr_table_t *variables, apr_pool_t *pool);
+
 /* A response of the front end itself, with a line of text. */
 void mc_exchange_refuse(mc_reply *reply, int status, const char *text, size_t reserve, apr_pool_t *pool);
 

@@ -3,8 +3,10 @@
 #include "base/bytes.h"
 
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { VERSION = 1, ROLE_RESPONDER = 1, KEEP_CONNECTION = 1, RECORD_CONTENT_MAX = 65528, REPLIES_MAX = 16384 };
 enum {
@@ -20,11 +22,21 @@ enum {
 enum { REQUEST_COMPLETE = 0, CANT_MULTIPLEX = 1, UNKNOWN_ROLE = 3 };
 
 void
-mc_fcgi_init(mc_fcgi_parser *parser, apr_pool_t *pool)
+mc_fcgi_init(mc_fcgi_parser *parser, mc_fcgi_bodies *bodies, apr_pool_t *pool)
 {
-    *parser = (mc_fcgi_parser){ .pool = pool };
+    *parser = (mc_fcgi_parser){ .pool = pool, .bodies = bodies };
     parser->params = mc_buf_create(2048, MC_FCGI_PARAMS_MAX);
     parser->replies = mc_buf_create(0, REPLIES_MAX);
+}
+
+static void
+drop_body(mc_fcgi_parser *parser, mc_fcgi_loss loss)
+{
+    mc_buf_unref(parser->body);
+    parser->body = NULL;
+    parser->body_loss = loss;
+    atomic_fetch_sub(&parser->bodies->bytes, parser->body_counted);
+    parser->body_counted = 0;
 }
 
 void
@@ -32,7 +44,7 @@ mc_fcgi_destroy(mc_fcgi_parser *parser)
 {
     mc_buf_unref(parser->params);
     mc_buf_unref(parser->replies);
-    mc_buf_unref(parser->body);
+    drop_body(parser, MC_FCGI_KEPT);
 }
 
 void
@@ -42,9 +54,9 @@ mc_fcgi_finish(mc_fcgi_parser *parser)
     parser->params_ended = false;
     parser->params_too_long = false;
     parser->params->size = 0;
-    mc_buf_unref(parser->body);
-    parser->body = NULL;
-    parser->body_too_long = false;
+    drop_body(parser, MC_FCGI_KEPT);
+    parser->body_limit = 0;
+    parser->body_asked = false;
 }
 
 static void
@@ -168,6 +180,28 @@ record_is_ours(const mc_fcgi_parser *parser)
     return parser->active && record_id(parser) == parser->request_id;
 }
 
+/* Keeps what somebody reads, as long as there is room for it among the bodies of all requests. */
+static void
+take_body_content(mc_fcgi_parser *parser, const uint8_t *data, size_t size)
+{
+    if (parser->body_loss != MC_FCGI_KEPT)
+        return;
+    if (size > parser->body_limit - (parser->body == NULL ? 0 : parser->body->size)) {
+        drop_body(parser, MC_FCGI_TOO_LONG);
+        return;
+    }
+    if (parser->body == NULL)
+        parser->body = mc_buf_create(0, parser->body_limit);
+    if (!append_record_bytes(parser, parser->body, data, size)) {
+        drop_body(parser, MC_FCGI_NO_ROOM);
+        return;
+    }
+    size_t more = parser->body->capacity - parser->body_counted;
+    parser->body_counted += more;
+    if (atomic_fetch_add(&parser->bodies->bytes, more) + more > MC_FCGI_BODIES_MAX)
+        drop_body(parser, MC_FCGI_NO_ROOM);
+}
+
 static void
 take_content(mc_fcgi_parser *parser, const uint8_t *data, size_t size)
 {
@@ -181,10 +215,7 @@ take_content(mc_fcgi_parser *parser, const uint8_t *data, size_t size)
         if (!parser->params_too_long && !append_record_bytes(parser, parser->params, data, size))
             parser->params_too_long = true;
     } else if (type == STDIN && record_is_ours(parser)) {
-        if (parser->body == NULL)
-            parser->body = mc_buf_create(size, MC_FCGI_BODY_MAX);
-        if (!parser->body_too_long && !append_record_bytes(parser, parser->body, data, size))
-            parser->body_too_long = true;
+        take_body_content(parser, data, size);
     }
 }
 
@@ -226,6 +257,13 @@ end_record(mc_fcgi_parser *parser, unsigned content_size)
     return MC_FCGI_MORE;
 }
 
+/* Whether the header that has just been read is that of a body's first bytes. */
+static bool
+begins_body(const mc_fcgi_parser *parser)
+{
+    return record_type(parser) == STDIN && record_is_ours(parser) && parser->content_left > 0 && !parser->body_asked;
+}
+
 static size_t
 choose_smaller_size(size_t a, size_t b)
 {
@@ -258,6 +296,10 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
         }
         *data += part;
         *size -= part;
+        if (parser->header_size == MC_FCGI_HEADER_SIZE && begins_body(parser)) {
+            parser->body_asked = true;
+            return parser->params_ended ? MC_FCGI_BODY : MC_FCGI_BROKEN;
+        }
         if (parser->header_size < MC_FCGI_HEADER_SIZE || parser->content_left > 0 || parser->padding_left > 0)
             continue;
         parser->header_size = 0;
@@ -266,6 +308,32 @@ mc_fcgi_feed(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
             return event;
     }
     return MC_FCGI_MORE;
+}
+
+/* Two headers of a client whose names differ in a dash and an underscore become one variable (X_User beside the X-User
+ * of a proxy), and so does one that is sent twice: where the values differ nobody knows which one to believe. */
+static const char contradicted[] = "";
+
+static void
+add_variable(apr_table_t *table, const char *name, const char *value)
+{
+    const char *before = strncasecmp(name, "HTTP_", 5) == 0 ? apr_table_get(table, name) : NULL;
+    bool contradicts = before != NULL && (before == contradicted || strcmp(before, value) != 0);
+    apr_table_setn(table, name,
+                   contradicts ? contradicted : value); /* of others the last counts, as in nginx's files */
+}
+
+/* Takes out what is contradicted. */
+static apr_table_t *
+keep_agreed(const apr_table_t *variables, apr_pool_t *pool)
+{
+    const apr_array_header_t *list = apr_table_elts(variables);
+    const apr_table_entry_t *entry = (const apr_table_entry_t *)(const void *)list->elts;
+    apr_table_t *agreed = apr_table_make(pool, list->nelts);
+    for (int i = 0; i < list->nelts; i++)
+        if (entry[i].val != contradicted)
+            apr_table_addn(agreed, entry[i].key, entry[i].val);
+    return agreed;
 }
 
 bool
@@ -285,10 +353,9 @@ mc_fcgi_variables(apr_table_t **variables, const uint8_t *data, size_t size, apr
         text[name_size] = '\0';
         memcpy(text + name_size + 1, name + name_size, value_size);
         text[name_size + 1 + value_size] = '\0';
-        apr_table_setn(table, text,
-                       text + name_size + 1); /* of a repeated name the last one counts, as in nginx's files */
+        add_variable(table, text, text + name_size + 1);
     }
-    *variables = table;
+    *variables = keep_agreed(table, pool);
     return true;
 }
 

@@ -13,19 +13,29 @@
 
 enum {
     MC_FCGI_HEADER_SIZE = 8,
-    MC_FCGI_PARAMS_MAX = 256 * 1024,     /* bytes of name-value pairs of one request */
-    MC_FCGI_VARIABLES_MAX = 2048,        /* pairs */
-    MC_FCGI_BODY_MAX = 64 * 1024 * 1024, /* bytes of standard input that are kept; more is read and dropped */
-    MC_FCGI_ABORT_REQUEST = 2,           /* record type */
-    MC_FCGI_CONNECTIONS_MAX = 4096,      /* told to web servers that ask, and the loop's own bound */
+    MC_FCGI_PARAMS_MAX = 256 * 1024,        /* bytes of name-value pairs of one request */
+    MC_FCGI_VARIABLES_MAX = 2048,           /* pairs */
+    MC_FCGI_BODY_MAX = 64 * 1024 * 1024,    /* bytes of standard input that are kept of a request */
+    MC_FCGI_BODIES_MAX = 128 * 1024 * 1024, /* of all requests */
+    MC_FCGI_ABORT_REQUEST = 2,              /* record type */
+    MC_FCGI_CONNECTIONS_MAX = 16384,        /* told to web servers that ask, and the loop's own bound */
 };
 
 typedef enum mc_fcgi_event {
     MC_FCGI_MORE,    /* everything was taken, no request is complete */
+    MC_FCGI_BODY,    /* the variables are complete and a body begins: set `body_limit`, then feed on */
     MC_FCGI_REQUEST, /* a request is complete: answer it, then call mc_fcgi_finish */
     MC_FCGI_ABORT,   /* the request that was coming in is given up: end it, then call mc_fcgi_finish */
     MC_FCGI_BROKEN,  /* not FastCGI, or beyond a bound: close the connection */
 } mc_fcgi_event;
+
+/* What all connections share: bytes of bodies that are kept. */
+typedef struct mc_fcgi_bodies {
+    _Atomic size_t bytes;
+} mc_fcgi_bodies;
+
+/* Why a body is not there: what came of it is dropped at once, and what comes yet. */
+typedef enum mc_fcgi_loss { MC_FCGI_KEPT, MC_FCGI_TOO_LONG, MC_FCGI_NO_ROOM } mc_fcgi_loss;
 
 /* One connection's state. One request at a time; others that begin meanwhile are refused (no multiplexing). */
 typedef struct mc_fcgi_parser {
@@ -42,11 +52,15 @@ typedef struct mc_fcgi_parser {
     mc_buf *params;       /* raw name-value pairs */
     bool params_too_long; /* they were beyond MC_FCGI_PARAMS_MAX; `params` is not usable */
     mc_buf *body;         /* NULL without one */
-    bool body_too_long;
+    size_t body_limit;    /* bytes of a body that somebody reads; 0 for each new request */
+    bool body_asked;      /* MC_FCGI_BODY has been said */
+    mc_fcgi_loss body_loss;
+    size_t body_counted; /* of `bodies`, for this one */
+    mc_fcgi_bodies *bodies;
     mc_buf *replies; /* records to be sent at once; the caller empties it */
 } mc_fcgi_parser;
 
-void mc_fcgi_init(mc_fcgi_parser *parser, apr_pool_t *pool);
+void mc_fcgi_init(mc_fcgi_parser *parser, mc_fcgi_bodies *bodies, apr_pool_t *pool);
 void mc_fcgi_destroy(mc_fcgi_parser *parser);
 
 /* Takes bytes until something is to be done; *data and *size are moved past what was taken. */

@@ -55,6 +55,8 @@ has_level(const mc_tileset *tileset, const mc_store_group *group)
 bool
 mc_stores_known(const mc_config *config, mc_cache *cache, const mc_store_group *group)
 {
+    if (config->mode != MC_MODE_NORMAL)
+        return true; /* clients name the tilesets */
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
         bool meant =

@@ -78,6 +78,9 @@ typedef struct mc_config {
     int io_workers;
     apr_int64_t memory_cache; /* bytes for all processes together */
     int open_files;
+    int max_origin_requests;                  /* by one request; 0: no limit */
+    int max_slow_requests;                    /* 0: by the threads of the front end */
+    int max_slow_requests_per_client;         /* 0: no limit */
     int max_connections;                      /* to databases, for all processes together */
     apr_array_header_t *databases;            /* of const char *: connection strings of PostgreSQL, each once */
     apr_interval_time_t idle_connection_time; /* microseconds that one may stay idle */
@@ -134,6 +137,13 @@ mc_error *mc_runtime_create(mc_runtime **runtime, const mc_config *config, int p
 void mc_runtime_destroy(mc_runtime *runtime);
 
 /*
+ * Puts <max_slow_requests> and its kin in force; before the first request, and without this call nothing is refused.
+ * `threads`: how many requests the front end answers at a time; of 64 or more, an eighth stays free of requests that
+ * draw or wait. 0: the configuration alone decides.
+ */
+void mc_runtime_limit_requests(mc_runtime *runtime, const mc_config *config, int threads);
+
+/*
  * Counters that all processes of a server share: made by their parent, before it forks (shared memory, nothing else);
  * each child gives them to its runtime before its first request. They live as long as the parent.
  */
@@ -167,5 +177,9 @@ typedef struct mc_http_response {
  */
 void mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_request *request, mc_ctx *ctx,
                       apr_pool_t *pool);
+
+/* For front ends that are sent bodies before anybody reads them: so many bytes of the request's body the service would
+ * read at most; 0: none. */
+size_t mc_server_body_limit(const mc_server *server, const mc_http_request *request, apr_pool_t *pool);
 
 #endif

@@ -76,9 +76,10 @@ typedef struct mc_service_ops {
                    apr_pool_t *pool); /* NULL: text/plain */
     /* The methods of an address, as in an Allow header; NULL: GET, HEAD, POST. OPTIONS is answered for all. */
     const char *(*methods)(const mc_call *call, apr_pool_t *pool);
-    bool unlisted;                         /* for operators: strangers are not told that there is such a service */
-    bool forwards;                         /* has forwarding rules: looks at call->refused itself */
-    const struct mc_operation *operations; /* what requests may say (lib/service/param.h); NULL: nothing */
+    size_t (*body_limit)(const mc_call *call); /* bytes of a POST's body that are read at most; NULL: none */
+    bool unlisted;                             /* for operators: strangers are not told that there is such a service */
+    bool forwards;                             /* has forwarding rules: looks at call->refused itself */
+    const struct mc_operation *operations;     /* what requests may say (lib/service/param.h); NULL: nothing */
 } mc_service_ops;
 
 struct mc_service {

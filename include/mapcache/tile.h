@@ -24,7 +24,8 @@ typedef struct mc_tile_key {
     const mc_dimension_value *dimensions; /* in configuration order */
     const char *extension;                /* of the tileset's format; "png" without one */
     const char *mime;                     /* or NULL */
-    bool renderable; /* the tileset has a source and is not read-only: a missing store is a miss, not an error */
+    bool renderable;   /* the tileset has a source and is not read-only: a missing store is a miss, not an error */
+    bool client_named; /* the tileset's name is what a client has sent (mirror modes): no part of a path as it is */
 } mc_tile_key;
 
 typedef struct mc_tile {
@@ -37,6 +38,20 @@ typedef struct mc_tile {
     uint8_t bgra[4];
     bool raw; /* a RAW tileset: never decoded */
 } mc_tile;
+
+/* A stored image may be so many times as wide and as high as its grid's tiles: made for screens of a higher density. */
+enum { mc_tile_oversize = 4 };
+
+/*
+ * Before a stored image is decoded: MC_ERR_CORRUPT where its header says that it has no size or is larger than
+ * mc_tile_oversize times its grid's tile, so that no stored bytes decide how much memory and time they take;
+ * MC_ERR_UNAVAILABLE past the request's deadline.
+ */
+mc_error *mc_tile_check(const mc_tile *tile, const mc_grid *grid, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* mc_image_decode after mc_tile_check. */
+mc_error *mc_tile_decode(mc_pixels **pixels, const mc_tile *tile, const mc_grid *grid, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
 
 /* tile->tag, the hash of the bytes (mc_hash64), computed on first use. */
 uint64_t mc_tile_tag(mc_tile *tile);

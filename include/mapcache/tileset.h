@@ -15,6 +15,7 @@ typedef enum mc_assembly_type { MC_ASSEMBLE_NONE, MC_ASSEMBLE_STACK, MC_ASSEMBLE
 
 typedef struct mc_tileset {
     const char *name;
+    bool client_named; /* the name is what a client has sent (mirror modes) */
     mc_metadata *metadata;
     mc_cache *cache;
     mc_source *source;       /* NULL: read-only */

@@ -37,6 +37,7 @@ typedef struct mc_text_out {
     char *out;
     size_t length;
     bool overflow;
+    size_t client_begin, client_end; /* what of it a client has named, from the first to the last; 0, 0: nothing */
 } mc_text_out;
 
 void mc_text_put(mc_text_out *text, const char *bytes, size_t size);
@@ -47,9 +48,18 @@ void mc_text_put_string(mc_text_out *text, const char *string);
  */
 void mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allowed);
 
+/* The tileset's name as part of a path: as it is, or of a client_named key one component (several where it is long),
+ * from which the name could be read back, and which is never "." or "..". */
+void mc_text_put_tileset(mc_text_out *text, const mc_tile_key *key);
+
 /* An error if the finished path, or a name in it, is longer than file systems take: MC_ERR_INVALID_DIMENSION where the
- * key has dimensions, whose values come from clients; else MC_ERR_LIMIT. */
+ * key has dimensions, whose values come from clients; else MC_ERR_LIMIT, of a client_named key
+ * MC_ERR_LAYER_NOT_DEFINED. Of such a key also MC_ERR_FORBIDDEN where a folder or file that the client has named is a
+ * link. */
 mc_error *mc_text_check(const mc_text_out *text, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
+
+/* MC_ERR_LAYER_NOT_DEFINED where the path is that of a file which SQLite puts beside another one. */
+mc_error *mc_text_check_database(const mc_text_out *text, apr_pool_t *pool) MC_CHECKED;
 
 /* Values in reversed order, joined by '#': the `dim` of SQL and keys (docs/reference/configuration.md 5.1). "" without
  * dimensions. */

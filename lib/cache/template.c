@@ -3,7 +3,6 @@
  * prints. Which token counts how often is docs/reference/configuration.md 5.1, 5.3.2 and 5.5.
  */
 #include <apr_strings.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,68 +38,6 @@ static const char *const number_names[] = {
     MC_TEMPLATE_FORMATS(X)
 #undef X
 };
-
-void
-mc_text_put(mc_text_out *text, const char *bytes, size_t size)
-{
-    if (text->overflow || size >= MC_PATH_MAX - text->length) {
-        text->overflow = true;
-        return;
-    }
-    memcpy(text->out + text->length, bytes, size);
-    text->length += size;
-    text->out[text->length] = '\0';
-}
-
-void
-mc_text_put_string(mc_text_out *text, const char *string)
-{
-    mc_text_put(text, string, strlen(string));
-}
-
-void
-mc_text_put_dimension(mc_text_out *text, const char *value, bool paths_allowed)
-{
-    for (const char *at = value; *at != '\0'; at++) {
-        size_t plain = strcspn(at, "/.");
-        mc_text_put(text, at, plain);
-        at += plain;
-        if (*at == '\0')
-            break;
-        if (!paths_allowed) {
-            mc_text_put(text, "#", 1);
-        } else if (strncmp(at, "../", 3) == 0) {
-            mc_text_put(text, "#", 1);
-            at += 2;
-        } else if (strcmp(at, "..") == 0) { /* a '/' of the template may follow */
-            mc_text_put(text, "#", 1);
-            at += 1;
-        } else {
-            mc_text_put(text, at, 1);
-        }
-    }
-}
-
-static bool
-name_too_long(const char *path)
-{
-    for (size_t size = 0; *path != '\0'; path += size + (path[size] == '/')) {
-        size = strcspn(path, "/");
-        if (size > NAME_MAX)
-            return true;
-    }
-    return false;
-}
-
-mc_error *
-mc_text_check(const mc_text_out *text, const mc_tile_key *key, apr_pool_t *pool)
-{
-    if (!text->overflow && (key->dimension_count == 0 || !name_too_long(text->out)))
-        return MC_OK;
-    if (key->dimension_count > 0)
-        return mc_error_create(pool, MC_ERR_INVALID_DIMENSION, "the values of the dimensions are too long");
-    return mc_error_create(pool, MC_ERR_LIMIT, "the path of a tile is too long");
-}
 
 const char *
 mc_cache_dimension_key(const mc_tile_key *key, apr_pool_t *pool)
@@ -217,40 +154,38 @@ mc_template_compile(const char *text, const mc_template_rules *rules, apr_pool_t
     return template;
 }
 
+/* Whether a piece is one of the tokens, a bit each. */
+static bool
+template_has(const mc_template *template, unsigned tokens)
+{
+    for (int i = 0; i < template->count; i++)
+        if ((1u << template->pieces[i].token & tokens) != 0)
+            return true;
+    return false;
+}
+
 bool
 mc_template_constant(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token != LITERAL)
-            return false;
-    return true;
+    return !template_has(template, ~(1u << LITERAL));
 }
 
 bool
 mc_template_by_tile(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token == NUMBER)
-            return true;
-    return false;
+    return template_has(template, 1u << NUMBER);
 }
 
 bool
 mc_template_by_dimension(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token == DIMENSIONS || template->pieces[i].token == DIMENSION)
-            return true;
-    return false;
+    return template_has(template, 1u << DIMENSIONS | 1u << DIMENSION);
 }
 
 bool
 mc_template_by_grid(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token == GRID)
-            return true;
-    return false;
+    return template_has(template, 1u << GRID);
 }
 
 static int64_t
@@ -328,7 +263,7 @@ put_piece(mc_text_out *out, const template_piece *piece, const mc_template *temp
 {
     switch (piece->token) {
     case TILESET:
-        mc_text_put_string(out, key->tileset);
+        mc_text_put_tileset(out, key);
         return;
     case GRID:
         mc_text_put_string(out, key->grid->name);
@@ -365,6 +300,8 @@ mc_template_expand(char *out, const mc_template *template, const mc_tile_key *ke
     *out = '\0';
     for (int i = 0; i < template->count; i++)
         put_piece(&text, &template->pieces[i], template, key);
+    if (template->rules.sqlite && key->client_named)
+        MC_TRY(mc_text_check_database(&text, pool));
     return mc_text_check(&text, key, pool);
 }
 

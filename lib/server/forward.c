@@ -1,5 +1,5 @@
-/* Requests that a forwarding rule hands to another server: what it answers goes back as it is
- * (docs/reference/services.md 4.5). */
+/* Requests that a forwarding rule hands to another server: what it answers goes back, but for headers that are not for
+ * the client (docs/reference/services.md 4.5). */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -46,14 +46,38 @@ add_body(mc_http_call *call, const mc_forwarding_rule *rule, const mc_http_reque
     return MC_OK;
 }
 
-/* Headers that belong to one connection (RFC 9110 section 7.6.1), or that the front end writes; and Status, which is
- * CGI's. */
+/* What of another server's answer stays here: headers of one connection (RFC 9110 section 7.6.1) and those that the
+ * front end writes; Status, and Location, by which a CGI program has its server look elsewhere; and what would be said
+ * to browsers in the name of this host, for all that is there. */
 static bool
-is_hop_header(const char *name)
+is_kept_back(const char *name)
 {
     static const char *const names[] = {
-        "Connection", "Transfer-Encoding", "Content-Length",   "Keep-Alive", "Upgrade", "TE",
-        "Trailer",    "Content-Encoding",  "Proxy-Connection", "Date",       "Server",  "Status"
+        "Connection",
+        "Transfer-Encoding",
+        "Content-Length",
+        "Keep-Alive",
+        "Upgrade",
+        "TE",
+        "Trailer",
+        "Content-Encoding",
+        "Proxy-Connection",
+        "Date",
+        "Server",
+        "Proxy-Authenticate",
+        "Status",
+        "Location",
+        "Set-Cookie",
+        "Refresh",
+        "Set-Cookie2",
+        "Proxy-Authentication-Info",
+        "Alt-Svc",
+        "Clear-Site-Data",
+        "Report-To",
+        "NEL",
+        "Reporting-Endpoints",
+        "Strict-Transport-Security",
+        "Service-Worker-Allowed",
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcasecmp(names[i], name) == 0)
@@ -72,24 +96,32 @@ is_order_to_server(const char *name)
     return false;
 }
 
-/* What of another server's answer goes on. A Location of an answer that is no redirect would be one to a CGI's server.
- */
+/* Whether a header "Connection" names this one as its own. */
 static bool
-may_pass(const char *name, int status)
+is_of_connection(const char *name, const apr_table_entry_t *headers, int count)
 {
-    if (!mc_is_token(name, strlen(name)) || is_hop_header(name) || is_order_to_server(name))
-        return false;
-    return strcasecmp(name, "Location") != 0 || status == 201 || (status >= 300 && status < 400);
+    size_t size = strlen(name);
+    for (int i = 0; i < count; i++) {
+        if (strcasecmp(headers[i].key, "Connection") != 0)
+            continue;
+        for (const char *at = headers[i].val; *at != '\0'; at += strcspn(at, ", \t")) {
+            at += strspn(at, ", \t");
+            if (strncasecmp(at, name, size) == 0 && (at[size] == '\0' || strchr(", \t", at[size]) != NULL))
+                return true;
+        }
+    }
+    return false;
 }
 
 static apr_table_t *
-end_to_end(const apr_table_t *headers, int status, apr_pool_t *pool)
+end_to_end(const apr_table_t *headers, apr_pool_t *pool)
 {
     apr_table_t *kept = apr_table_make(pool, 8);
     const apr_array_header_t *all = apr_table_elts(headers);
     const apr_table_entry_t *entries = (const apr_table_entry_t *)(const void *)all->elts;
     for (int i = 0; i < all->nelts; i++)
-        if (may_pass(entries[i].key, status))
+        if (mc_is_token(entries[i].key, strlen(entries[i].key)) && !is_kept_back(entries[i].key) &&
+            !is_order_to_server(entries[i].key) && !is_of_connection(entries[i].key, entries, all->nelts))
             apr_table_addn(kept, entries[i].key, mc_header_value(entries[i].val, pool));
     return kept;
 }
@@ -106,6 +138,6 @@ mc_server_forward(mc_result *result, mc_call *call, mc_request *request, mc_ctx 
     MC_TRY(mc_http_send(&reply, ctx->process->http, &outgoing, ctx, pool));
     result->status = reply.status;
     result->data = reply.body;
-    result->headers = reply.headers == NULL ? NULL : end_to_end(reply.headers, reply.status, pool);
+    result->headers = reply.headers == NULL ? NULL : end_to_end(reply.headers, pool);
     return MC_OK;
 }

@@ -6,9 +6,22 @@
 #include "text/text.h"
 
 #define MIRROR_TILESET "mirror"
+/* Of a name in the mirror modes; combined_mirror takes lists for names. */
+#define MIRRORED_BYTES 2000
 /* What stands in an address behind the name of a layer or a grid, and how many of them a name may hold. */
 #define SEPARATORS "[@;"
 #define SEPARATORS_MAX 64
+
+/* Whether an origin could have a layer of this name. What the name would mean in a path is the caches' affair. */
+static bool
+may_be_mirrored(const char *name)
+{
+    size_t size = strlen(name);
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
+            return false;
+    return size > 0 && size <= MIRRORED_BYTES;
+}
 
 mc_tileset *
 mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool)
@@ -16,10 +29,11 @@ mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool)
     if (call->config->mode == MC_MODE_NORMAL)
         return apr_hash_get(call->config->tilesets_by_name, name, APR_HASH_KEY_STRING);
     const mc_tileset *mirror = apr_hash_get(call->config->tilesets_by_name, MIRROR_TILESET, APR_HASH_KEY_STRING);
-    if (mirror == NULL || *name == '\0')
+    if (mirror == NULL || !may_be_mirrored(name))
         return NULL;
     mc_tileset *named = apr_pmemdup(pool, mirror, sizeof(*mirror));
     named->name = apr_pstrdup(pool, name);
+    named->client_named = true;
     return named;
 }
 

@@ -17,7 +17,8 @@ mc_assembly_key(const mc_tileset *tileset, const mc_grid *grid, int z, int x, in
                           .dimensions = dimensions,
                           .extension = mc_tileset_extension(tileset),
                           .mime = tileset->format == NULL ? NULL : tileset->format->mime,
-                          .renderable = mc_tileset_renders(tileset) && !tileset->subdimensions_read_only };
+                          .renderable = mc_tileset_renders(tileset) && !tileset->subdimensions_read_only,
+                          .client_named = tileset->client_named };
 }
 
 /* The key of the assembled tile: the values as requested, whoever resolves them to what. */
@@ -47,7 +48,8 @@ mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx *ctx, apr
                           .dimension_count = tileset->dimension_count,
                           .extension = mc_tileset_extension(tileset),
                           .mime = tileset->format == NULL ? NULL : tileset->format->mime,
-                          .renderable = mc_tileset_renders(tileset) };
+                          .renderable = mc_tileset_renders(tileset),
+                          .client_named = tileset->client_named };
     if (tileset->dimension_count == 0)
         return MC_OK;
     if (tileset->assembly != MC_ASSEMBLE_NONE) {

@@ -2,16 +2,15 @@
 browsers ask before they send, preconditions, addresses where nothing is, CORS of the web server in front, and tiles
 that have expired."""
 
-import contextlib
 import re
 import socket
 import subprocess
-import threading
 
 import fastcgi
 import pytest
 from conftest import GRID, fetch, free_port, tile_path
 from patience import patience
+from raw_origin import raw_origin
 
 SITES = "https://a.example, https://b.example"
 MAP = (f"?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS=base&STYLES=&SRS=EPSG:3857&WIDTH=300&HEIGHT=300"
@@ -240,27 +239,6 @@ def test_the_root_leads_to_the_demo(serve):
     for page in ("nothing", "ve"):
         reply = web.get(f"/mc/demo/{page}")
         assert reply.status == 404 and b"the index, demo/, names those that there are" in reply.body
-
-
-@contextlib.contextmanager
-def raw_origin(answer):
-    """Answers every connection with these bytes; gives its port and what it was asked."""
-    asked = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve_all():
-            with contextlib.suppress(OSError):
-                while True:
-                    connection, _ = server.accept()
-                    with connection:
-                        asked.append(connection.recv(65536))
-                        connection.sendall(answer)
-
-        thread = threading.Thread(target=serve_all)
-        thread.start()
-        yield server.getsockname()[1], asked
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
 
 
 def forwarding(port):

@@ -179,7 +179,7 @@ def test_check_names_what_is_slow_or_missing(folder, build):
     config = configure(folder, [f'<source name="a" type="ogr">{layer_of(path, "<attributes>number, nothing</attributes>")}</source>',
                                 f'<source name="b" type="ogr">{layer_of(bare)}</source>'])
     found = [text for severity, text in check(build, config) if severity == "warning"]
-    assert sum("no spatial index" in text for text in found) == 2 and any('"nothing"' in text for text in found)
+    assert sum("no spatial index" in text for text in found) == 1 and any('"nothing"' in text for text in found)
 
 
 def test_a_layer_defined_once_serves_several_sources(start, folder, build):
@@ -273,3 +273,27 @@ def test_the_deadline_ends_the_reading(start, folder):
         hurried = wms(server, path.suffix[1:] + "-hurried")
         assert hurried.status in (503, 504) and b"deadline" in hurried.body, (path, hurried.status, hurried.body)
         assert numpy.array_equal(drawn(server, path.suffix[1:]), before)
+
+
+def bytes_read(server):
+    return int(re.search(r"rchar: (\d+)", open(f"/proc/{server.program.process.pid}/io").read())[1])
+
+
+def test_geojson_is_parsed_once(start, folder):
+    """Its features stay in memory, with all their attributes, for all sources, until the file changes."""
+    path, shape = write(folder / "places.geojson", 3000), write(folder / "places.shp", 3000)
+    server = start([f'<source name="{name}" type="ogr">{layer_of(path, more)}</source>' for name, more in
+                    (("places", ""), ("more", "<attributes>number, kind, nothing</attributes>"))]
+                   + [f'<source name="shp" type="shapefile">{layer_of(shape)}</source>'])
+    drawn(server, "places", (0, 0, 10, 10))
+    before = bytes_read(server)
+    boxes = (BOX, (100000, 100000, 300000, 300000), (-500000, -500000, 400000, 400000))
+    maps = [drawn(server, "places", box) for box in boxes]
+    info = json.loads(wms(server, "more", request="GetFeatureInfo", more="&QUERY_LAYERS=more&INFO_FORMAT=application/json&X=150&Y=150&FEATURE_COUNT=50").body)
+    assert bytes_read(server) - before < path.stat().st_size / 4
+    assert len(info["features"]) > 3 and all({"number", "kind"} <= set(one["properties"]) and one["properties"]["kind"] for one in info["features"])
+    assert all(numpy.array_equal(one, drawn(server, "shp", box)) for one, box in zip(maps, boxes))
+    os.replace(write(folder / "other.geojson", 3000, seed=4), path)
+    assert not numpy.array_equal(drawn(server, "places"), maps[0])
+    path.write_bytes(path.read_bytes()[:5000])
+    assert wms(server, "places").status in (500, 502, 503)

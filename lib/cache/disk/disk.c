@@ -62,7 +62,7 @@ put_folder(mc_text_out *out, const disk_cache *cache, const mc_tile_key *key)
 {
     mc_text_put_string(out, cache->root);
     mc_text_put(out, "/", 1);
-    mc_text_put_string(out, key->tileset);
+    mc_text_put_tileset(out, key);
     mc_text_put(out, "/", 1);
     mc_text_put_string(out, key->grid->name);
 }

@@ -68,14 +68,21 @@ put_into_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *grou
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
 }
 
+/* A file that a client has named may be anything that lies in the same folder: no tables are made in one that is there
+ * already. */
 static mc_error *
-acquire_writer(mc_handle **handle, sqlite_cache *cache, const char *path, mc_ctx *ctx)
+acquire_writer(mc_handle **handle, sqlite_cache *cache, const char *path, bool client_named, mc_ctx *ctx)
 {
     mc_stamp stamp;
     bool present = mc_stamp_take(&stamp, path);
+    mc_open_options how = cache->writing;
+    if (client_named && present && stamp.size > 0) {
+        how.create = NULL;
+        how.profile = mc_open_options_profile(&how);
+    }
     mc_cache_reads_drop(ctx); /* a read transaction of our own would be waited for in vain */
     return mc_handle_acquire(handle, ctx->process == NULL ? NULL : ctx->process->handles, path, present ? &stamp : NULL,
-                             &cache->writing, ctx, ctx->pool);
+                             &how, ctx, ctx->pool);
 }
 
 /* Puts or removes the members of one group; `items` are all, as the caller has them. */
@@ -83,13 +90,13 @@ typedef mc_error *write_file(sqlite_cache *cache, mc_handle *handle, const mc_pa
                              const void *items, mc_ctx *ctx);
 
 static mc_error *
-write_files(sqlite_cache *cache, const char *const *paths, int count, write_file *write_one, const void *items,
-            mc_ctx *ctx)
+write_files(sqlite_cache *cache, const char *const *paths, int count, bool client_named, write_file *write_one,
+            const void *items, mc_ctx *ctx)
 {
     const mc_path_groups groups = mc_path_groups_of(paths, count, ctx->pool);
     for (int i = 0; i < groups.count; i++) {
         mc_handle *handle;
-        MC_TRY(acquire_writer(&handle, cache, paths[groups.first[i]], ctx));
+        MC_TRY(acquire_writer(&handle, cache, paths[groups.first[i]], client_named, ctx));
         mc_error *error = write_one(cache, handle, &groups, i, items, ctx);
         mc_handle_release(handle, error == MC_OK);
         MC_TRY(error);
@@ -116,7 +123,7 @@ mc_sqlite_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx
         MC_TRY(mc_template_expand(path, cache->template, &tiles[i].key, ctx->pool));
         paths[i] = i > 0 && strcmp(path, paths[i - 1]) == 0 ? paths[i - 1] : apr_pstrdup(ctx->pool, path);
     }
-    MC_TRY(write_files(cache, paths, count, put_into_file, tiles, ctx));
+    MC_TRY(write_files(cache, paths, count, count > 0 && tiles[0].key.client_named, put_into_file, tiles, ctx));
     for (int i = 0; i < count; i++)
         forget_sqlite_tile(cache, paths[i], &tiles[i].key, ctx);
     return MC_OK;
@@ -165,7 +172,7 @@ mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx 
     sqlite_cache *cache = (sqlite_cache *)base;
     const char **paths = apr_palloc(ctx->pool, sizeof(*paths) * (size_t)(count + 1));
     MC_TRY(locate_all(paths, cache, keys, count, ctx));
-    MC_TRY(write_files(cache, paths, count, remove_from_file, keys, ctx));
+    MC_TRY(write_files(cache, paths, count, count > 0 && keys[0].client_named, remove_from_file, keys, ctx));
     for (int i = 0; i < count; i++)
         if (paths[i] != NULL)
             forget_sqlite_tile(cache, paths[i], &keys[i], ctx);

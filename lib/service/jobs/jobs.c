@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/admission.h"
 #include "service/operations/operations.h"
 #include "service/page_asset.h"
 #include "text/json_writer.h"
@@ -252,6 +253,7 @@ answer_api(mc_request *request, jobs_service *service, const mc_call *call, cons
         MC_TRY(may_change(service, call, pool));
     else if (!open && !service->is_public)
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "the token is needed: Authorization: Bearer TOKEN");
+    MC_TRY(mc_admission_enter(ctx, pool));
     MC_SLOW(ctx);
     if (acts)
         MC_TRY(mc_jobs_change(&state, service->jobs, id, (mc_job_action)params.action, ctx));
@@ -330,9 +332,17 @@ jobs_methods(const mc_call *call, apr_pool_t *pool)
     return "GET, HEAD, POST";
 }
 
+/* Only new jobs have a body. */
+static size_t
+jobs_body_limit(const mc_call *call)
+{
+    return strcmp(call->path, "api") == 0 || strcmp(call->path, "api/") == 0 ? MC_JOBS_BODY_MAX : 0;
+}
+
 const mc_service_ops mc_service_jobs = {
     MC_SERVICE(jobs, "jobs", jobs_keys, jobs_from_config, "The queue of seeding jobs: a JSON API and a page."),
     .methods = jobs_methods,
+    .body_limit = jobs_body_limit,
     .unlisted = true,
     .report = jobs_report,
 };

@@ -160,8 +160,16 @@ wms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     return MC_OK;
 }
 
+static size_t
+wms_body_limit(const mc_call *call)
+{
+    const mc_forwarding_rule *rule = mc_forwarding_match(mc_wms_of(call), call);
+    return rule == NULL ? 0 : (size_t)rule->max_post_length;
+}
+
 const mc_service_ops mc_service_wms = {
     MC_SERVICE(wms, "", wms_keys, wms_service_from_config, "Web Map Service 1.1.1 and 1.3.0."),
     .report = mc_wms_report,
+    .body_limit = wms_body_limit,
     .forwards = true,
 };

@@ -6,7 +6,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/module.h"
 #include "source/gdal/gdal_values.h"
 #include "source/gdal/gdal_warp.h"
@@ -20,10 +19,6 @@ typedef struct gdal_source {
     const char *overview_strategy;
     mc_gdal_values values;
 } gdal_source;
-
-/* Microseconds for the opening of one raster, and of all rasters of a configuration. */
-#define OPENING_TIME (10 * APR_USEC_PER_SEC)
-#define OPENINGS_TIME (60 * APR_USEC_PER_SEC)
 
 static const mc_key gdal_keys[] = {
     MC_SOURCE_KEYS(gdal_source, "1"),
@@ -83,28 +78,18 @@ static void
 inspect_gdal_raster(const gdal_source *gdal, const mc_node *node, mc_build *build)
 {
     mc_diagnostics *diagnostics = build->diagnostics;
-    const mc_node *at = mc_node_child(node, "data");
     const char *name = gdal->base.source.name;
-    mc_gdal_findings findings = { 0 };
     void *symbol;
     mc_error *error = mc_module_symbol(&symbol, "gdal", MC_GDAL_SYMBOL, build->pool);
     if (error != MC_OK) {
         mc_complain(diagnostics, MC_NOT_BUILT, node, "source \"%s\": %s", name, mc_error_chain(error, build->pool));
         return;
     }
-    if (diagnostics->opening >= OPENINGS_TIME) {
-        mc_complain(diagnostics, MC_WARNING, at,
-                    "source \"%s\": the raster was not looked at: others took all of the time", name);
-        return;
-    }
-    apr_time_t began = mc_clock_now();
     const mc_gdal_ops *ops = symbol;
-    ops->inspect(&findings, &gdal->raster, OPENING_TIME, build->pool);
-    diagnostics->opening += mc_clock_now() - began;
-    if (findings.error != NULL)
-        mc_complain(diagnostics, MC_REFUSED, at, "source \"%s\": %s", name, findings.error);
-    if (findings.warning != NULL)
-        mc_complain(diagnostics, MC_WARNING, at, "source \"%s\": %s", name, findings.warning);
+    ops->start();
+    const mc_opening opening = { ops->inspect, &gdal->raster, apr_psprintf(build->pool, "source \"%s\"", name),
+                                 "the raster", MC_REFUSED };
+    mc_config_look(diagnostics, mc_node_child(node, "data"), &opening, build->pool);
 }
 #endif
 

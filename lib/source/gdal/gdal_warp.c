@@ -360,4 +360,4 @@ gdal_warp_render(mc_pixels **pixels, const mc_gdal_raster *raster, const mc_rend
     return error;
 }
 
-const mc_gdal_ops mc_gdal_warp_ops = { gdal_warp_render, mc_gdal_inspect };
+const mc_gdal_ops mc_gdal_warp_ops = { gdal_warp_render, mc_gdal_start, mc_gdal_inspect };

@@ -5,6 +5,7 @@
 #ifndef MC_SOURCE_GDAL_GDAL_WARP_H
 #define MC_SOURCE_GDAL_GDAL_WARP_H
 
+#include "config/opening.h"
 #include "mapcache/source.h"
 
 typedef enum mc_gdal_resample {
@@ -47,12 +48,6 @@ typedef struct mc_gdal_raster {
     int ramp_count; /* 0: none */
 } mc_gdal_raster;
 
-/* What looking at a raster brought; NULL: nothing. */
-typedef struct mc_gdal_findings {
-    const char *error;   /* why no map can be drawn */
-    const char *warning; /* what would better be another way */
-} mc_gdal_findings;
-
 typedef struct mc_gdal_ops {
     /*
      * Warps the raster to the map that is wanted. The result is premultiplied, transparent outside the raster, and
@@ -62,10 +57,11 @@ typedef struct mc_gdal_ops {
     mc_error *(*render)(mc_pixels **pixels, const mc_gdal_raster *raster, const mc_render *wanted, mc_ctx *ctx,
                         apr_pool_t *pool);
 
-    /* Opens the raster in a child process, which is ended where it takes more than `within` microseconds, and looks
-     * for what would keep maps from being drawn. For a process without threads. */
-    void (*inspect)(mc_gdal_findings *findings, const mc_gdal_raster *raster, apr_interval_time_t within,
-                    apr_pool_t *pool);
+    /* Registers GDAL's drivers, once in a process. */
+    void (*start)(void);
+
+    /* Looks at a raster (mc_gdal_raster) for what would keep maps from being drawn. */
+    mc_opening_look *inspect;
 } mc_gdal_ops;
 
 /* The module's one symbol. */

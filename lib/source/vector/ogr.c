@@ -28,26 +28,17 @@ static const mc_key ogr_keys[] = {
     MC_KEY_END,
 };
 
-/* What a map would find out. None of it refuses the configuration: files may come, or be made better, at any time. */
+/* What a map would find out. */
 static void
 inspect_ogr_file(const ogr_layer *made, const mc_node *node, mc_build *build)
 {
-    const mc_node *at = mc_node_child(node, "data");
-    const char *advice, *missing;
     apr_array_header_t *names = apr_array_make(build->pool, 8, sizeof(const char *));
     for (int i = 0; i < made->layer.style->attribute_count; i++)
         APR_ARRAY_PUSH(names, const char *) = made->layer.style->attributes[i];
     if (made->layer.shown != NULL)
         apr_array_cat(names, made->layer.shown);
-    const char *trouble = mc_ogr_inspect(&advice, &missing, &made->config, names, build->pool);
-    if (trouble != NULL)
-        mc_complain(build->diagnostics, MC_WARNING, at, "layer \"%s\": %s", made->layer.name, trouble);
-    if (advice != NULL)
-        mc_complain(build->diagnostics, MC_WARNING, at, "layer \"%s\": %s", made->layer.name, advice);
-    if (missing != NULL)
-        mc_complain(build->diagnostics, MC_WARNING, at,
-                    "the style or <attributes> refers to the attribute %s, which the file does not have",
-                    mc_config_quote(missing, build->pool));
+    mc_ogr_inspect(build->diagnostics, mc_node_child(node, "data"), &made->config, made->layer.name, names,
+                   build->pool);
 }
 
 static mc_vector_layer *

@@ -5,11 +5,14 @@
 #include "vector/geometry/warp.h"
 
 mc_error *
-mc_feature_query_project(mc_feature_query *own, const mc_feature_query *query, const char *data_srs, apr_pool_t *pool)
+mc_feature_query_project(mc_feature_query *own, const mc_feature_query *query, const char *data_srs, const char *layer,
+                         apr_pool_t *pool)
 {
     mc_projection *projection;
     *own = *query;
-    MC_TRY(mc_projection_open(&projection, data_srs, query->srs, pool));
+    mc_error *error = mc_projection_open(&projection, data_srs != NULL ? data_srs : query->srs, query->srs, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be transformed into %s", layer, query->srs);
     if (projection == NULL)
         return MC_OK;
     double turn = mc_projection_turn(query->srs);

@@ -41,6 +41,9 @@ mc_error *mc_wkb_read(mc_geometry *geometry, const void *bytes, size_t size, con
  */
 size_t mc_wkb_measure(bool *meets, const void *bytes, size_t size, const mc_extent *box);
 
+/* Bounds of such WKB, in its units; false: it is none, or has no vertex. */
+bool mc_wkb_bounds(mc_extent *bounds, const void *bytes, size_t size);
+
 /* As mc_wkb_read for tiny well-known binary, as ST_AsTWKB makes it. */
 mc_error *mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_pixel_grid *pixel_grid,
                        apr_pool_t *pool) MC_CHECKED;

@@ -52,22 +52,41 @@ pass_plain(measure *m)
     return true;
 }
 
-size_t
-mc_wkb_measure(bool *meets, const void *bytes, size_t size, const mc_extent *box)
+static size_t
+measure_wkb(measure *m, const void *bytes, size_t size, const mc_extent *box)
 {
     const uint8_t *begin = bytes;
-    measure m = {
+    *m = (measure){
         .at = begin, .end = begin + size, .box = box, .bounds = { HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL }
     };
     uint32_t members;
-    bool good = mc_wkb_take_head(&m.head, &m.at, m.end);
-    if (good && (m.head.type < MULTIPOINT || m.head.type > MULTIPOLYGON))
-        good = pass_plain(&m);
+    bool good = mc_wkb_take_head(&m->head, &m->at, m->end);
+    if (good && (m->head.type < MULTIPOINT || m->head.type > MULTIPOLYGON))
+        good = pass_plain(m);
     else if (good) {
-        good = take_measured_word(&members, &m);
+        good = take_measured_word(&members, m);
         for (uint32_t i = 0; good && i < members; i++)
-            good = mc_wkb_take_head(&m.head, &m.at, m.end) && pass_plain(&m);
+            good = mc_wkb_take_head(&m->head, &m->at, m->end) && pass_plain(m);
     }
+    return good ? (size_t)(m->at - begin) : 0;
+}
+
+size_t
+mc_wkb_measure(bool *meets, const void *bytes, size_t size, const mc_extent *box)
+{
+    measure m;
+    size_t measured = measure_wkb(&m, bytes, size, box);
     *meets = m.meets;
-    return good ? (size_t)(m.at - begin) : 0;
+    return measured;
+}
+
+bool
+mc_wkb_bounds(mc_extent *bounds, const void *bytes, size_t size)
+{
+    static const mc_extent nowhere = { HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL };
+    measure m;
+    if (measure_wkb(&m, bytes, size, &nowhere) == 0)
+        return false;
+    *bounds = m.bounds;
+    return m.bounds.minx <= m.bounds.maxx && m.bounds.miny <= m.bounds.maxy;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/module.h"
+#include "config/opening.h"
 #include "mapcache/trace.h"
 #include "vector/feature/wrap.h"
 #include "vector/ogr/ogr_reader.h"
@@ -71,12 +72,9 @@ read_ogr_world(ogr_reading *r, const ogr_data *layer, const mc_ogr_ops *ops, mc_
                const int *fields)
 {
     mc_feature_query own;
-    mc_error *error = mc_feature_query_project(&own, r->map, srs != NULL ? srs : r->map->srs, r->pool);
-    if (error != MC_OK)
-        return mc_error_wrap(r->pool, error, error->kind, "layer \"%s\" cannot be transformed into %s",
-                             layer->data.name, r->map->srs);
+    MC_TRY(mc_feature_query_project(&own, r->map, srs, layer->data.name, r->pool));
     r->query = &own;
-    error = ops->read(file, &own.box, fields, r->map->attribute_count, visit_ogr_row, r, r->ctx, r->pool);
+    mc_error *error = ops->read(file, &own.box, fields, r->map->attribute_count, visit_ogr_row, r, r->ctx, r->pool);
     r->query = NULL;
     return error;
 }
@@ -170,29 +168,58 @@ mc_ogr_create(const mc_ogr_config *config, const char *layer, apr_pool_t *pool)
     return &made->data;
 }
 
-const char *
-mc_ogr_inspect(const char **advice, const char **missing, const mc_ogr_config *config, const apr_array_header_t *names,
-               apr_pool_t *pool)
+typedef struct ogr_question {
+    const mc_ogr_ops *ops;
+    const mc_ogr_config *config;
+    const apr_array_header_t *names;
+} ogr_question;
+
+/* In a child process. */
+static void
+look_at_ogr_file(mc_findings *findings, const void *data, apr_pool_t *pool)
 {
-    const mc_ogr_ops *ops = NULL;
+    const ogr_question *asked = data;
     mc_ogr_file *file = NULL;
-    *advice = *missing = NULL;
-    mc_error *error = load_ogr_ops(&ops, pool);
-    if (error == MC_OK)
-        error = ops->open(&file, config->path, config->table, pool);
-    if (error != MC_OK)
-        return mc_error_chain(error, pool);
-    const mc_ogr_about *about = ops->about(file);
-    if (!about->indexed)
-        *advice = apr_psprintf(pool,
-                               "the %s has no spatial index: each map looks at all features (ogr2ogr -f FlatGeobuf "
-                               "makes a file that has one)",
-                               about->driver);
-    if (about->srs == NULL && config->srs == NULL)
-        *advice = "neither the file nor <srs> says which CRS the data is in: it is taken to be that of each map";
-    for (int i = 0; i < names->nelts && *missing == NULL; i++)
-        if (find_ogr_field(about, APR_ARRAY_IDX(names, i, const char *)) < 0)
-            *missing = APR_ARRAY_IDX(names, i, const char *);
-    ops->close(file, false);
-    return NULL;
+    mc_error *error = asked->ops->open(&file, asked->config->path, asked->config->table, pool);
+    if (error != MC_OK) {
+        mc_findings_refuse(findings, mc_error_chain(error, pool));
+        return;
+    }
+    const mc_ogr_about *about = asked->ops->about(file);
+    if (!about->indexed && !about->kept)
+        mc_findings_warn(findings,
+                         apr_psprintf(pool,
+                                      "the %s has no spatial index: each map looks at all features (ogr2ogr -f "
+                                      "FlatGeobuf makes a file that has one)",
+                                      about->driver));
+    if (about->srs == NULL && asked->config->srs == NULL)
+        mc_findings_warn(
+            findings, "neither the file nor <srs> says which CRS the data is in: it is taken to be that of each map");
+    for (int i = 0; i < asked->names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(asked->names, i, const char *);
+        if (find_ogr_field(about, name) >= 0)
+            continue;
+        mc_findings_warn(
+            findings,
+            apr_psprintf(pool, "the style or <attributes> refers to the attribute %s, which the file does not have",
+                         mc_config_quote(name, pool)));
+        break;
+    }
+    asked->ops->close(file, false);
+}
+
+void
+mc_ogr_inspect(mc_diagnostics *diagnostics, const mc_node *at, const mc_ogr_config *config, const char *layer,
+               const apr_array_header_t *names, apr_pool_t *pool)
+{
+    ogr_question asked = { .config = config, .names = names };
+    const char *subject = apr_psprintf(pool, "layer \"%s\"", layer);
+    mc_error *error = load_ogr_ops(&asked.ops, pool);
+    if (error != MC_OK) {
+        mc_complain(diagnostics, MC_WARNING, at, "%s: %s", subject, mc_error_chain(error, pool));
+        return;
+    }
+    asked.ops->start();
+    const mc_opening opening = { look_at_ogr_file, &asked, subject, "the file", MC_WARNING };
+    mc_config_look(diagnostics, at, &opening, pool);
 }

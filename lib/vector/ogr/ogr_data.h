@@ -2,6 +2,7 @@
 #ifndef MC_VECTOR_OGR_OGR_DATA_H
 #define MC_VECTOR_OGR_OGR_DATA_H
 
+#include "mapcache/config.h"
 #include "vector/feature/feature.h"
 
 typedef struct mc_ogr_config {
@@ -16,9 +17,10 @@ typedef struct mc_ogr_config {
  */
 mc_feature_data *mc_ogr_create(const mc_ogr_config *config, const char *layer, apr_pool_t *pool);
 
-/* What is wrong with the file, for `mapcache check`: NULL, or why no map can be drawn. *advice: what would be better
- * another way, or NULL. `names`: attributes that are asked for; *missing: the first of them that is not there. */
-const char *mc_ogr_inspect(const char **advice, const char **missing, const mc_ogr_config *config,
-                           const apr_array_header_t *names, apr_pool_t *pool);
+/* For `mapcache check`: complains, as warnings, of what is wrong with the file, and what would be better another way.
+ * `names`: attributes that are asked for. None of it refuses the configuration: files may come, or be made better, at
+ * any time. */
+void mc_ogr_inspect(mc_diagnostics *diagnostics, const mc_node *at, const mc_ogr_config *config, const char *layer,
+                    const apr_array_header_t *names, apr_pool_t *pool);
 
 #endif

@@ -11,10 +11,14 @@
 /* Rows between two looks at the deadline. */
 enum { MC_OGR_BETWEEN_CHECKS = 256 };
 
+/* The features of a file (ogr_memory.h). */
+typedef struct mc_ogr_memory mc_ogr_memory;
+
 struct mc_ogr_file {
     mc_idle_thing idle;
     apr_pool_t *pool; /* a root pool of its own */
     const char *path, *table;
+    mc_ogr_memory *memory; /* there is no dataset then */
     GDALDatasetH dataset;
     OGRLayerH layer;
     const char *index; /* the name of GeoPackage's table of boxes; NULL: none, or another format */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "text/text.h"
-#include "vector/ogr/ogr_file.h"
+#include "vector/ogr/ogr_memory.h"
 
 enum {
     IDLE_FILES = 16,
@@ -26,11 +26,19 @@ static pthread_once_t ogr_once = PTHREAD_ONCE_INIT;
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
 static void
+ogr_start(void)
+{
+    pthread_once(&ogr_once, GDALAllRegister);
+}
+
+static void
 destroy_ogr_file(mc_idle_thing *thing)
 {
     mc_ogr_file *file = (mc_ogr_file *)thing;
     if (file->dataset != NULL)
         GDALClose(file->dataset);
+    if (file->memory != NULL)
+        mc_ogr_memory_release(file->memory);
     free(file->wkb);
     apr_pool_destroy(file->pool);
 }
@@ -40,7 +48,7 @@ static mc_idle idle_files = MC_IDLE(IDLE_FILES, SIZE_MAX, destroy_ogr_file);
 static void
 ogr_close_file(mc_ogr_file *file, bool keep)
 {
-    mc_idle_give(&idle_files, &file->idle, keep);
+    mc_idle_give(&idle_files, &file->idle, keep && file->memory == NULL);
 }
 
 /* --- what a layer is ---------------------------------------------------------------------------------------------- */
@@ -113,6 +121,8 @@ describe_ogr_layer(mc_ogr_file *file)
         file->index = mc_sql_name(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
                                               OGR_L_GetGeometryColumn(file->layer), NULL),
                                   file->pool);
+    file->about.kept =
+        strncmp(file->about.driver, "GeoJSON", 7) == 0 && file->idle.key.stamp.size <= MC_OGR_MEMORY_FILE;
     file->batch_rows = choose_batch_rows(file);
     list_ogr_fields(file);
 }
@@ -149,25 +159,38 @@ open_ogr_dataset(mc_ogr_file *file, apr_pool_t *pool)
     return MC_OK;
 }
 
+static mc_ogr_file *
+create_ogr_file(const char *path, const char *table, const mc_idle_key *key)
+{
+    apr_pool_t *own;
+    apr_pool_create_unmanaged_ex(&own, NULL, NULL);
+    mc_ogr_file *made = apr_pcalloc(own, sizeof(*made));
+    made->pool = own;
+    made->path = apr_pstrdup(own, path);
+    made->table = table == NULL ? NULL : apr_pstrdup(own, table);
+    made->idle.key = *key;
+    made->idle.key.text = apr_pstrdup(own, key->text);
+    return made;
+}
+
 static mc_error *
 ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool)
 {
     mc_stamp stamp;
-    apr_pool_t *own;
     if (!mc_stamp_take_plain(&stamp, path))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "there is no file %s", path);
     mc_idle_key key = mc_idle_key_of(table == NULL ? path : apr_pstrcat(pool, path, "\n", table, NULL), &stamp);
     *file = (mc_ogr_file *)mc_idle_take(&idle_files, &key);
     if (*file != NULL)
         return MC_OK;
-    pthread_once(&ogr_once, GDALAllRegister);
-    apr_pool_create_unmanaged_ex(&own, NULL, NULL);
-    mc_ogr_file *made = apr_pcalloc(own, sizeof(*made));
-    made->pool = own;
-    made->path = apr_pstrdup(own, path);
-    made->table = table == NULL ? NULL : apr_pstrdup(own, table);
-    made->idle.key = key;
-    made->idle.key.text = apr_pstrdup(own, key.text);
+    mc_ogr_file *made = create_ogr_file(path, table, &key);
+    made->memory = mc_ogr_memory_find(&key);
+    if (made->memory != NULL) {
+        made->about = *mc_ogr_memory_about(made->memory);
+        *file = made;
+        return MC_OK;
+    }
+    ogr_start();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     mc_error *error = open_ogr_dataset(made, pool);
     CPLPopErrorHandler();
@@ -238,6 +261,35 @@ restrict_to_box(mc_ogr_reading *r)
 }
 
 static mc_error *
+read_ogr_layer(mc_ogr_reading *r)
+{
+    bool read;
+    ignore_other_fields(r);
+    restrict_to_box(r);
+    OGR_L_ResetReading(r->file->layer);
+    mc_error *error = mc_ogr_read_columns(&read, r);
+    if (error == MC_OK && !read) {
+        OGR_L_SetAttributeFilter(r->file->layer, r->where);
+        error = mc_ogr_read_features(r);
+    }
+    OGR_L_ResetReading(r->file->layer);
+    return error;
+}
+
+/* OGR parses a GeoJSON file anew for each map: the features of one that is not too large are kept. */
+static mc_error *
+hold_ogr_file(mc_ogr_file *file, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (file->memory != NULL || !file->about.kept || !file->idle.key.settled)
+        return MC_OK;
+    OGR_L_SetIgnoredFields(file->layer, NULL);
+    OGR_L_SetSpatialFilter(file->layer, NULL);
+    OGR_L_SetAttributeFilter(file->layer, NULL);
+    OGR_L_ResetReading(file->layer);
+    return mc_ogr_memory_make(&file->memory, file, ctx, pool);
+}
+
+static mc_error *
 ogr_read_file(mc_ogr_file *file, const mc_extent *box, const int *fields, int field_count, mc_ogr_visitor *visit,
               void *baton, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -249,22 +301,15 @@ ogr_read_file(mc_ogr_file *file, const mc_extent *box, const int *fields, int fi
                          .baton = baton,
                          .ctx = ctx,
                          .pool = pool };
-    bool read;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(field_count + 1));
     apr_pool_create(&r.scratch, pool);
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    ignore_other_fields(&r);
-    restrict_to_box(&r);
-    OGR_L_ResetReading(file->layer);
-    mc_error *error = mc_ogr_read_columns(&read, &r);
-    if (error == MC_OK && !read) {
-        OGR_L_SetAttributeFilter(file->layer, r.where);
-        error = mc_ogr_read_features(&r);
-    }
-    OGR_L_ResetReading(file->layer);
+    mc_error *error = hold_ogr_file(file, ctx, pool);
+    if (error == MC_OK)
+        error = file->memory != NULL ? mc_ogr_read_memory(&r, file->memory) : read_ogr_layer(&r);
     CPLPopErrorHandler();
     apr_pool_destroy(r.scratch);
     return error;
 }
 
-const mc_ogr_ops mc_ogr_reader_ops = { ogr_open_file, ogr_about_file, ogr_read_file, ogr_close_file };
+const mc_ogr_ops mc_ogr_reader_ops = { ogr_start, ogr_open_file, ogr_about_file, ogr_read_file, ogr_close_file };

@@ -14,6 +14,7 @@ typedef struct mc_ogr_about {
     bool has_bounds; /* they are known without a look at all features */
     mc_extent bounds;
     bool indexed; /* features of a box are found without a look at all of them */
+    bool kept;    /* the features are kept in memory from one map to the next */
     const mc_field *fields;
     int field_count;
 } mc_ogr_about;
@@ -22,6 +23,9 @@ typedef struct mc_ogr_about {
 typedef mc_error *mc_ogr_visitor(void *baton, int64_t id, const void *wkb, size_t size, const char *const *values);
 
 typedef struct mc_ogr_ops {
+    /* Registers OGR's drivers, once in a process. */
+    void (*start)(void);
+
     /* Takes the file out of those that wait, if it has not changed, else opens it, for reading only.
      * MC_ERR_UNAVAILABLE: there is no such file; MC_ERR_CONFIG: it is none of these kinds, or has no such layer. */
     mc_error *(*open)(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool);

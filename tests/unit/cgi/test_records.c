@@ -39,19 +39,34 @@ add_request(uint16_t id, const char *body)
     add_record(STDIN, id, NULL, 0, 2);
 }
 
+static mc_fcgi_bodies bodies;
+static size_t body_limit = MC_FCGI_BODY_MAX;
+
+/* As a connection does whose service reads bodies of that size. */
+static mc_fcgi_event
+feed_part(mc_fcgi_parser *parser, const uint8_t **data, size_t *size)
+{
+    mc_fcgi_event event = mc_fcgi_feed(parser, data, size);
+    if (event != MC_FCGI_BODY)
+        return event;
+    ck_assert_uint_eq(parser->body_limit, 0);
+    parser->body_limit = body_limit;
+    return mc_fcgi_feed(parser, data, size);
+}
+
 static mc_fcgi_event
 feed_all(mc_fcgi_parser *parser)
 {
     const uint8_t *data = wire;
     size_t size = wire_size;
-    return mc_fcgi_feed(parser, &data, &size);
+    return feed_part(parser, &data, &size);
 }
 
 START_TEST(takes_a_request_cut_anywhere)
 {
     for (size_t step = 1; step < 80; step++) {
         mc_fcgi_parser parser;
-        mc_fcgi_init(&parser, pool);
+        mc_fcgi_init(&parser, &bodies, pool);
         wire_size = 0;
         add_request(7, "hello");
         mc_fcgi_event event = MC_FCGI_MORE;
@@ -59,7 +74,7 @@ START_TEST(takes_a_request_cut_anywhere)
             ck_assert_int_eq(event, MC_FCGI_MORE);
             const uint8_t *data = wire + at;
             size_t size = step < wire_size - at ? step : wire_size - at;
-            event = mc_fcgi_feed(&parser, &data, &size);
+            event = feed_part(&parser, &data, &size);
             ck_assert_uint_eq(size, 0);
         }
         ck_assert_int_eq(event, MC_FCGI_REQUEST);
@@ -78,18 +93,18 @@ END_TEST
 START_TEST(stops_behind_a_request)
 {
     mc_fcgi_parser parser;
-    mc_fcgi_init(&parser, pool);
+    mc_fcgi_init(&parser, &bodies, pool);
     wire_size = 0;
     add_request(1, "");
     size_t first = wire_size;
     add_request(2, "x");
     const uint8_t *data = wire;
     size_t size = wire_size;
-    ck_assert_int_eq(mc_fcgi_feed(&parser, &data, &size), MC_FCGI_REQUEST);
+    ck_assert_int_eq(feed_part(&parser, &data, &size), MC_FCGI_REQUEST);
     ck_assert_uint_eq(size, wire_size - first);
     ck_assert_ptr_null(parser.body);
     mc_fcgi_finish(&parser);
-    ck_assert_int_eq(mc_fcgi_feed(&parser, &data, &size), MC_FCGI_REQUEST);
+    ck_assert_int_eq(feed_part(&parser, &data, &size), MC_FCGI_REQUEST);
     ck_assert_uint_eq(parser.request_id, 2);
     ck_assert_uint_eq(parser.params->size, sizeof(pairs) - 1);
     mc_fcgi_destroy(&parser);
@@ -109,10 +124,10 @@ START_TEST(refuses_what_is_not_fastcgi)
     };
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         mc_fcgi_parser parser;
-        mc_fcgi_init(&parser, pool);
+        mc_fcgi_init(&parser, &bodies, pool);
         const uint8_t *data = (const uint8_t *)broken[i].bytes;
         size_t size = broken[i].size;
-        ck_assert_int_eq(mc_fcgi_feed(&parser, &data, &size), MC_FCGI_BROKEN);
+        ck_assert_int_eq(feed_part(&parser, &data, &size), MC_FCGI_BROKEN);
         mc_fcgi_destroy(&parser);
     }
 }
@@ -121,7 +136,7 @@ END_TEST
 START_TEST(ends_input_only_after_params)
 {
     mc_fcgi_parser parser;
-    mc_fcgi_init(&parser, pool);
+    mc_fcgi_init(&parser, &bodies, pool);
     wire_size = 0;
     add_begin(1, ROLE_RESPONDER, 0);
     add_record(STDIN, 1, NULL, 0, 0);
@@ -133,7 +148,7 @@ END_TEST
 START_TEST(refuses_other_roles_and_second_requests)
 {
     mc_fcgi_parser parser;
-    mc_fcgi_init(&parser, pool);
+    mc_fcgi_init(&parser, &bodies, pool);
     wire_size = 0;
     add_begin(3, 2, 0);
     add_begin(1, ROLE_RESPONDER, 0);
@@ -158,7 +173,7 @@ START_TEST(bounds_params_and_replies)
 {
     static const uint8_t much[65535];
     mc_fcgi_parser parser;
-    mc_fcgi_init(&parser, pool);
+    mc_fcgi_init(&parser, &bodies, pool);
     wire_size = 0;
     add_begin(1, ROLE_RESPONDER, 0);
     for (int i = 0; i < 5; i++)
@@ -180,6 +195,101 @@ START_TEST(bounds_params_and_replies)
 }
 END_TEST
 
+/* A request whose variables are there and whose body is as long. */
+static void
+add_body(uint16_t id, size_t size)
+{
+    static const uint8_t much[32768];
+    add_begin(id, ROLE_RESPONDER, KEEP_CONNECTION);
+    add_record(PARAMS, id, pairs, sizeof(pairs) - 1, 0);
+    add_record(PARAMS, id, NULL, 0, 0);
+    for (; size > 0; size -= size < sizeof(much) ? size : sizeof(much))
+        add_record(STDIN, id, much, size < sizeof(much) ? size : sizeof(much), 0);
+}
+
+START_TEST(keeps_bodies_that_somebody_reads)
+{
+    static const struct {
+        size_t limit, size;
+        mc_fcgi_loss loss;
+    } cases[] = { { 0, 1, MC_FCGI_TOO_LONG },
+                  { 10, 10, MC_FCGI_KEPT },
+                  { 10, 11, MC_FCGI_TOO_LONG },
+                  { 40000, 40000, MC_FCGI_KEPT },
+                  { 40000, 70000, MC_FCGI_TOO_LONG } };
+    mc_fcgi_parser parser;
+    mc_fcgi_init(&parser, &bodies, pool);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        wire_size = 0;
+        add_body(1, cases[i].size);
+        body_limit = cases[i].limit;
+        ck_assert_int_eq(feed_all(&parser), MC_FCGI_MORE);
+        ck_assert_int_eq(parser.body_loss, cases[i].loss);
+        bool kept = cases[i].loss == MC_FCGI_KEPT;
+        ck_assert((parser.body != NULL) == kept && (bodies.bytes > 0) == kept);
+        ck_assert(!kept || (parser.body->size == cases[i].size && bodies.bytes == parser.body->capacity));
+        wire_size = 0;
+        add_record(STDIN, 1, NULL, 0, 0);
+        ck_assert_int_eq(feed_all(&parser), MC_FCGI_REQUEST);
+        mc_fcgi_finish(&parser);
+        ck_assert_uint_eq(bodies.bytes, 0);
+        ck_assert_int_eq(parser.body_loss, MC_FCGI_KEPT);
+    }
+    mc_fcgi_destroy(&parser);
+    body_limit = MC_FCGI_BODY_MAX;
+}
+END_TEST
+
+START_TEST(all_bodies_have_one_budget)
+{
+    mc_fcgi_parser one, other;
+    mc_fcgi_init(&one, &bodies, pool);
+    mc_fcgi_init(&other, &bodies, pool);
+    wire_size = 0;
+    add_body(1, 100000);
+    ck_assert_int_eq(feed_all(&one), MC_FCGI_MORE);
+    size_t kept = bodies.bytes;
+    atomic_fetch_add(&bodies.bytes, MC_FCGI_BODIES_MAX - kept); /* others have the rest */
+    ck_assert_int_eq(feed_all(&other), MC_FCGI_MORE);
+    ck_assert_int_eq(other.body_loss, MC_FCGI_NO_ROOM);
+    ck_assert_ptr_null(other.body);
+    ck_assert_uint_eq(bodies.bytes, MC_FCGI_BODIES_MAX);
+    mc_fcgi_destroy(&one);
+    ck_assert_uint_eq(bodies.bytes, MC_FCGI_BODIES_MAX - kept);
+    mc_fcgi_finish(&other);
+    ck_assert_int_eq(feed_all(&other), MC_FCGI_MORE);
+    ck_assert_int_eq(other.body_loss, MC_FCGI_KEPT);
+    mc_fcgi_destroy(&other);
+    bodies.bytes = 0;
+}
+END_TEST
+
+START_TEST(variables_come_before_a_body)
+{
+    mc_fcgi_parser parser;
+    mc_fcgi_init(&parser, &bodies, pool);
+    wire_size = 0;
+    add_begin(1, ROLE_RESPONDER, 0);
+    add_record(STDIN, 1, "x", 1, 0);
+    ck_assert_int_eq(feed_all(&parser), MC_FCGI_BROKEN);
+    mc_fcgi_destroy(&parser);
+}
+END_TEST
+
+START_TEST(contradictions_are_left_out)
+{
+    static const uint8_t said[] =
+        "\x08\x01HTTP_X_A1\x08\x01http_x_a2\x08\x01HTTP_X_A1\x08\x01HTTP_X_B1\x08\x01HTTP_X_B1\x01\x01"
+        "C1\x01\x01"
+        "C2";
+    apr_table_t *variables;
+    ck_assert(mc_fcgi_variables(&variables, said, sizeof(said) - 1, pool));
+    ck_assert_ptr_null(apr_table_get(variables, "HTTP_X_A"));
+    ck_assert_str_eq(apr_table_get(variables, "HTTP_X_B"), "1");
+    ck_assert_str_eq(apr_table_get(variables, "C"), "2");
+}
+END_TEST
+
 START_TEST(says_values_once)
 {
     static const char asked[] = "\x0f\x00"
@@ -190,7 +300,7 @@ START_TEST(says_values_once)
                                 "OTHER"
                                 "\xff";
     mc_fcgi_parser parser;
-    mc_fcgi_init(&parser, pool);
+    mc_fcgi_init(&parser, &bodies, pool);
     wire_size = 0;
     add_record(GET_VALUES, 0, asked, sizeof(asked) - 1, 0);
     ck_assert_int_eq(feed_all(&parser), MC_FCGI_MORE);
@@ -286,4 +396,5 @@ END_TEST
 
 UNIT_MAIN("records", takes_a_request_cut_anywhere, stops_behind_a_request, refuses_what_is_not_fastcgi,
           ends_input_only_after_params, refuses_other_roles_and_second_requests, bounds_params_and_replies,
-          says_values_once, refuses_malformed_pairs, writes_bodies_of_any_size)
+          keeps_bodies_that_somebody_reads, all_bodies_have_one_budget, variables_come_before_a_body,
+          contradictions_are_left_out, says_values_once, refuses_malformed_pairs, writes_bodies_of_any_size)
