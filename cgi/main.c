@@ -121,7 +121,7 @@ run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
         signal(SIGPIPE, SIG_IGN);
     else
         prepare_signals();
-    mc_generations *generations = mc_generations_create(file, !plain, pool);
+    mc_generations *generations = mc_generations_create(file, plain ? 0 : chosen->limits.threads, pool);
     int status = plain ? mc_plain_run(generations, pool)
                        : mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
     mc_sockets_remove(&sockets);

@@ -39,6 +39,20 @@ typedef struct mc_tile {
     bool raw; /* a RAW tileset: never decoded */
 } mc_tile;
 
+/* A stored image may be so many times as wide and as high as its grid's tiles: made for screens of a higher density. */
+enum { mc_tile_oversize = 4 };
+
+/*
+ * Before a stored image is decoded: MC_ERR_CORRUPT where its header says that it has no size or is larger than
+ * mc_tile_oversize times its grid's tile, so that no stored bytes decide how much memory and time they take;
+ * MC_ERR_UNAVAILABLE past the request's deadline.
+ */
+mc_error *mc_tile_check(const mc_tile *tile, const mc_grid *grid, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* mc_image_decode after mc_tile_check. */
+mc_error *mc_tile_decode(mc_pixels **pixels, const mc_tile *tile, const mc_grid *grid, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+
 /* tile->tag, the hash of the bytes (mc_hash64), computed on first use. */
 uint64_t mc_tile_tag(mc_tile *tile);
 

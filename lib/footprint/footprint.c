@@ -73,10 +73,11 @@ give_room(void *baton, const mc_box_image *image)
 }
 
 mc_error *
-mc_footprint_decode(mc_footprint **result, mc_tile *tile, mc_ctx *ctx, apr_pool_t *pool)
+mc_footprint_decode(mc_footprint **result, mc_tile *tile, const mc_grid *grid, mc_ctx *ctx, apr_pool_t *pool)
 {
     footprint *made = NULL;
     mc_box_image image;
+    MC_TRY(mc_tile_check(tile, grid, ctx, pool));
     mc_error *error = mc_image_decode_box(&image, give_room, &made, tile->data->data, tile->data->size, ctx, pool);
     if (error != MC_OK) {
         if (made != NULL)
@@ -102,7 +103,7 @@ mc_footprint_bytes(const mc_footprint *head)
 mc_footprint *
 mc_footprint_ref(mc_footprint *footprint)
 {
-    atomic_fetch_add_explicit(&footprint->references, 1, memory_order_relaxed);
+    mc_references_take(&footprint->references);
     return footprint;
 }
 

@@ -30,7 +30,7 @@ decode_footprint_tile(mc_footprint **footprint, mc_tile *tile, const mc_tile_key
 {
     mc_error *error = mc_cache_expand(tile, key, ctx->pool);
     if (error == MC_OK)
-        error = mc_footprint_decode(footprint, tile, ctx, ctx->pool);
+        error = mc_footprint_decode(footprint, tile, key->grid, ctx, ctx->pool);
     if (error != MC_OK)
         return mc_error_wrap(ctx->pool, error, error->kind,
                              "the stored tile %d/%d/%d of tileset \"%s\" is no usable image", key->z, key->x, key->y,

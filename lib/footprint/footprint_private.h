@@ -10,7 +10,8 @@
 #include "footprint/footprint.h"
 
 /* The footprint of a stored tile, decoded right into its box; one reference, the caller's. */
-mc_error *mc_footprint_decode(mc_footprint **footprint, mc_tile *tile, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_footprint_decode(mc_footprint **footprint, mc_tile *tile, const mc_grid *grid, mc_ctx *ctx,
+                              apr_pool_t *pool) MC_CHECKED;
 
 /* What a footprint holds in memory, in bytes. */
 size_t mc_footprint_bytes(const mc_footprint *footprint);

@@ -86,7 +86,7 @@ const mc_key mc_format_mvt_keys[] = {
                .flags = MC_KEY_OURS, .min = 1, .max = 10000000, .fallback = "100000"),
     MC_KEY_SIZE("max_bytes", FIELD(max_bytes),
                 "Bytes of a tile before compression; the smallest features above that are left out.",
-                .flags = MC_KEY_OURS, .min = 1024, .max = 256.0 * 1024 * 1024, .fallback = "8M"),
+                .flags = MC_KEY_OURS, .min = 1024, .max = 64.0 * 1024 * 1024, .fallback = "8M"),
     MC_KEY_NUMBER("max_time", FIELD(max_time),
                   "Seconds that a tile may take. After that it is answered with 503 and not stored.",
                   .flags = MC_KEY_OURS, .min = 0.001, .max = 86400, .fallback = "20"),

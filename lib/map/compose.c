@@ -52,6 +52,7 @@ draw_tile(void *baton, int index, mc_ctx *ctx)
         mc_assembled_draw(&own, left - x0, top - y0, entry->assembled, draw->frame, ctx);
         return MC_OK;
     }
+    MC_TRY(mc_tile_check(&entry->tile, grid, ctx, ctx->pool));
     return mc_image_draw(&own, left - x0, top - y0, entry->tile.data->data, entry->tile.data->size, ctx, ctx->pool);
 }
 
@@ -90,8 +91,8 @@ typedef struct resampling {
 static mc_error *
 resample_strip(void *baton, int index, mc_ctx *ctx)
 {
-    (void)ctx;
     const resampling *job = baton;
+    MC_TRY(mc_ctx_check(ctx, ctx->pool));
     int y = index * STRIP_ROWS;
     int rows = job->canvas->height - y < STRIP_ROWS ? job->canvas->height - y : STRIP_ROWS;
     mc_pixels strip = make_pixels_view(job->canvas, 0, y, job->canvas->width, rows);

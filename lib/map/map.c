@@ -84,6 +84,17 @@ quality_fits(const mc_map_request *wanted, const mc_format *jpeg)
     return stored != NULL && stored->type == MC_FORMAT_JPEG && stored->quality == jpeg->quality;
 }
 
+/* Whether the first of the tiles has its grid's size: only tiles of one size are joined. */
+static bool
+has_size_of_tile(mc_buf *const *tiles, int count, const mc_grid *grid, apr_pool_t *pool)
+{
+    int i = 0, width, height;
+    while (i < count && tiles[i] == NULL)
+        i++;
+    return i < count && mc_image_size(&width, &height, tiles[i]->data, tiles[i]->size, pool) == MC_OK &&
+           width == grid->tile_width && height == grid->tile_height;
+}
+
 /* JPEG tiles whose outer edges are the map's: joined without decoding. *answer->data stays NULL where that cannot be.
  */
 static mc_error *
@@ -110,6 +121,8 @@ join_jpeg_map(mc_result *result, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *p
             return MC_OK;
         tiles[entry->top / height * columns + entry->left / width] = entry->tile.data;
     }
+    if (!has_size_of_tile(tiles, layer->count, layer->link->grid, pool))
+        return MC_OK;
     static const uint8_t white[3] = { 255, 255, 255 };
     MC_SPAN(ctx, "mapcache_jpeg_join");
     MC_TRY(mc_jpeg_join(&result->data, tiles, columns, rows, wanted->background_set ? wanted->background : white, ctx,
@@ -200,6 +213,11 @@ lay_source_image(mc_pixels **canvas, mc_rendered *rendered, const mc_map_request
     if (*canvas == NULL)
         MC_TRY(mc_map_canvas(canvas, wanted, pool));
     if (rendered->pixels == NULL) {
+        int width, height;
+        MC_TRY(mc_image_size(&width, &height, rendered->data->data, rendered->data->size, pool));
+        if (width > mc_tile_oversize * wanted->width || height > mc_tile_oversize * wanted->height)
+            return mc_error_create(pool, MC_ERR_UPSTREAM, "the source sent an image of %dx%d pixels instead of %dx%d",
+                                   width, height, wanted->width, wanted->height);
         MC_TRY(mc_image_decode(&rendered->pixels, rendered->data->data, rendered->data->size, ctx, pool));
         mc_pixels_attach(rendered->pixels, pool);
     }

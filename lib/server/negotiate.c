@@ -8,8 +8,19 @@
 #include "server/server_private.h"
 #include "text/text.h"
 
-/* A tile that expands to more was not made by anybody sane. */
-#define EXPANDED_MAX ((size_t)256 << 20)
+/* What expands further was not made of features: vector tiles shrink to a third or a twentieth. Few bytes may expand to
+ * LEAST_ROOM whatever they are. */
+#define EXPANDED_MAX ((size_t)64 << 20)
+#define LEAST_ROOM ((size_t)8 << 20)
+enum { RATIO_MAX = 64 };
+
+static size_t
+expanded_most(size_t size)
+{
+    if (size > EXPANDED_MAX / RATIO_MAX)
+        return EXPANDED_MAX;
+    return size * RATIO_MAX > LEAST_ROOM ? size * RATIO_MAX : LEAST_ROOM;
+}
 
 /* The weight that follows a coding in Accept-Encoding: 1 where there is none that can be read. */
 static double
@@ -52,5 +63,6 @@ mc_result_negotiate(mc_result *result, const mc_http_request *request, apr_pool_
     result->unmodified = false; /* that was about the other form */
     if (result->tag != 0)
         result->tag = mc_hash64("expanded", 8, result->tag);
-    return mc_gunzip(&result->data, result->data->data, result->data->size, EXPANDED_MAX, pool);
+    size_t size = result->data->size;
+    return mc_gunzip(&result->data, result->data->data, size, expanded_most(size), pool);
 }

@@ -291,13 +291,13 @@ render_one(void *baton, int index, mc_ctx *ctx)
     assembly_gathering *all = render->all;
     mc_footprint_want *want = &all->wants[render->wants[index]];
     mc_tile *tile = NULL;
-    MC_TRY(mc_ctx_check(ctx, ctx->pool));
+    MC_TRY(mc_ctx_check(ctx, ctx->pool)); /* before what may be waited for */
     MC_TRY(mc_tileset_get_sub(&tile, all->order->tileset, &want->key, ctx, ctx->pool));
     want->footprint = NULL; /* the batch keeps its own reference */
     if (tile->no_data || tile->raw)
         return MC_OK;
     mc_pixels *pixels;
-    MC_TRY(mc_image_decode(&pixels, tile->data->data, tile->data->size, ctx, ctx->pool));
+    MC_TRY(mc_tile_decode(&pixels, tile, want->key.grid, ctx, ctx->pool));
     want->footprint = mc_footprint_create(pixels, tile);
     mc_pixels_unref(pixels);
     return MC_OK;

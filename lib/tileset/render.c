@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/admission.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/workers.h"
@@ -163,12 +164,32 @@ pick_rendered_tile(mc_tile **tile, const mc_tile_write *writes, int count, const
 }
 
 static mc_error *
+wrong_size_error(int sent_width, int sent_height, int width, int height, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_UPSTREAM, "the source sent an image of %dx%d pixels instead of %dx%d",
+                           sent_width, sent_height, width, height);
+}
+
+static mc_error *
 check_map_size(const mc_pixels *map, int width, int height, apr_pool_t *pool)
 {
     if (map->width == width && map->height == height)
         return MC_OK;
-    return mc_error_create(pool, MC_ERR_UPSTREAM, "the source sent an image of %dx%d pixels instead of %dx%d",
-                           map->width, map->height, width, height);
+    return wrong_size_error(map->width, map->height, width, height, pool);
+}
+
+/* Decodes the image that a source sent; one that is stored as it came may be larger than what was asked for, as stored
+ * tiles may. */
+static mc_error *
+decode_map(mc_rendered *map, int width, int height, bool as_sent, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int sent_width, sent_height, times = as_sent ? mc_tile_oversize : 1;
+    MC_TRY(mc_image_size(&sent_width, &sent_height, map->data->data, map->data->size, pool));
+    if (sent_width > times * width || sent_height > times * height)
+        return wrong_size_error(sent_width, sent_height, width, height, pool);
+    MC_TRY(mc_image_decode(&map->pixels, map->data->data, map->data->size, ctx, pool));
+    mc_pixels_attach(map->pixels, pool);
+    return MC_OK;
 }
 
 static mc_error *
@@ -208,10 +229,10 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     mc_rendered map = { 0 };
     MC_TRY(render_from_source(&map, tileset, key, &metatile, ctx, pool));
     bool raw = mc_tileset_keeps_bytes(tileset);
-    if (map.pixels == NULL && !raw) {
-        MC_TRY(mc_image_decode(&map.pixels, map.data->data, map.data->size, ctx, pool));
-        mc_pixels_attach(map.pixels, pool);
-    }
+    int width = metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer;
+    int height = metatile.rows * key->grid->tile_height + 2 * tileset->metabuffer;
+    if (map.pixels == NULL && !raw)
+        MC_TRY(decode_map(&map, width, height, tileset->format == NULL, ctx, pool));
     if (map.tiles != NULL)
         return store_vector_tiles(map.tiles, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (map.data != NULL && (tileset->format == NULL || raw)) {
@@ -221,8 +242,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
         return store_metatile(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
     }
-    MC_TRY(check_map_size(map.pixels, metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer,
-                          metatile.rows * key->grid->tile_height + 2 * tileset->metabuffer, pool));
+    MC_TRY(check_map_size(map.pixels, width, height, pool));
     int count = metatile.columns * metatile.rows;
     cutting cut = { tileset,    key,
                     metatile,   metatile_extent(key->grid, key->z, &metatile),
@@ -360,6 +380,10 @@ static mc_error *
 render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *name = lock_name(tileset, key, pool);
+    mc_error *busy = mc_admission_enter(ctx, pool);
+    if (*tile != NULL && busy != MC_OK)
+        return MC_OK;
+    MC_TRY(busy);
     if (*tile != NULL) {
         MC_SLOW(ctx);
         mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);

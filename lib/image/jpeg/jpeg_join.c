@@ -51,12 +51,18 @@ typedef struct transcoding {
     mc_jpeg_sink sink;
 } transcoding;
 
-/* Which Huffman tables a tile gets: those that our own tiles of its quantisation have, or the standard ones, which have
+/* Which Huffman tables tiles get: those that our own tiles of their quantisation have, or the standard ones, which have
  * a code for everything. */
 typedef enum tile_tables { TABLES_TRAINED, TABLES_STANDARD } tile_tables;
 
+/* What transcoded tiles have in common: tiles of another size are not even read. */
+typedef struct tile_form {
+    int width, height;
+    tile_tables tables;
+} tile_form;
+
 static bool
-transcode_all(transcoding *t, const mc_buf *tile, tile_tables tables)
+transcode_all(transcoding *t, const mc_buf *tile, const tile_form *form)
 {
     if (setjmp(t->errors.jump) != 0)
         return false;
@@ -65,7 +71,7 @@ transcode_all(transcoding *t, const mc_buf *tile, tile_tables tables)
     mc_jpeg_limit(&t->reader, &t->progress);
     mc_jpeg_source(&t->reader, tile->data, tile->size);
     jpeg_read_header(&t->reader, TRUE);
-    if (t->reader.image_width > TILE_SIDE_MAX || t->reader.image_height > TILE_SIDE_MAX)
+    if ((int)t->reader.image_width != form->width || (int)t->reader.image_height != form->height)
         return false;
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&t->reader);
     mc_jpeg_destination(&t->writer, &t->sink, tile->size + tile->size / 8);
@@ -73,7 +79,7 @@ transcode_all(transcoding *t, const mc_buf *tile, tile_tables tables)
     t->writer.optimize_coding = FALSE;
     t->writer.arith_code = FALSE;
     t->writer.restart_in_rows = 1;
-    if (tables == TABLES_TRAINED) {
+    if (form->tables == TABLES_TRAINED) {
         mc_jpeg_use_trained(&t->writer);
         if (!mc_jpeg_codes_all(&t->reader, coefficients, &t->writer))
             return false;
@@ -91,11 +97,11 @@ transcode_all(transcoding *t, const mc_buf *tile, tile_tables tables)
 /* The same coefficients with other tables and a restart marker after each row of MCUs: a reference, the caller's. NULL
  * when that fails. */
 static mc_buf *
-transcode_jpeg_tile(const mc_buf *tile, tile_tables tables)
+transcode_jpeg_tile(const mc_buf *tile, const tile_form *form)
 {
     transcoding t = { .sink = { .data = NULL } };
     t.reader.err = t.writer.err = mc_jpeg_errors_init(&t.errors);
-    bool done = transcode_all(&t, tile, tables);
+    bool done = transcode_all(&t, tile, form);
     jpeg_destroy_compress(&t.writer);
     jpeg_destroy_decompress(&t.reader);
     mc_buf *copy = done ? mc_buf_copy(t.sink.data, t.sink.size) : NULL;
@@ -108,26 +114,26 @@ typedef struct jpeg_join_batch {
     mc_buf *const *tiles;
     mc_buf **copies;
     const int *wanted; /* which tiles */
-    tile_tables tables;
+    const tile_form *form;
 } jpeg_join_batch;
 
 static mc_error *
 transcode_job(void *baton, int index, mc_ctx *ctx)
 {
-    (void)ctx;
     const jpeg_join_batch *b = baton;
+    MC_TRY(mc_ctx_check(ctx, ctx->pool));
     int i = b->wanted[index];
-    b->copies[i] = transcode_jpeg_tile(b->tiles[i], b->tables);
+    b->copies[i] = transcode_jpeg_tile(b->tiles[i], b->form);
     return MC_OK;
 }
 
 /* Fills `copies` of the `count` tiles that are wanted; idle workers help. They are attached to m->pool. */
 static mc_error *
-transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count, tile_tables tables,
-               mc_ctx *ctx)
+transcode_many(mc_buf **copies, const mosaic *m, mc_buf *const *tiles, const int *wanted, int count,
+               const tile_form *form, mc_ctx *ctx)
 {
     mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
-    jpeg_join_batch b = { tiles, copies, wanted, tables };
+    jpeg_join_batch b = { tiles, copies, wanted, form };
     mc_error *error = MC_OK;
     if (workers != NULL)
         error = mc_workers_run(workers, transcode_job, &b, count, mc_workers_spare(workers), ctx, m->pool);
@@ -179,16 +185,19 @@ take_with_tables(bool *taken, mosaic *m, mc_buf *const *tiles, tile_tables table
     *taken = false;
     while (first < m->count && tiles[first] == NULL)
         first++;
-    if (first == m->count)
+    tile_form form = { .tables = tables };
+    if (first == m->count ||
+        mc_jpeg_size(&form.width, &form.height, tiles[first]->data, tiles[first]->size, m->pool) != MC_OK ||
+        form.width > TILE_SIDE_MAX || form.height > TILE_SIDE_MAX)
         return MC_OK;
-    MC_TRY(transcode_many(copies, m, tiles, &first, 1, tables, ctx));
+    MC_TRY(transcode_many(copies, m, tiles, &first, 1, &form, ctx));
     m->model = &m->pieces[first];
     if (copies[first] == NULL || !parse_jpeg_piece(&m->pieces[first], copies[first]))
         return MC_OK;
     for (int i = first + 1; i < m->count; i++)
         if (tiles[i] != NULL && !is_like_model(m, &m->pieces[i], tiles[i]))
             wanted[count++] = i;
-    MC_TRY(transcode_many(copies, m, tiles, wanted, count, tables, ctx));
+    MC_TRY(transcode_many(copies, m, tiles, wanted, count, &form, ctx));
     for (int i = 0; i < count; i++)
         if (copies[wanted[i]] == NULL || !is_like_model(m, &m->pieces[wanted[i]], copies[wanted[i]]))
             return MC_OK;

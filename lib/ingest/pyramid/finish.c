@@ -42,7 +42,7 @@ read_stored(mc_pixels **pixels, const mc_ingest *ingest, int z, int x, int y, mc
     *pixels = NULL;
     mc_error *error = mc_cache_get(&tile, ingest->plan.tileset->cache, &key, ctx, ctx->pool);
     if (error == MC_OK && tile != NULL)
-        error = mc_image_decode(pixels, tile->data->data, tile->data->size, ctx, ctx->pool);
+        error = mc_tile_decode(pixels, tile, grid, ctx, ctx->pool);
     if (error == MC_OK && *pixels != NULL) {
         mc_pixels_attach(*pixels, ctx->pool);
         if ((*pixels)->width != grid->tile_width || (*pixels)->height != grid->tile_height ||
