@@ -72,12 +72,9 @@ read_ogr_world(ogr_reading *r, const ogr_data *layer, const mc_ogr_ops *ops, mc_
                const int *fields)
 {
     mc_feature_query own;
-    mc_error *error = mc_feature_query_project(&own, r->map, srs != NULL ? srs : r->map->srs, r->pool);
-    if (error != MC_OK)
-        return mc_error_wrap(r->pool, error, error->kind, "layer \"%s\" cannot be transformed into %s",
-                             layer->data.name, r->map->srs);
+    MC_TRY(mc_feature_query_project(&own, r->map, srs, layer->data.name, r->pool));
     r->query = &own;
-    error = ops->read(file, &own.box, fields, r->map->attribute_count, visit_ogr_row, r, r->ctx, r->pool);
+    mc_error *error = ops->read(file, &own.box, fields, r->map->attribute_count, visit_ogr_row, r, r->ctx, r->pool);
     r->query = NULL;
     return error;
 }

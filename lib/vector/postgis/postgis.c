@@ -254,13 +254,13 @@ read_answer_rows(postgis_reading *r, mc_postgres_result *result, mc_feature_visi
 /* The query in the layer's CRS, to be transformed here; a CRS that only the database knows (its spatial_ref_sys may
  * have rows of its own) is transformed there. The SRID of the query's box. */
 static int
-in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, apr_pool_t *pool)
+in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, const char *layer, apr_pool_t *pool)
 {
     int map_srid = mc_crs_epsg(query->srs, NULL);
     *own = *query;
     if (srid == 0 || map_srid == srid)
         return srid;
-    mc_error *error = mc_feature_query_project(own, query, apr_psprintf(pool, "EPSG:%d", srid), pool);
+    mc_error *error = mc_feature_query_project(own, query, apr_psprintf(pool, "EPSG:%d", srid), layer, pool);
     if (error == MC_OK || map_srid == 0)
         return srid;
     mc_error_ignore(error);
@@ -420,7 +420,7 @@ read_postgis_world(postgis_reading *r, postgis *layer, mc_feature_visitor *visit
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
     mc_feature_query own;
     mc_postgis_request request = { .query = &own };
-    request.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
+    request.map_srid = in_own_srid(&own, r->column->srid, r->map, layer->data.name, pool);
     MC_TRY(prepare_postgis_read(statement, &request, layer, r->column, r->ctx, pool));
     r->request = &request;
     r->rows = r->worth = r->beside = 0;

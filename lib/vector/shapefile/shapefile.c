@@ -6,9 +6,9 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
+#include "base/references.h"
 #include "base/stamp.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
@@ -20,7 +20,7 @@ enum { STAMPS = 3 };
 
 /* One opened generation of the files. */
 typedef struct opened {
-    atomic_int references;
+    atomic_uint references;
     apr_pool_t *pool; /* a root pool of its own */
     mc_stamp stamps[STAMPS];
     mc_shp *shp;
@@ -37,7 +37,7 @@ typedef struct shapefile {
 static void
 release_shapefile(opened *files)
 {
-    if (files != NULL && atomic_fetch_sub(&files->references, 1) == 1)
+    if (files != NULL && mc_references_drop(&files->references))
         mc_task_pool_release(files->pool);
 }
 
@@ -110,7 +110,7 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
     }
     if (error == MC_OK) {
         *files = file->current;
-        atomic_fetch_add(&(*files)->references, 1);
+        mc_references_take(&(*files)->references);
     }
     pthread_mutex_unlock(&file->lock);
     return error;
@@ -177,13 +177,10 @@ read_shapefile_world(shapefile_reading *r, const shapefile *file, const mc_shp *
                      mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
 {
     mc_feature_query own;
-    mc_error *error = mc_feature_query_project(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
-    if (error != MC_OK)
-        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be transformed into %s", file->data.name,
-                             r->map->srs);
+    MC_TRY(mc_feature_query_project(&own, r->map, srs, file->data.name, pool));
     r->query = &own;
     mc_dbf_begin(&r->table, shp->attributes);
-    error = read_all_records(r, shp, visit, baton, pool);
+    mc_error *error = read_all_records(r, shp, visit, baton, pool);
     mc_dbf_end(&r->table);
     return error;
 }
