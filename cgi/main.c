@@ -120,6 +120,7 @@ run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
         error = mc_user_become(chosen->user, sockets.path, pool);
     if (error != MC_OK) {
         fprintf(stderr, "mapcache.fcgi: %s\n", mc_error_chain(error, pool));
+        mc_sockets_remove(&sockets);
         return EXIT_FAILURE;
     }
     bool plain = sockets.count == 0;

@@ -514,8 +514,8 @@ def test_a_program_that_stays_root_says_so(fcgi):
 def test_users_that_cannot_be_are_refused(build, site, modules_environment):
     environment = {**os.environ, **modules_environment, "MAPCACHE_CONFIG_FILE": str(site.config)}
 
-    def refused(user, **how):
-        command = [build / "bin/mapcache.fcgi", "--listen", str(site.folder / "refused.sock"), "--user", user]
+    def refused(name, **how):
+        command = [build / "bin/mapcache.fcgi", "--listen", str(site.folder / "refused.sock"), "--user", name]
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=patience(60), **how)
         assert ended.returncode == 1
         return ended.stderr
