@@ -273,14 +273,14 @@ pair_edges(mc_mvt_edges *e, mc_mvt_placed_edge edge, int group, uint32_t bits, m
     }
 }
 
-/* One lane in all places. clang, which builds the fuzz targets, has no __builtin_shuffle. */
+/* One of the numbers in all lanes. */
 static inline box_lanes
-repeat_lane(box_lanes lanes, int lane)
+spread_box_lane(box_lanes numbers, int lane)
 {
 #ifdef __clang__
-    return fill_box_lanes(lanes[lane]);
+    return fill_box_lanes(numbers[lane]);
 #else
-    return __builtin_shuffle(lanes, fill_box_lanes((int16_t)lane));
+    return __builtin_shuffle(numbers, fill_box_lanes((int16_t)lane));
 #endif
 }
 
@@ -293,9 +293,9 @@ pair_edge(mc_mvt_edges *e, int place, box_lanes numbered, mc_mvt_pair_visitor *v
     int first = place / LANES, lane = place % LANES, group = first, groups = e->own / LANES + 1;
     int limit = limit_of_order(e, boxes[first].maxx[lane]);
     const edge_boxes box = {
-        repeat_lane(boxes[first].minx, lane), repeat_lane(boxes[first].miny, lane),
-        repeat_lane(boxes[first].maxx, lane), repeat_lane(boxes[first].maxy, lane),
-        repeat_lane(boxes[first].from, lane), repeat_lane(boxes[first].to, lane),
+        spread_box_lane(boxes[first].minx, lane), spread_box_lane(boxes[first].miny, lane),
+        spread_box_lane(boxes[first].maxx, lane), spread_box_lane(boxes[first].maxy, lane),
+        spread_box_lane(boxes[first].from, lane), spread_box_lane(boxes[first].to, lane),
     };
     for (uint32_t behind = ~3U << 2 * lane; group < groups && boxes[group].minx[0] < limit; group++, behind = ~0U) {
         box_lanes next = ((boxes[group].from == box.to) | (boxes[group].to == box.from)) & numbered;
