@@ -9,6 +9,7 @@
 #include "base/admission.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/references.h"
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
@@ -60,15 +61,13 @@ mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics
 void
 mc_server_ref(mc_server *server)
 {
-    atomic_fetch_add_explicit(&server->references, 1, memory_order_relaxed);
+    mc_references_take(&server->references);
 }
 
 void
 mc_server_unref(mc_server *server)
 {
-    unsigned before = atomic_fetch_sub_explicit(&server->references, 1, memory_order_acq_rel);
-    MC_ASSERT(before > 0);
-    if (before == 1)
+    if (mc_references_drop(&server->references))
         apr_pool_destroy(server->pool);
 }
 
