@@ -281,12 +281,9 @@ pair_edge(mc_mvt_edges *e, int place, box_lanes numbered, mc_mvt_pair_visitor *v
     const edge_boxes *boxes = e->boxes;
     int first = place / LANES, lane = place % LANES, group = first, groups = e->own / LANES + 1;
     int limit = limit_of_order(e, boxes[first].maxx[lane]);
-    const box_lanes all = fill_box_lanes((int16_t)lane);
-    const edge_boxes box = {
-        __builtin_shuffle(boxes[first].minx, all), __builtin_shuffle(boxes[first].miny, all),
-        __builtin_shuffle(boxes[first].maxx, all), __builtin_shuffle(boxes[first].maxy, all),
-        __builtin_shuffle(boxes[first].from, all), __builtin_shuffle(boxes[first].to, all),
-    };
+    const edge_boxes box = { fill_box_lanes(boxes[first].minx[lane]), fill_box_lanes(boxes[first].miny[lane]),
+                             fill_box_lanes(boxes[first].maxx[lane]), fill_box_lanes(boxes[first].maxy[lane]),
+                             fill_box_lanes(boxes[first].from[lane]), fill_box_lanes(boxes[first].to[lane]) };
     for (uint32_t behind = ~3U << 2 * lane; group < groups && boxes[group].minx[0] < limit; group++, behind = ~0U) {
         box_lanes next = ((boxes[group].from == box.to) | (boxes[group].to == box.from)) & numbered;
         uint32_t bits = bits_of_lanes(lanes_that_meet(&boxes[group], &box) & ~next) & behind;
