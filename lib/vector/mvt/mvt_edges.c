@@ -273,6 +273,17 @@ pair_edges(mc_mvt_edges *e, mc_mvt_placed_edge edge, int group, uint32_t bits, m
     }
 }
 
+/* One of the numbers in all lanes. */
+static inline box_lanes
+spread_box_lane(box_lanes numbers, int lane)
+{
+#ifdef __clang__
+    return fill_box_lanes(numbers[lane]);
+#else
+    return __builtin_shuffle(numbers, fill_box_lanes((int16_t)lane));
+#endif
+}
+
 /* An edge with those behind it in the order; returns how many were looked at. `numbered`: the lowest bits of a vertex
  * tell which one it is, so that neighbours need no other look. */
 static inline int
@@ -281,9 +292,11 @@ pair_edge(mc_mvt_edges *e, int place, box_lanes numbered, mc_mvt_pair_visitor *v
     const edge_boxes *boxes = e->boxes;
     int first = place / LANES, lane = place % LANES, group = first, groups = e->own / LANES + 1;
     int limit = limit_of_order(e, boxes[first].maxx[lane]);
-    const edge_boxes box = { fill_box_lanes(boxes[first].minx[lane]), fill_box_lanes(boxes[first].miny[lane]),
-                             fill_box_lanes(boxes[first].maxx[lane]), fill_box_lanes(boxes[first].maxy[lane]),
-                             fill_box_lanes(boxes[first].from[lane]), fill_box_lanes(boxes[first].to[lane]) };
+    const edge_boxes box = {
+        spread_box_lane(boxes[first].minx, lane), spread_box_lane(boxes[first].miny, lane),
+        spread_box_lane(boxes[first].maxx, lane), spread_box_lane(boxes[first].maxy, lane),
+        spread_box_lane(boxes[first].from, lane), spread_box_lane(boxes[first].to, lane),
+    };
     for (uint32_t behind = ~3U << 2 * lane; group < groups && boxes[group].minx[0] < limit; group++, behind = ~0U) {
         box_lanes next = ((boxes[group].from == box.to) | (boxes[group].to == box.from)) & numbered;
         uint32_t bits = bits_of_lanes(lanes_that_meet(&boxes[group], &box) & ~next) & behind;
