@@ -9,6 +9,8 @@
 #include <http_core.h>
 #include <sys/stat.h>
 
+#include "base/budget.h"
+
 APLOG_USE_MODULE(mapcache);
 
 typedef struct loaded_file {
@@ -53,7 +55,7 @@ static const char *
 load_server_file(loaded_file **out, const char *name, const struct stat *stamp, cmd_parms *cmd)
 {
     apr_pool_t *pool; /* no other pool's child: when the process ends, nobody else may destroy it first */
-    apr_pool_create_unmanaged(&pool);
+    apr_pool_create_unmanaged_ex(&pool, mc_pool_failed, NULL);
     loaded_file *file = apr_pcalloc(pool, sizeof(*file));
     file->pool = pool;
     file->stamp = *stamp;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "base/budget.h"
 #include "base/clock.h"
 
 struct mc_generations {
@@ -101,7 +102,7 @@ reload_changed_generation(mc_generations *generations)
         generations->looked = true;
         generations->tried = now;
         apr_pool_t *pool;
-        apr_pool_create_unmanaged(&pool);
+        apr_pool_create_unmanaged_ex(&pool, mc_pool_failed, NULL);
         mc_generation *next = NULL;
         mc_error *error = load_generation(&next, generations, pool);
         if (error == MC_OK) {

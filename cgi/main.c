@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "loop.h"
 #include "plain.h"
 #include "sockets.h"
@@ -137,6 +138,7 @@ main(int argc, char **argv)
     if (!parse_fcgi_options(&chosen, &status, argc, argv))
         return status;
     apr_initialize();
+    mc_pools_guard();
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     const char *file = getenv("MAPCACHE_CONFIG_FILE");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "cli/common/help.h"
 #include "commands.h"
 #include "mapcache/config.h"
@@ -113,6 +114,7 @@ main(int argc, const char *const *argv)
     if (argc < 1)
         return 1;
     apr_initialize();
+    mc_pools_guard();
     int status = run_named_command(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) { /* a full disk: what is read there would not be whole */
         fputs("mapcache: standard output cannot be written\n", stderr);

@@ -25,6 +25,7 @@
     X(footprint_absences_total, "Tiles of maps that were known to be absent one by one.")                              \
     X(coverage_skips_total, "Tiles of maps that lay outside of what their file is known to have.")                     \
     X(memory_evictions_total, "Entries dropped from the memory of the process to stay inside its bound.")              \
+    X(memory_refused_total, "Large allocations that were refused because the budget of a process was used up.")        \
     X(renders_total, "Metatiles rendered.")                                                                            \
     X(vector_tiles_total, "Vector tiles made.")                                                                        \
     X(vector_features_total, "Features in the vector tiles that were made.")                                           \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "mapcache/trace.h"
 
 enum { WORKERS_MAX = 1024, SPARE_POOLS_MAX = 64, POOL_MEMORY_KEPT = 1 << 20 };
@@ -70,7 +71,7 @@ mc_task_pool_acquire(void)
     apr_allocator_t *allocator;
     MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
     apr_allocator_max_free_set(allocator, POOL_MEMORY_KEPT);
-    MC_ASSERT(apr_pool_create_unmanaged_ex(&pool, NULL, allocator) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_unmanaged_ex(&pool, mc_pool_failed, allocator) == APR_SUCCESS);
     apr_allocator_owner_set(allocator, pool);
     return pool;
 }

@@ -422,7 +422,7 @@ engine_send(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *ca
         if (l != NULL)
             close_line(l);
         curl_slist_free_all(headers);
-        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for a request to an origin");
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for a request to an origin");
     }
     reply->headers = apr_table_make(pool, 16);
     reply->body = mc_buf_attach(mc_buf_create(0, call->max_response), pool);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "mapcache/service.h"
@@ -32,7 +33,7 @@ root_pool(void)
     apr_allocator_t *allocator;
     apr_pool_t *pool;
     MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
-    MC_ASSERT(apr_pool_create_ex(&pool, NULL, NULL, allocator) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_ex(&pool, NULL, mc_pool_failed, allocator) == APR_SUCCESS);
     apr_allocator_owner_set(allocator, pool);
     return pool;
 }

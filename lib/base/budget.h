@@ -1,0 +1,53 @@
+/*
+ * The budget of a process for large allocations: pixels, bodies, stored tiles. What would exceed it is refused before
+ * it is allocated, so that a request gets 503 instead of the process being ended by the system. Small allocations are
+ * not counted. Counters are atomic; any thread.
+ */
+#ifndef MC_BASE_BUDGET_H
+#define MC_BASE_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "mapcache/error.h"
+
+struct mc_metrics;
+
+/* Allocations of fewer bytes are not counted. */
+#define MC_BUDGET_FROM ((size_t)64 << 10)
+
+/*
+ * Bytes that allocations may take together; 0 (at first): any number. Refusals are counted in `metrics` unless that is
+ * NULL; the metrics live until they are replaced. Before a refusal `reclaim` (or NULL) gives back what is kept for
+ * later and not in use; any thread calls it, with whatever locks its request holds.
+ */
+void mc_budget_set(size_t limit, struct mc_metrics *metrics, void (*reclaim)(void));
+void mc_budget_count_in(struct mc_metrics *metrics); /* from now on */
+
+/* Asks for bytes before they are allocated. False: refused, nothing is counted. */
+bool mc_budget_take(size_t bytes);
+
+/* Counts bytes that cannot be refused any more: what belongs to something that was asked for. */
+void mc_budget_charge(size_t bytes);
+
+/* Gives back what was taken or charged. */
+void mc_budget_give(size_t bytes);
+
+size_t mc_budget_limit(void);
+size_t mc_budget_used(void);
+
+/* MC_ERR_UNAVAILABLE for an allocation of so many bytes that was refused or failed: the client may come again. */
+mc_error *mc_budget_error(size_t bytes, apr_pool_t *pool) MC_CHECKED;
+
+/* The memory that this process may have: the machine's, or the least of its control groups (versions 1 and 2). */
+size_t mc_machine_memory(void);
+
+/* For apr_pool_create_ex and its kin: says that there is no memory and ends the process. Nothing is unwound: locks of
+ * other threads would stay behind; stores are whole at any time. */
+int mc_pool_failed(int status);
+
+/* The same for all pools of the process that have no parent of their own; after apr_initialize(), in programs of ours.
+ */
+void mc_pools_guard(void);
+
+#endif
