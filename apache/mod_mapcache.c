@@ -266,6 +266,7 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server, "mapcache cannot serve: %s", mc_error_chain(error, pool));
         return;
     }
+    mc_runtime_limit_requests(process_runtime, mc_server_config(alias->server), 0);
     mc_runtime_share_metrics(process_runtime, server_metrics);
     mc_runtime_process(process_runtime)->lasting = threaded != AP_MPMQ_NOT_SUPPORTED;
     if (threaded != AP_MPMQ_NOT_SUPPORTED)

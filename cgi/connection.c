@@ -24,6 +24,7 @@ struct mc_connection {
     size_t pending_size;
     mc_fcgi_output output;
     bool responding; /* `output` is not empty */
+    bool served;     /* a request, at least */
     _Atomic apr_time_t next_look;
     _Atomic bool gone;
     void (*slow)(void *baton, bool begins); /* of the thread that serves */
@@ -40,6 +41,15 @@ mc_connection_create(int descriptor, mc_connections *shared)
     apr_allocator_max_free_set(apr_pool_allocator_get(connection->pool), POOL_KEPT);
     mc_fcgi_init(&connection->parser, &shared->bodies, connection->pool);
     return connection;
+}
+
+mc_connection_phase
+mc_connection_phase_of(const mc_connection *connection)
+{
+    const mc_fcgi_parser *parser = &connection->parser;
+    if (parser->active)
+        return parser->params_ended ? MC_PHASE_OTHER : MC_PHASE_PARAMS;
+    return connection->served ? MC_PHASE_OTHER : MC_PHASE_START;
 }
 
 /* By itself, so that tests/tsan.supp can name it. */
@@ -179,6 +189,7 @@ continue_fcgi_response(mc_connection *connection, mc_connections *shared)
     connection->responding = wait == MC_WAIT_OUTPUT;
     if (connection->responding)
         return wait;
+    connection->served = true;
     atomic_fetch_sub(&shared->active, 1);
     bool keep = connection->parser.keep && !atomic_load_explicit(&shared->draining, memory_order_relaxed);
     mc_fcgi_finish(&connection->parser);

@@ -24,6 +24,16 @@ typedef enum mc_connection_wait {
     MC_WAIT_NOT,    /* it has ended: destroy it */
 } mc_connection_wait;
 
+/* What a connection that waits for the web server is about: each has a bound of its own. */
+typedef enum mc_connection_phase {
+    MC_PHASE_START,  /* nothing of a request has come, and none came before */
+    MC_PHASE_PARAMS, /* of a request, not all variables have come */
+    MC_PHASE_OTHER,  /* between requests, in a body, in a response */
+} mc_connection_phase;
+
+/* Of a connection that nobody serves. */
+mc_connection_phase mc_connection_phase_of(const mc_connection *connection);
+
 /* Takes a connected, non-blocking stream socket over. */
 mc_connection *mc_connection_create(int descriptor, mc_connections *shared);
 void mc_connection_destroy(mc_connection *connection); /* closes the socket */

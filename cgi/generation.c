@@ -10,7 +10,7 @@
 
 struct mc_generations {
     const char *file;
-    bool threads;
+    int threads; /* that answer requests; 0: none may be started */
     apr_pool_t *pool;
     pthread_mutex_t lock; /* of `current` */
     mc_generation *current;
@@ -55,11 +55,12 @@ load_generation(mc_generation **out, mc_generations *generations, apr_pool_t *po
     if (atomic_load(&generations->runtime) == NULL) {
         mc_runtime *runtime;
         generations->runtime_log = generation->log;
-        mc_error *error =
-            mc_runtime_create(&runtime, config, 1, generations->threads, &generations->runtime_log, generations->pool);
+        mc_error *error = mc_runtime_create(&runtime, config, 1, generations->threads > 0, &generations->runtime_log,
+                                            generations->pool);
         if (error != MC_OK)
             return error;
-        mc_runtime_process(runtime)->lasting = generations->threads;
+        mc_runtime_limit_requests(runtime, config, generations->threads);
+        mc_runtime_process(runtime)->lasting = generations->threads > 0;
         atomic_store(&generations->runtime, runtime);
     }
     mc_ctx ctx = { .pool = pool, .log = &generation->log };
@@ -116,7 +117,7 @@ reload_changed_generation(mc_generations *generations)
 }
 
 mc_generations *
-mc_generations_create(const char *file, bool threads, apr_pool_t *pool)
+mc_generations_create(const char *file, int threads, apr_pool_t *pool)
 {
     mc_generations *generations = apr_pcalloc(pool, sizeof(*generations));
     generations->file = file;

@@ -19,7 +19,7 @@ typedef struct mc_generation {
 
 /* Loads `file`. Where that fails, the log says why and there is no generation until the file changes.
  * threads: the runtime may start threads. */
-mc_generations *mc_generations_create(const char *file, bool threads, apr_pool_t *pool);
+mc_generations *mc_generations_create(const char *file, int threads, apr_pool_t *pool);
 void mc_generations_destroy(mc_generations *generations);
 
 /* The newest generation, referenced; looks at most once a second whether the file has changed (where auto_reload says

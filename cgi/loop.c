@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,17 +29,26 @@ enum {
     PAUSE_MS = 100, /* no connection is accepted for so long when there are too many */
     QUIET_MS = 100, /* a drained process waits for requests that are under way in sockets */
     DRAIN_MS = 10000,
-    IDLE_LOOKS = 8, /* at the connections, in the time that one may be idle */
+    CONNECTIONS_LEAST = 64,
+    DESCRIPTORS_MOST = 65536, /* more are not asked for: some libraries walk through all of them */
+    IDLE_LOOKS = 8,           /* at the connections, in the time that one may be idle */
 };
+
+/* Microseconds in which the variables of a request have to come (a web server sends them at once), and in which the
+ * first request of a connection has to begin. */
+#define PARAMS_TIME (10 * APR_USEC_PER_SEC)
+#define START_TIME (60 * APR_USEC_PER_SEC)
 
 typedef struct watched {
     enum { WATCH_LISTENER, WATCH_CONNECTION, WATCH_WAKE } kind;
     int descriptor;
     bool registered;
     mc_connection *connection;
+    mc_connection_phase phase;  /* of who serves it */
     _Atomic unsigned turns;     /* times that it was handed on: what the next thread reads is ordered by it (C11 knows
                                    nothing of epoll) */
     _Atomic apr_time_t touched; /* when it last had an event; 0: somebody serves it */
+    _Atomic apr_time_t late;    /* when the variables of a request must have come; 0: none is awaited */
     struct watched *previous, *next; /* of the loop's list; its lock */
 } watched;
 
@@ -61,6 +71,7 @@ typedef struct loop {
     loop_worker *workers;
     int worker_count; /* lock */
     int workers_max;
+    int connections_max;
     apr_interval_time_t idle_max;
     _Atomic bool help_asked;
     _Atomic bool paused; /* listeners are out of the set */
@@ -94,6 +105,18 @@ destroy_watched_connection(loop *l, watched *w)
     atomic_fetch_sub(&l->connections, 1);
 }
 
+/* A request of which one byte comes now and then is as bad as one of which none comes: its beginning counts. */
+static void
+note_phase(watched *w, apr_time_t now)
+{
+    mc_connection_phase phase = mc_connection_phase_of(w->connection);
+    if (phase == w->phase)
+        return;
+    w->phase = phase;
+    apr_time_t late = phase == MC_PHASE_OTHER ? 0 : now + (phase == MC_PHASE_START ? START_TIME : PARAMS_TIME);
+    atomic_store_explicit(&w->late, late, memory_order_relaxed);
+}
+
 static void
 serve_watched_connection(loop *l, watched *w, loop_worker *self)
 {
@@ -104,6 +127,7 @@ serve_watched_connection(loop *l, watched *w, loop_worker *self)
         int operation = w->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
         int descriptor = w->descriptor;
         w->registered = true; /* before another thread may have it, and free it */
+        note_phase(w, atomic_load_explicit(&self->lane.since, memory_order_relaxed));
         atomic_store_explicit(&w->touched, atomic_load_explicit(&self->lane.since, memory_order_relaxed),
                               memory_order_relaxed);
         atomic_fetch_add_explicit(&w->turns, 1, memory_order_release);
@@ -138,7 +162,7 @@ pause_accepting(loop *l)
 static watched *
 accept_connection(loop *l, const watched *listener)
 {
-    if (atomic_load(&l->connections) >= MC_FCGI_CONNECTIONS_MAX) {
+    if (atomic_load(&l->connections) >= l->connections_max) {
         pause_accepting(l);
         return NULL;
     }
@@ -153,6 +177,7 @@ accept_connection(loop *l, const watched *listener)
     watched *w = calloc(1, sizeof(*w));
     MC_ASSERT(w != NULL);
     w->kind = WATCH_CONNECTION;
+    w->phase = MC_PHASE_OTHER;
     w->descriptor = descriptor;
     w->connection = mc_connection_create(descriptor, &l->shared);
     if (atomic_fetch_add(&l->connections, 1) == 0)
@@ -229,16 +254,18 @@ rescue_busy_lanes(loop *l)
         atomic_store(&l->help_asked, false);
 }
 
-/* Connections on which nothing has happened for too long are shut, whatever they were about: their next event is their
- * end. A web server that went without a word would else hold them for ever. */
+/* Connections on which nothing has happened for too long are shut, and those whose request does not get beyond its
+ * variables: their next event is their end. A web server that went without a word would else hold them for ever. */
 static void
 shut_idle(loop *l)
 {
-    apr_time_t limit = mc_clock_now() - l->idle_max;
+    apr_time_t now = mc_clock_now();
+    apr_time_t limit = now - l->idle_max;
     pthread_mutex_lock(&l->lock);
     for (watched *w = l->first; w != NULL; w = w->next) {
         apr_time_t touched = atomic_load_explicit(&w->touched, memory_order_relaxed);
-        if (touched != 0 && touched < limit)
+        apr_time_t late = atomic_load_explicit(&w->late, memory_order_relaxed);
+        if (touched != 0 && (touched < limit || (late != 0 && late < now)))
             shutdown(w->descriptor, SHUT_RDWR);
     }
     pthread_mutex_unlock(&l->lock);
@@ -247,7 +274,8 @@ shut_idle(loop *l)
 static void
 supervise_loop_workers(loop *l)
 {
-    apr_interval_time_t between = l->idle_max / IDLE_LOOKS + 1000;
+    apr_interval_time_t shortest = l->idle_max < PARAMS_TIME ? l->idle_max : PARAMS_TIME;
+    apr_interval_time_t between = shortest / IDLE_LOOKS + 1000;
     apr_time_t next_look = mc_clock_now() + between;
     for (;;) {
         struct pollfd waits[2] = { { l->signals, POLLIN, 0 }, { l->notify, POLLIN, 0 } };
@@ -268,7 +296,7 @@ supervise_loop_workers(loop *l)
             (void)size;
             continue; /* what was asked for is looked at a tick later: most often it has settled by then */
         }
-        if (paused && atomic_load(&l->connections) < MC_FCGI_CONNECTIONS_MAX) {
+        if (paused && atomic_load(&l->connections) < l->connections_max) {
             atomic_store(&l->paused, false);
             for (int i = 0; i < l->listener_count; i++)
                 watch_listener(l, &l->listeners[i]);
@@ -364,6 +392,24 @@ listen_to(loop *l, const int *listeners, int count, apr_pool_t *pool)
     return all;
 }
 
+/* So many that descriptors are left for files, databases and origins: half of the limit, which is raised as far as the
+ * system lets us. */
+static int
+count_connections_max(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return CONNECTIONS_LEAST;
+    if (files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max < DESCRIPTORS_MOST ? files.rlim_max : DESCRIPTORS_MOST;
+        if (setrlimit(RLIMIT_NOFILE, &files) != 0 && getrlimit(RLIMIT_NOFILE, &files) != 0)
+            return CONNECTIONS_LEAST;
+    }
+    if (files.rlim_cur / 2 > MC_FCGI_CONNECTIONS_MAX)
+        return MC_FCGI_CONNECTIONS_MAX;
+    return files.rlim_cur / 2 > CONNECTIONS_LEAST ? (int)(files.rlim_cur / 2) : CONNECTIONS_LEAST;
+}
+
 int
 mc_loop_run(mc_generations *generations, const int *listeners, int count, const mc_loop_limits *limits,
             apr_pool_t *pool)
@@ -373,6 +419,7 @@ mc_loop_run(mc_generations *generations, const int *listeners, int count, const 
     l->shared.generations = generations;
     l->idle_max = (apr_interval_time_t)limits->idle_seconds * APR_USEC_PER_SEC;
     l->workers_max = limits->threads;
+    l->connections_max = count_connections_max();
     l->workers = apr_pcalloc(pool, (size_t)limits->threads * sizeof(*l->workers));
     int quick = mc_processors() > QUICK_LEAST ? mc_processors() : QUICK_LEAST;
     mc_lanes_init(&l->lanes, quick < limits->threads ? quick : limits->threads, start_worker, l);

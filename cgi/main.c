@@ -17,31 +17,36 @@
 #include "plain.h"
 #include "sockets.h"
 #include "text/text.h"
+#include "user.h"
 
 typedef struct main_options {
     const char *listen;
+    const char *user; /* NULL: whoever has started the program */
     mc_loop_limits limits;
     int backlog;
 } main_options;
 
-static const char help_text[] = "Usage: mapcache.fcgi [--listen ADDRESS] [--threads N] [--backlog N] [--idle SECONDS]\n"
-                                "\n"
-                                "Serves the configuration that the environment variable MAPCACHE_CONFIG_FILE names,\n"
-                                "by FastCGI or as a plain CGI program.\n"
-                                "\n"
-                                "  --listen ADDRESS  HOST:PORT, [HOST]:PORT, :PORT, or the path of a local socket\n"
-                                "                    (which begins with a slash). Without it, sockets passed by\n"
-                                "                    systemd are used, or a listening socket as descriptor 0, as\n"
-                                "                    spawn-fcgi and mod_fcgid pass it. Without any of them the\n"
-                                "                    program answers one request as a plain CGI.\n"
-                                "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
-                                "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
-                                "  --idle SECONDS    connections on which nothing happens for so long are closed,\n"
-                                "                    1 to 86400 (default: 600)\n"
-                                "  --version         prints the version and ends\n"
-                                "  --help            prints this text and ends\n"
-                                "\n"
-                                "SIGTERM and SIGUSR1 let running requests finish, for at most 10 seconds.\n";
+static const char help_text[] =
+    "Usage: mapcache.fcgi [--listen ADDRESS] [--threads N] [--backlog N] [--idle SECONDS] [--user NAME]\n"
+    "\n"
+    "Serves the configuration that the environment variable MAPCACHE_CONFIG_FILE names,\n"
+    "by FastCGI or as a plain CGI program.\n"
+    "\n"
+    "  --listen ADDRESS  HOST:PORT, [HOST]:PORT, :PORT, or the path of a local socket\n"
+    "                    (which begins with a slash). Without it, sockets passed by\n"
+    "                    systemd are used, or a listening socket as descriptor 0, as\n"
+    "                    spawn-fcgi and mod_fcgid pass it. Without any of them the\n"
+    "                    program answers one request as a plain CGI.\n"
+    "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
+    "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
+    "  --idle SECONDS    connections on which nothing happens for so long are closed,\n"
+    "                    1 to 86400 (default: 600)\n"
+    "  --user NAME       once the socket is open, the program becomes that user, who also\n"
+    "                    gets the local socket; for a program that root starts\n"
+    "  --version         prints the version and ends\n"
+    "  --help            prints this text and ends\n"
+    "\n"
+    "SIGTERM and SIGUSR1 let running requests finish, for at most 10 seconds.\n";
 
 static bool
 number_option(int *value, const char *name, const char *text, int max)
@@ -57,13 +62,10 @@ static bool
 parse_fcgi_options(main_options *out, int *status, int argc, char **argv)
 {
     static const struct option known[] = {
-        { "listen", required_argument, NULL, 'l' },
-        { "threads", required_argument, NULL, 't' },
-        { "backlog", required_argument, NULL, 'b' },
-        { "idle", required_argument, NULL, 'i' },
-        { "version", no_argument, NULL, 'v' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
+        { "listen", required_argument, NULL, 'l' },  { "threads", required_argument, NULL, 't' },
+        { "backlog", required_argument, NULL, 'b' }, { "idle", required_argument, NULL, 'i' },
+        { "user", required_argument, NULL, 'u' },    { "version", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
     };
     *out = (main_options){ .limits = { .threads = 512, .idle_seconds = 600 }, .backlog = 1024 };
     *status = EXIT_FAILURE;
@@ -71,6 +73,8 @@ parse_fcgi_options(main_options *out, int *status, int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (option == 'l') {
             out->listen = optarg;
+        } else if (option == 'u') {
+            out->user = optarg;
         } else if (option == 't') {
             if (!number_option(&out->limits.threads, "threads", optarg, 1024))
                 return false;
@@ -113,8 +117,11 @@ run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
 {
     mc_sockets sockets;
     mc_error *error = mc_sockets_open(&sockets, chosen->listen, chosen->backlog, pool);
+    if (error == MC_OK && chosen->user != NULL)
+        error = mc_user_become(chosen->user, sockets.path, pool);
     if (error != MC_OK) {
         fprintf(stderr, "mapcache.fcgi: %s\n", mc_error_chain(error, pool));
+        mc_sockets_remove(&sockets);
         return EXIT_FAILURE;
     }
     bool plain = sockets.count == 0;
@@ -122,7 +129,9 @@ run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
         signal(SIGPIPE, SIG_IGN);
     else
         prepare_signals();
-    mc_generations *generations = mc_generations_create(file, !plain, pool);
+    if (!plain && chosen->user == NULL)
+        mc_user_warn_of_root(pool);
+    mc_generations *generations = mc_generations_create(file, plain ? 0 : chosen->limits.threads, pool);
     int status = plain ? mc_plain_run(generations, pool)
                        : mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
     mc_sockets_remove(&sockets);

@@ -376,7 +376,7 @@ mc_fcgi_respond(mc_fcgi_output *output, uint16_t request_id, uint8_t *head, size
     if (first > 0)
         *vector++ = (struct iovec){ at, first };
     size_t left = body_size - first;
-    at += first;
+    at = left > 0 ? at + first : at; /* NULL where there is no body */
     while (left > 0) {
         size_t part = choose_smaller_size(left, RECORD_CONTENT_MAX);
         uint8_t *header = apr_palloc(pool, MC_FCGI_HEADER_SIZE);

@@ -18,7 +18,7 @@ enum {
     MC_FCGI_BODY_MAX = 64 * 1024 * 1024,    /* bytes of standard input that are kept of a request */
     MC_FCGI_BODIES_MAX = 128 * 1024 * 1024, /* of all requests */
     MC_FCGI_ABORT_REQUEST = 2,              /* record type */
-    MC_FCGI_CONNECTIONS_MAX = 4096,         /* told to web servers that ask, and the loop's own bound */
+    MC_FCGI_CONNECTIONS_MAX = 16384,        /* told to web servers that ask, and the loop's own bound */
 };
 
 typedef enum mc_fcgi_event {

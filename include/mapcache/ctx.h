@@ -34,6 +34,7 @@ typedef struct mc_log {
 typedef struct mc_process {
     struct mc_workers *workers;           /* CPU workers (lib/base) */
     struct mc_workers *io;                /* threads that may wait for origins and databases (lib/base) */
+    struct mc_admissions *admissions;     /* how many requests may wait or draw at a time (lib/base) */
     struct mc_semaphore *drawing;         /* how many maps are drawn or composed at a time (lib/base) */
     struct mc_metrics *metrics;           /* counters and histograms (lib/base) */
     struct mc_http *http;                 /* connections to origins (lib/base) */
@@ -52,6 +53,7 @@ typedef struct mc_ctx {
     const mc_log *log;
     struct mc_trace *trace;         /* NULL: tracing is off */
     struct mc_cache_reads *reads;   /* gets that share a look at their file (lib/cache); NULL: each by itself */
+    struct mc_admission *admission; /* of the request, with its copies (lib/base); NULL: everything is let in */
     struct mc_semaphore *inside;    /* the gate that has been passed, or NULL (lib/base) */
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
     bool bulk;                      /* such a transaction is being stored */

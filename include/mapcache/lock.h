@@ -36,8 +36,9 @@ void mc_flight_land(mc_flight *flight, const mc_error *failure);
 typedef struct mc_locker mc_locker;
 typedef struct mc_lock mc_lock;
 
-/* <locker> or legacy <lock_dir>; node NULL: the default disk locker in /tmp. */
+/* <locker> or legacy <lock_dir>. */
 mc_locker *mc_locker_from_config(const mc_node *node, mc_build *build);
+/* directory NULL: /tmp. There nobody is warned that each user has a lock file for himself. */
 mc_locker *mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool);
 
 /* Takes the lock of `name` across processes; waits at most <timeout>. The lock of a process that has died is free at
@@ -47,6 +48,9 @@ mc_error *mc_locker_acquire(mc_lock **lock, bool *waited, mc_locker *locker, con
 /* The same without waiting: *lock is NULL when another one holds it, in this process or any other. */
 mc_error *mc_locker_try(mc_lock **lock, mc_locker *locker, const char *name, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_lock_release(mc_lock *lock);
+
+/* For `mapcache check`: complains about lock files of others that keep processes from agreeing. */
+void mc_locker_inspect(const mc_locker *locker, const mc_node *at, mc_diagnostics *diagnostics, apr_pool_t *pool);
 double mc_locker_timeout(const mc_locker *locker); /* seconds */
 
 extern const mc_key mc_locker_keys[];

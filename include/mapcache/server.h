@@ -79,6 +79,9 @@ typedef struct mc_config {
     apr_int64_t memory_cache;  /* bytes for all processes together */
     apr_int64_t memory_budget; /* bytes for all processes together; 0: what the machine has */
     int open_files;
+    int max_origin_requests;                  /* by one request; 0: no limit */
+    int max_slow_requests;                    /* 0: by the threads of the front end */
+    int max_slow_requests_per_client;         /* 0: no limit */
     int max_connections;                      /* to databases, for all processes together */
     apr_array_header_t *databases;            /* of const char *: connection strings of PostgreSQL, each once */
     apr_interval_time_t idle_connection_time; /* microseconds that one may stay idle */
@@ -133,6 +136,13 @@ void mc_config_inspect(const mc_config *config, int processes, mc_diagnostics *d
 mc_error *mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads,
                             const mc_log *log, apr_pool_t *pool) MC_CHECKED;
 void mc_runtime_destroy(mc_runtime *runtime);
+
+/*
+ * Puts <max_slow_requests> and its kin in force; before the first request, and without this call nothing is refused.
+ * `threads`: how many requests the front end answers at a time; of 64 or more, an eighth stays free of requests that
+ * draw or wait. 0: the configuration alone decides.
+ */
+void mc_runtime_limit_requests(mc_runtime *runtime, const mc_config *config, int threads);
 
 /*
  * Counters that all processes of a server share: made by their parent, before it forks (shared memory, nothing else);

@@ -76,7 +76,7 @@ mc_buf_copy(const void *data, size_t size)
 mc_buf *
 mc_buf_ref(mc_buf *buf)
 {
-    atomic_fetch_add_explicit(&buf->references, 1, memory_order_relaxed);
+    mc_references_take(&buf->references);
     return buf;
 }
 

@@ -132,7 +132,7 @@ mc_clock_cache_get(mc_clock_cache *cache, mc_clock_cache_entry **entry, const vo
     if (found != NULL) {
         if (!found->used)
             found->used = true;
-        atomic_fetch_add_explicit(&found->references, 1, memory_order_relaxed);
+        mc_references_take(&found->references);
         s->hits++;
     } else {
         s->misses++;

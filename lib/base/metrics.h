@@ -34,6 +34,7 @@
     X(vector_late_total, "Vector tiles that were given up because they took longer than their budget.")                \
     X(render_waits_total, "Requests that waited for another one's render.")                                            \
     X(vector_maps_total, "Maps and metatiles drawn from vector data.")                                                 \
+    X(refused_total, "Requests that were refused because too much was under way.")                                     \
     X(origin_requests_total, "Requests sent to origins.")                                                              \
     X(origin_errors_total, "Requests to origins that failed.")                                                         \
     X(origin_bytes_total, "Bytes received from origins.")                                                              \

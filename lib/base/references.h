@@ -7,6 +7,13 @@
 
 #include "mapcache/error.h"
 
+/* Another reference, for whoever asks as one who has a reference or holds the lock under which the object is found. */
+static inline void
+mc_references_take(atomic_uint *count)
+{
+    atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+}
+
 /* True for the last reference: no other thread has the object any more, and all changes by other threads are visible.
  */
 static inline bool

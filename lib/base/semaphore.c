@@ -5,7 +5,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "base/wait.h"
+
+/* Of so many waits the average is. */
+#define PACE_MEMORY 8
 
 /* The longest wait of a request without a deadline. */
 #define WAIT_AT_MOST (600 * APR_USEC_PER_SEC)
@@ -13,6 +17,7 @@
 typedef struct semaphore_waiter {
     pthread_cond_t turn;
     bool inside;
+    bool newcomer;
     struct semaphore_waiter *next;
 } semaphore_waiter;
 
@@ -20,6 +25,9 @@ struct mc_semaphore {
     pthread_mutex_t lock; /* of all below, and of the waiters */
     int places;           /* free ones: none while anybody waits */
     semaphore_waiter *first;
+    int newcomers;            /* of the waiters; the others come back */
+    apr_time_t let_in;        /* when the last newcomer's wait has ended; 0: none has waited since */
+    apr_interval_time_t pace; /* microseconds from one such end to the next, of late on the average; 0: unknown */
 };
 
 mc_semaphore *
@@ -41,18 +49,52 @@ mc_semaphore_destroy(mc_semaphore *semaphore)
     free(semaphore);
 }
 
+/* A waiter has left the line. Under the semaphore's lock, as the two below. */
+static void
+forget_newcomer(mc_semaphore *semaphore, const semaphore_waiter *waiter)
+{
+    semaphore->newcomers -= waiter->newcomer;
+    if (semaphore->newcomers == 0)
+        semaphore->let_in = 0; /* what comes next says nothing about the pace of a queue */
+}
+
+static void
+note_pace(mc_semaphore *semaphore, const semaphore_waiter *waiter)
+{
+    if (!waiter->newcomer)
+        return;
+    apr_time_t now = mc_clock_now();
+    if (semaphore->let_in != 0) {
+        apr_interval_time_t gap = now - semaphore->let_in;
+        semaphore->pace = semaphore->pace == 0 ? gap : semaphore->pace + (gap - semaphore->pace) / PACE_MEMORY;
+    }
+    semaphore->let_in = now;
+}
+
+/* Whether the line is so long that the turn of whoever joins it now would come too late. */
+static bool
+is_hopeless(mc_semaphore *semaphore, apr_interval_time_t patience)
+{
+    pthread_mutex_lock(&semaphore->lock);
+    bool hopeless = semaphore->places == 0 && semaphore->newcomers > 0 &&
+                    (apr_interval_time_t)(semaphore->newcomers + 1) * semaphore->pace > patience;
+    pthread_mutex_unlock(&semaphore->lock);
+    return hopeless;
+}
+
 /* In line, until it is this one's turn, the client has gone or the moment has come (0: never, and no client counts).
  * Under the semaphore's lock. */
 static bool
 wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
 {
-    semaphore_waiter own = { .inside = false };
+    semaphore_waiter own = { .newcomer = !ahead };
     semaphore_waiter **at = &semaphore->first;
     mc_clock_condition(&own.turn);
     while (*at != NULL && !ahead)
         at = &(*at)->next;
     own.next = *at;
     *at = &own;
+    semaphore->newcomers += own.newcomer;
     for (bool goes_on = true; !own.inside && goes_on;)
         goes_on = until == 0 ? pthread_cond_wait(&own.turn, &semaphore->lock) == 0
                              : mc_wait_condition(&own.turn, &semaphore->lock, until, ctx) == MC_WAIT_READY;
@@ -60,6 +102,7 @@ wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
         for (at = &semaphore->first; *at != &own; at = &(*at)->next)
             continue;
         *at = own.next;
+        forget_newcomer(semaphore, &own);
     }
     pthread_cond_destroy(&own.turn);
     return own.inside;
@@ -88,6 +131,8 @@ release_semaphore_permit(mc_semaphore *semaphore)
     } else { /* the place goes from hand to hand: nobody can slip in between */
         semaphore->first = next->next;
         next->inside = true;
+        note_pace(semaphore, next);
+        forget_newcomer(semaphore, next);
         pthread_cond_signal(&next->turn);
     }
     pthread_mutex_unlock(&semaphore->lock);
@@ -99,7 +144,12 @@ mc_semaphore_acquire(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool)
     if (semaphore == NULL)
         return MC_OK;
     MC_ASSERT(ctx->inside == NULL);
-    if (!acquire_semaphore_permit(semaphore, false, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST), ctx))
+    apr_interval_time_t patience = mc_ctx_remaining(ctx, WAIT_AT_MOST);
+    if (is_hopeless(semaphore, patience)) {
+        mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_refused_total, 1);
+        return mc_error_create(pool, MC_ERR_BUSY, "the server has more to draw than it can do in time");
+    }
+    if (!acquire_semaphore_permit(semaphore, false, mc_clock_now() + patience, ctx))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
     ctx->inside = semaphore;
     return MC_OK;

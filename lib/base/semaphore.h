@@ -13,8 +13,11 @@ typedef struct mc_semaphore mc_semaphore;
 mc_semaphore *mc_semaphore_create(int places);
 void mc_semaphore_destroy(mc_semaphore *semaphore); /* nobody may be inside or wait */
 
-/* MC_ERR_UNAVAILABLE where the context's deadline passes first; it is not inside then. NULL has a place for everybody.
- * A context is inside of one semaphore at most. */
+/*
+ * MC_ERR_UNAVAILABLE where the context's deadline passes first or its client goes; it is not inside then. MC_ERR_BUSY,
+ * at once: by the pace of the line the deadline would pass first. NULL has a place for everybody. A context is inside
+ * of one semaphore at most.
+ */
 mc_error *mc_semaphore_acquire(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_semaphore_release(mc_ctx *ctx);
 

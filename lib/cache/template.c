@@ -154,40 +154,38 @@ mc_template_compile(const char *text, const mc_template_rules *rules, apr_pool_t
     return template;
 }
 
+/* Whether a piece is one of the tokens, a bit each. */
+static bool
+template_has(const mc_template *template, unsigned tokens)
+{
+    for (int i = 0; i < template->count; i++)
+        if ((1u << template->pieces[i].token & tokens) != 0)
+            return true;
+    return false;
+}
+
 bool
 mc_template_constant(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token != LITERAL)
-            return false;
-    return true;
+    return !template_has(template, ~(1u << LITERAL));
 }
 
 bool
 mc_template_by_tile(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token == NUMBER)
-            return true;
-    return false;
+    return template_has(template, 1u << NUMBER);
 }
 
 bool
 mc_template_by_dimension(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token == DIMENSIONS || template->pieces[i].token == DIMENSION)
-            return true;
-    return false;
+    return template_has(template, 1u << DIMENSIONS | 1u << DIMENSION);
 }
 
 bool
 mc_template_by_grid(const mc_template *template)
 {
-    for (int i = 0; i < template->count; i++)
-        if (template->pieces[i].token == GRID)
-            return true;
-    return false;
+    return template_has(template, 1u << GRID);
 }
 
 static int64_t

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/admission.h"
 #include "base/clock.h"
 #include "base/clock_cache.h"
 #include "base/metrics.h"
@@ -398,6 +399,7 @@ static mc_error *
 ask_query_backend(query_gathered *open, mc_query_dimension *dimension, mc_query_kind kind, const query_look *look,
                   mc_ctx *ctx)
 {
+    MC_TRY(mc_admission_enter(ctx, ctx->pool));
     MC_SLOW(ctx);
     open->rows = apr_palloc(ctx->pool, sizeof(*open->rows) * (size_t)open->count);
     for (int i = 0; i < open->count; i++) {

@@ -103,7 +103,7 @@ mc_footprint_bytes(const mc_footprint *head)
 mc_footprint *
 mc_footprint_ref(mc_footprint *footprint)
 {
-    atomic_fetch_add_explicit(&footprint->references, 1, memory_order_relaxed);
+    mc_references_take(&footprint->references);
     return footprint;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/references.h"
 #include "cache/memory.h"
 #include "footprint/footprint_private.h"
 
@@ -109,14 +110,14 @@ mc_file_facts_create(bool rollback, bool asked, mc_coverage *coverage)
 static mc_file_facts *
 ref_file_facts(mc_file_facts *facts)
 {
-    atomic_fetch_add_explicit(&facts->references, 1, memory_order_relaxed);
+    mc_references_take(&facts->references);
     return facts;
 }
 
 void
 mc_file_facts_unref(mc_file_facts *facts)
 {
-    if (facts == NULL || atomic_fetch_sub_explicit(&facts->references, 1, memory_order_acq_rel) > 1)
+    if (facts == NULL || !mc_references_drop(&facts->references))
         return;
     free(facts->coverage);
     free(facts);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/admission.h"
 #include "base/metrics.h"
 #include "base/module.h"
 #include "http/http_engine.h"
@@ -107,6 +108,7 @@ mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_c
     if (http == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "requests to origins are switched off");
     MC_TRY(mc_ctx_check(ctx, pool));
+    MC_TRY(mc_admission_count_origin(ctx, pool));
     mc_http_call safe = *call;
     MC_TRY(safe_headers(&safe.headers, call->headers, pool));
     MC_TRY(engine_ready(http, pool));

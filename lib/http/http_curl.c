@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "http/http_engine.h"
+#include "http/http_target.h"
 
 enum {
     POLL_MS = 200, /* so late at most does a request notice that its client has gone */
@@ -43,9 +44,12 @@ typedef struct transfer {
     mc_ctx *ctx;
     apr_pool_t *pool;
     mc_http_reply *reply;
+    mc_http_hop hop; /* the request that is sent now */
     CURL *easy;
     size_t header_bytes;
-    mc_error *error; /* why a callback stopped the transfer */
+    apr_interval_time_t limit; /* of the whole call */
+    bool refused;              /* the hop led to an address that is not public */
+    mc_error *error;           /* why a callback stopped the transfer */
     char reason[CURL_ERROR_SIZE];
 } transfer;
 
@@ -204,11 +208,22 @@ response_too_large_error(transfer *t)
                            (unsigned long)t->call->max_response);
 }
 
+/* Whether the answer that comes in is a redirect that can be followed. */
+static bool
+leads_on(const transfer *t)
+{
+    long status = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    return mc_http_is_redirect((int)status) && apr_table_get(t->reply->headers, "Location") != NULL;
+}
+
 static size_t
 take_body(char *data, size_t one, size_t size, void *baton)
 {
     (void)one;
     transfer *t = baton;
+    if (leads_on(t))
+        return size; /* nobody reads it */
     if (size > t->call->max_response - t->reply->body->size) {
         t->error = response_too_large_error(t);
         return CURL_WRITEFUNC_ERROR;
@@ -255,7 +270,7 @@ take_header(char *data, size_t one, size_t size, void *baton)
 }
 
 static void
-set_method(CURL *easy, const mc_http_call *call)
+set_method(CURL *easy, const mc_http_hop *call)
 {
     bool get = strcmp(call->method, "GET") == 0;
     bool post = strcmp(call->method, "POST") == 0;
@@ -273,7 +288,7 @@ set_method(CURL *easy, const mc_http_call *call)
 }
 
 static struct curl_slist *
-header_list(const mc_http_call *call, apr_pool_t *pool)
+header_list(const mc_http_hop *call, apr_pool_t *pool)
 {
     /* No wait for "100 Continue", and no form type on bodies that are none. */
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
@@ -296,11 +311,9 @@ set_options(transfer *t, const mc_http_engine *engine, struct curl_slist *header
     CURL *easy = t->easy;
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_SHARE, engine->share);
-    curl_easy_setopt(easy, CURLOPT_URL, t->call->url);
+    curl_easy_setopt(easy, CURLOPT_URL, t->hop.url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
-    curl_easy_setopt(easy, CURLOPT_MAXREDIRS, (long)REDIRECTS);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L); /* http_target.h says where to */
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(t->call->connect_timeout * 1000));
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
@@ -314,7 +327,9 @@ set_options(transfer *t, const mc_http_engine *engine, struct curl_slist *header
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->reason);
     if (engine->ca_bundle != NULL)
         curl_easy_setopt(easy, CURLOPT_CAINFO, engine->ca_bundle);
-    set_method(easy, t->call);
+    if (t->hop.guarded)
+        mc_http_guard(easy, &t->refused);
+    set_method(easy, &t->hop);
 }
 
 /* The URL for the log, without user and password. */
@@ -332,6 +347,16 @@ loggable_url(const char *url, apr_pool_t *pool)
     return url;
 }
 
+/* For the log: what was asked for, where redirects led, what went wrong. */
+static mc_error *
+describe_failure(const transfer *t, const char *reason)
+{
+    const char *asked = loggable_url(t->call->url, t->pool);
+    if (t->hop.url != t->call->url)
+        asked = apr_pstrcat(t->pool, asked, ", redirected to ", loggable_url(t->hop.url, t->pool), NULL);
+    return mc_error_create(t->pool, MC_ERR_UPSTREAM, "%s %s: %s", t->call->method, asked, reason);
+}
+
 static mc_error *
 curl_transfer_error(transfer *t, CURLcode code, double seconds)
 {
@@ -340,8 +365,9 @@ curl_transfer_error(transfer *t, CURLcode code, double seconds)
     const char *reason = t->error != MC_OK      ? t->error->message
                          : t->reason[0] != '\0' ? t->reason
                                                 : curl_easy_strerror(code);
-    mc_error *cause = mc_error_create(t->pool, MC_ERR_UPSTREAM, "%s %s: %s", t->call->method,
-                                      loggable_url(t->call->url, t->pool), reason);
+    mc_error *cause = describe_failure(t, reason);
+    if (t->refused)
+        return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "the origin redirects to an address that is not public");
     switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
         return mc_error_wrap(t->pool, cause, MC_ERR_TIMEOUT, "the origin did not answer within %.4g s", seconds);
@@ -350,8 +376,6 @@ curl_transfer_error(transfer *t, CURLcode code, double seconds)
                              t->error != MC_OK ? t->error->message : "the origin's answer cannot be read");
     case CURLE_FILESIZE_EXCEEDED:
         return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "%s", response_too_large_error(t)->message);
-    case CURLE_TOO_MANY_REDIRECTS:
-        return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "the origin redirects more than %d times", REDIRECTS);
     case CURLE_UNSUPPORTED_PROTOCOL:
         return mc_error_wrap(t->pool, cause, MC_ERR_UPSTREAM, "the origin is not reached by http or https");
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -391,17 +415,16 @@ drive_curl_transfer(transfer *t, header_line *l, apr_time_t end)
 }
 
 static mc_error *
-perform_curl_transfer(transfer *t, mc_http_engine *engine, header_line *l, struct curl_slist *headers)
+perform_curl_transfer(transfer *t, mc_http_engine *engine, header_line *l, struct curl_slist *headers, apr_time_t end)
 {
-    apr_interval_time_t limit = (apr_interval_time_t)(t->call->timeout * APR_USEC_PER_SEC);
-    limit = mc_ctx_remaining(t->ctx, limit);
-    set_options(t, engine, headers, (long)(limit / 1000) + 1);
-    CURLcode code = drive_curl_transfer(t, l, mc_clock_now() + limit);
+    apr_interval_time_t limit = end - mc_clock_now();
+    set_options(t, engine, headers, (long)(limit > 0 ? limit / 1000 : 0) + 1);
+    CURLcode code = drive_curl_transfer(t, l, end);
     long status = 0;
     curl_easy_getinfo(l->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_multi_remove_handle(l->multi, l->easy);
     if (code != CURLE_OK)
-        return curl_transfer_error(t, code, (double)limit / APR_USEC_PER_SEC);
+        return curl_transfer_error(t, code, (double)t->limit / APR_USEC_PER_SEC);
     t->reply->status = (int)status;
     const char *encoding = apr_table_get(t->reply->headers, "Content-Encoding");
     if (encoding != NULL && strcasecmp(encoding, "gzip") == 0) {
@@ -411,25 +434,59 @@ perform_curl_transfer(transfer *t, mc_http_engine *engine, header_line *l, struc
     return MC_OK;
 }
 
+/* True where the answer leads on: `hop` is what to send next then, or *error says why not. */
+static bool
+find_next_hop(mc_error **error, transfer *t, int redirects)
+{
+    char *target = NULL, *address = NULL;
+    curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &target);
+    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &address);
+    if (target == NULL || !leads_on(t))
+        return false;
+    if (redirects < REDIRECTS)
+        mc_http_next_hop(&t->hop, t->reply->status, apr_pstrdup(t->pool, target), address, t->pool);
+    else
+        *error = mc_error_wrap(t->pool, describe_failure(t, "too many redirects"), MC_ERR_UPSTREAM,
+                               "the origin redirects more than %d times", REDIRECTS);
+    return *error == MC_OK;
+}
+
+/* Sends the request, and those to which redirects lead. */
+static mc_error *
+follow_hops(transfer *t, mc_http_engine *engine, header_line *l)
+{
+    t->limit = mc_ctx_remaining(t->ctx, (apr_interval_time_t)(t->call->timeout * APR_USEC_PER_SEC));
+    const apr_time_t end = mc_clock_now() + t->limit;
+    for (int redirects = 0;; redirects++) {
+        struct curl_slist *headers = header_list(&t->hop, t->pool);
+        if (headers == NULL)
+            return mc_error_create(t->pool, MC_ERR_LIMIT, "no memory for a request to an origin");
+        mc_error *error = perform_curl_transfer(t, engine, l, headers, end);
+        bool goes_on = error == MC_OK && find_next_hop(&error, t, redirects);
+        curl_easy_reset(l->easy);
+        curl_slist_free_all(headers);
+        if (!goes_on)
+            return error;
+        t->header_bytes = 0;
+        t->reason[0] = '\0';
+    }
+}
+
 static mc_error *
 engine_send(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     char origin[ORIGIN_LENGTH];
     origin_of(origin, call->url);
     header_line *l = acquire_idle_line(engine, origin);
-    struct curl_slist *headers = header_list(call, pool);
-    if (l == NULL || headers == NULL) {
-        if (l != NULL)
-            close_line(l);
-        curl_slist_free_all(headers);
+    if (l == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for a request to an origin");
-    }
     reply->headers = apr_table_make(pool, 16);
     reply->body = mc_buf_attach(mc_buf_create(0, call->max_response), pool);
-    transfer t = { .call = call, .ctx = ctx, .pool = pool, .reply = reply, .easy = l->easy };
-    mc_error *error = perform_curl_transfer(&t, engine, l, headers);
+    transfer t = {
+        .call = call, .ctx = ctx, .pool = pool, .reply = reply, .easy = l->easy, .hop = mc_http_first_hop(call)
+    };
+    mc_error *error = follow_hops(&t, engine, l);
     give_line(engine, l, error == MC_OK);
-    curl_slist_free_all(headers);
     return error;
 }
 

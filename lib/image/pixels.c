@@ -41,7 +41,7 @@ mc_pixels_create(mc_pixels **result, int width, int height, bool cleared, apr_po
 mc_pixels *
 mc_pixels_ref(mc_pixels *pixels)
 {
-    atomic_fetch_add_explicit(&pixels->references, 1, memory_order_relaxed);
+    mc_references_take(&pixels->references);
     return pixels;
 }
 

@@ -74,7 +74,15 @@ fallback_release(mc_locker *locker, void *held, mc_ctx *ctx)
     mine->locker->ops->release(mine->locker, mine->held, ctx);
 }
 
-static const mc_locker_ops fallback_ops = { fallback_acquire, fallback_release };
+static void
+fallback_inspect(const mc_locker *locker, const mc_node *at, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    const apr_array_header_t *lockers = locker->baton;
+    for (int i = 0; i < lockers->nelts; i++)
+        mc_locker_inspect(APR_ARRAY_IDX(lockers, i, const mc_locker *), at, diagnostics, pool);
+}
+
+static const mc_locker_ops fallback_ops = { fallback_acquire, fallback_release, fallback_inspect };
 
 static mc_locker *
 create_fallback(const locker_config *config, const mc_node *node, mc_build *build)

@@ -89,23 +89,41 @@ try_open(int *fd, const char *path, const struct stat *directory, apr_pool_t *po
     return MC_OK;
 }
 
+/* Once: processes that lock different files do not exclude each other, and who looks for the reason wants the name. */
+static void
+tell_passed_over(mc_disk_locker *disk, const char *shared, const char *own, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_severity severity = MC_WARNING;
+    if (atomic_exchange_explicit(&disk->told, true, memory_order_relaxed))
+        return;
+    const char *problem = mc_lock_file_problem(&severity, disk, shared, pool);
+    mc_log_write(ctx, severity == MC_NOTE ? MC_LOG_INFO : MC_LOG_WARN,
+                 "%s: %s is locked instead, which processes of other users do not look at",
+                 problem != NULL ? problem : apr_pstrcat(pool, shared, " cannot be opened", NULL), own);
+}
+
 /* The common lock file; where that is another user's, one for this user alone. */
 static mc_error *
-open_lock_file(int *fd, const char *directory, apr_pool_t *pool)
+open_lock_file(int *fd, mc_disk_locker *disk, mc_ctx *ctx, apr_pool_t *pool)
 {
     struct stat folder;
-    if (stat(directory, &folder) != 0)
-        return open_failure(directory, strerror(errno), pool);
-    const char *shared = apr_pstrcat(pool, directory, "/mapcache.lock", NULL);
+    mc_severity severity;
+    if (stat(disk->directory, &folder) != 0)
+        return open_failure(disk->directory, strerror(errno), pool);
+    const char *shared = apr_pstrcat(pool, disk->directory, "/mapcache.lock", NULL);
     const char *own = apr_psprintf(pool, "%s.%lu", shared, (unsigned long)geteuid());
     for (int i = 0; i < OPEN_ATTEMPTS; i++) {
         MC_TRY(try_open(fd, shared, &folder, pool));
-        if (*fd < 0)
-            MC_TRY(try_open(fd, own, &folder, pool));
         if (*fd >= 0)
             return MC_OK;
+        MC_TRY(try_open(fd, own, &folder, pool));
+        if (*fd < 0)
+            continue;
+        tell_passed_over(disk, shared, own, ctx, pool);
+        return MC_OK;
     }
-    return open_failure(own, "it belongs to somebody else, or is no plain file", pool);
+    const char *problem = mc_lock_file_problem(&severity, disk, own, pool);
+    return open_failure(shared, problem != NULL ? problem : "is not ours to use", pool);
 }
 
 static struct flock
@@ -190,14 +208,24 @@ still_exists(int fd)
     return fstat(fd, &file) == 0 && file.st_nlink > 0;
 }
 
+/* Locks of our own kind do not tell whose they are; one of another program may. */
+static const char *
+describe_holder(int fd, struct flock byte, apr_pool_t *pool)
+{
+    if (fcntl(fd, F_OFD_GETLK, &byte) == 0 && byte.l_type != F_UNLCK && byte.l_pid > 0)
+        return apr_psprintf(pool, "process %ld has locked the lock file", (long)byte.l_pid);
+    return "a process has locked the lock file";
+}
+
 static mc_error *
 disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
              apr_pool_t *pool)
 {
     struct flock byte = byte_of(name);
+    mc_disk_locker *disk = locker->baton;
     for (;;) {
         int fd;
-        MC_TRY(open_lock_file(&fd, locker->baton, pool));
+        MC_TRY(open_lock_file(&fd, disk, ctx, pool));
         int status = fcntl(fd, F_OFD_SETLK, &byte) == 0 ? 0 : errno;
         if (status == EAGAIN || status == EACCES) {
             *waited = true;
@@ -207,11 +235,14 @@ disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr
             *held = (void *)(intptr_t)fd;
             return MC_OK;
         }
+        bool late = status == ETIMEDOUT || (status == 0 && mc_clock_now() > until);
+        const char *holder = late ? describe_holder(fd, byte, pool) : NULL;
         close(fd);
-        if (status == ETIMEDOUT || (status == 0 && mc_clock_now() > until))
-            return mc_locker_busy(pool);
+        if (late)
+            return mc_error_wrap(pool, mc_error_create(pool, MC_ERR_UNAVAILABLE, "%s: %s", disk->directory, holder),
+                                 MC_ERR_UNAVAILABLE, "another process has been holding the lock for too long");
         if (status != 0)
-            return open_failure(locker->baton, strerror(status), pool);
+            return open_failure(disk->directory, strerror(status), pool);
     }
 }
 
@@ -223,14 +254,17 @@ disk_release(mc_locker *locker, void *held, mc_ctx *ctx)
     close((int)(intptr_t)held); /* the lock goes with its open file description */
 }
 
-static const mc_locker_ops disk_ops = { disk_acquire, disk_release };
+static const mc_locker_ops disk_ops = { disk_acquire, disk_release, mc_disk_locker_inspect };
 
 mc_locker *
 mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool)
 {
     mc_locker *locker = apr_pcalloc(pool, sizeof(*locker));
+    mc_disk_locker *disk = apr_pcalloc(pool, sizeof(*disk));
+    disk->directory = directory == NULL ? "/tmp" : apr_pstrdup(pool, directory);
+    disk->usual = strcmp(disk->directory, "/tmp") == 0;
     locker->ops = &disk_ops;
-    locker->baton = apr_pstrdup(pool, directory);
+    locker->baton = disk;
     locker->timeout = timeout_seconds;
     locker->pool = pool;
     return locker;

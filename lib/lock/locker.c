@@ -56,6 +56,13 @@ mc_lock_release(mc_lock *lock)
     lock->locker = NULL;
 }
 
+void
+mc_locker_inspect(const mc_locker *locker, const mc_node *at, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    if (locker->ops->inspect != NULL)
+        locker->ops->inspect(locker, at, diagnostics, pool);
+}
+
 double
 mc_locker_timeout(const mc_locker *locker)
 {

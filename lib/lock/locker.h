@@ -2,6 +2,8 @@
 #ifndef MC_LOCK_LOCKER_H
 #define MC_LOCK_LOCKER_H
 
+#include <stdatomic.h>
+
 #include "mapcache/lock.h"
 
 typedef struct mc_locker_ops {
@@ -13,6 +15,8 @@ typedef struct mc_locker_ops {
     mc_error *(*acquire)(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
                          apr_pool_t *pool);
     void (*release)(mc_locker *locker, void *held, mc_ctx *ctx); /* takes a second at most */
+    /* Complains about what keeps processes from agreeing; NULL: there is nothing to look at. */
+    void (*inspect)(const mc_locker *locker, const mc_node *at, mc_diagnostics *diagnostics, apr_pool_t *pool);
 } mc_locker_ops;
 
 struct mc_locker {
@@ -22,6 +26,20 @@ struct mc_locker {
     double retry;   /* seconds between two questions, where the store cannot wake a waiting process */
     apr_pool_t *pool;
 };
+
+/* The baton of a disk locker. */
+typedef struct mc_disk_locker {
+    const char *directory;
+    bool usual;       /* the folder of who has not chosen one: each user for himself is nothing to warn about there */
+    atomic_bool told; /* that the common lock file is passed over */
+} mc_disk_locker;
+
+/* Why the lock file at `path` is not this user's to use ("PATH belongs to user NAME"); NULL where nothing is wrong with
+ * it, or there is none. *severity: how bad that is. */
+const char *mc_lock_file_problem(mc_severity *severity, const mc_disk_locker *disk, const char *path, apr_pool_t *pool);
+
+/* mc_locker_ops.inspect of disk lockers. */
+void mc_disk_locker_inspect(const mc_locker *locker, const mc_node *at, mc_diagnostics *diagnostics, apr_pool_t *pool);
 
 extern const mc_key mc_locker_server_keys[]; /* of <server> */
 

@@ -30,6 +30,9 @@ typedef struct root_config {
     int io_workers;
     apr_int64_t memory_cache, memory_budget;
     int open_files;
+    int max_origin_requests;
+    int max_slow_requests;
+    int max_slow_requests_per_client;
     double deadline;
     const char *cors;
     bool server_timing;
@@ -116,6 +119,19 @@ const mc_key mc_root_keys[] = {
     MC_KEY_INT("open_files", FIELD(open_files),
                "Open SQLite files of a process, never more than a quarter of the descriptor limit.",
                .flags = MC_KEY_OURS, .min = 16, .max = 65536, .fallback = "384"),
+    MC_KEY_INT("max_origin_requests", FIELD(max_origin_requests),
+               "Requests to origins that one request of a client may cause, repetitions included: a map of many layers "
+               "that are not in their caches needs many. 0: no limit.",
+               .flags = MC_KEY_OURS, .max = 1048576, .fallback = "1024"),
+    MC_KEY_INT("max_slow_requests", FIELD(max_slow_requests),
+               "Requests of a process that may draw, or wait for origins, databases and locks, at the same time; "
+               "beyond, 503 at once. 0: in mapcache.fcgi seven eighths of its threads "
+               "(no limit below 64 of them), in Apache no limit. Stored tiles need no place.",
+               .flags = MC_KEY_OURS, .max = 65536, .fallback = "0"),
+    MC_KEY_INT("max_slow_requests_per_client", FIELD(max_slow_requests_per_client),
+               "How many of these may be of one client, by the address that the web server tells; 0: no limit. "
+               "Clients behind one proxy have one address.",
+               .flags = MC_KEY_OURS, .max = 65536, .fallback = "0"),
     MC_KEY_NUMBER("deadline", FIELD(deadline), "Seconds after which a request ends with 503 or 504.",
                   .flags = MC_KEY_OURS, .min = 0.01, .max = 86400, .fallback = "60"),
     MC_KEY_LINE("cors", FIELD(cors), "Origins that browsers may read from: *, a list, or off.", .flags = MC_KEY_OURS,
@@ -246,7 +262,9 @@ read_locker(mc_config *config, const root_config *root, mc_build *build)
     if (root->locker != NULL)
         config->locker = mc_locker_from_config(root->locker, build);
     else
-        config->locker = mc_locker_disk(root->lock_dir == NULL ? "/tmp" : root->lock_dir, 120, build->pool);
+        config->locker = mc_locker_disk(root->lock_dir, 120, build->pool);
+    if (build->diagnostics->thorough && config->locker != NULL)
+        mc_locker_inspect(config->locker, root->locker, build->diagnostics, build->pool);
     for (int i = 0; i < config->tilesets->nelts; i++)
         APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->locker = config->locker;
 }
@@ -281,6 +299,9 @@ read_switches(mc_config *config, const root_config *root, const mc_node *node, m
     config->memory_cache = root->memory_cache;
     config->memory_budget = root->memory_budget;
     config->open_files = root->open_files;
+    config->max_origin_requests = root->max_origin_requests;
+    config->max_slow_requests = root->max_slow_requests;
+    config->max_slow_requests_per_client = root->max_slow_requests_per_client;
     config->deadline = root->deadline;
     config->cors = strcmp(root->cors, "off") == 0 ? NULL : root->cors;
     config->server_timing = root->server_timing;

@@ -108,7 +108,8 @@ mc_response_failure(mc_http_response *response, const mc_error *error, const mc_
 {
     response->status = mc_error_status(error->kind);
     bool gone = mc_ctx_abandoned(ctx);
-    mc_log_error(ctx, response->status >= 500 && !gone ? MC_LOG_ERROR : MC_LOG_INFO, error);
+    bool telling = response->status >= 500 && !gone && error->kind != MC_ERR_BUSY; /* those are told by their number */
+    mc_log_error(ctx, telling ? MC_LOG_ERROR : MC_LOG_INFO, error);
     mc_error shown = *error; /* messages quote the request, whose bytes may be anything, and many */
     shown.message = mc_message_text(error->message, MESSAGE_MAX, pool);
     switch (call->config->errors) {

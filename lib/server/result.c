@@ -1,6 +1,7 @@
 /* From a parsed request to its answer: a tile, a map, feature info, a document, or what another server says. */
 #include <apr_strings.h>
 
+#include "base/admission.h"
 #include "base/hash.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
@@ -58,6 +59,7 @@ static mc_error *
 answer_slowly(mc_result *result, const mc_config *config, mc_call *call, mc_request *request, uint64_t if_tag,
               mc_ctx *ctx, apr_pool_t *pool)
 {
+    MC_TRY(mc_admission_enter(ctx, pool));
     MC_SLOW(ctx);
     switch (request->kind) {
     case MC_REQUEST_TILE:

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/admission.h"
 #include "base/budget.h"
 #include "base/clock_cache.h"
 #include "base/metrics.h"
@@ -22,6 +23,11 @@
 
 /* Connections to a PostgreSQL server of all processes together: below its default max_connections of 100. */
 #define POSTGRES_CONNECTIONS 64
+
+/* One of so many threads of a front end stays free of requests that draw or wait, where it has many. With few, who
+ * comes late is better off waiting for a thread than being refused. */
+#define SPARE_SHARE 8
+#define SPARE_FROM 64
 
 struct mc_runtime {
     mc_process process;
@@ -124,6 +130,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->handles = mc_handles_create(limit_open_files(config)); /* makes room for its files: before any thread */
     MC_TRY(mc_workers_create(&process->workers, workers, pool));
     MC_TRY(mc_workers_create(&process->io, io, pool));
+    process->admissions = mc_admissions_create();
     process->drawing = mc_semaphore_create(mc_processors() / processes + 1);
     process->metrics = mc_metrics_create();
     process->http = mc_http_create(IDLE_CONNECTIONS);
@@ -156,7 +163,17 @@ mc_runtime_destroy(mc_runtime *runtime)
     if (!runtime->metrics_shared)
         mc_metrics_destroy(process->metrics);
     mc_semaphore_destroy(process->drawing);
+    mc_admissions_destroy(process->admissions);
     *process = (mc_process){ 0 };
+}
+
+void
+mc_runtime_limit_requests(mc_runtime *runtime, const mc_config *config, int threads)
+{
+    int most = config->max_slow_requests;
+    if (threads >= SPARE_FROM && (most == 0 || most > threads - threads / SPARE_SHARE))
+        most = threads - threads / SPARE_SHARE;
+    mc_admissions_limit(runtime->process.admissions, most, config->max_slow_requests_per_client);
 }
 
 struct mc_metrics *

@@ -6,9 +6,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/admission.h"
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/references.h"
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
@@ -60,15 +62,13 @@ mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics
 void
 mc_server_ref(mc_server *server)
 {
-    atomic_fetch_add_explicit(&server->references, 1, memory_order_relaxed);
+    mc_references_take(&server->references);
 }
 
 void
 mc_server_unref(mc_server *server)
 {
-    unsigned before = atomic_fetch_sub_explicit(&server->references, 1, memory_order_acq_rel);
-    MC_ASSERT(before > 0);
-    if (before == 1)
+    if (mc_references_drop(&server->references))
         apr_pool_destroy(server->pool);
 }
 
@@ -162,7 +162,15 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
         ctx->trace = mc_trace_create(NULL, NULL, request->client, NULL, pool);
     if (config->metrics)
         mc_trace_set_metrics(ctx->trace, ctx->process->metrics);
+    mc_admission admission = { .admissions = ctx->process->admissions,
+                               .client = request->client,
+                               .most_origin_requests = config->max_origin_requests };
+    if (ctx->admission == NULL)
+        ctx->admission = &admission;
     write_http_response(*response, config, request, ctx, pool);
+    mc_admission_leave(&admission);
+    if (ctx->admission == &admission)
+        ctx->admission = NULL;
     if (config->server_timing)
         apr_table_setn((*response)->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));
     count_response(ctx->process->metrics, *response);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/admission.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/workers.h"
@@ -379,6 +380,10 @@ static mc_error *
 render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *name = lock_name(tileset, key, pool);
+    mc_error *busy = mc_admission_enter(ctx, pool);
+    if (*tile != NULL && busy != MC_OK)
+        return MC_OK;
+    MC_TRY(busy);
     if (*tile != NULL) {
         MC_SLOW(ctx);
         mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);

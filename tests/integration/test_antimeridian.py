@@ -50,6 +50,17 @@ def moved(shape, by):
     return made
 
 
+def in_the_pacific(shape):
+    """In Mercator with 150 degrees east in its middle."""
+    degrees, ocean = osr.SpatialReference(), osr.SpatialReference()
+    degrees.ImportFromEPSG(4326)
+    ocean.ImportFromEPSG(3832)
+    degrees.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    made = shape.Clone()
+    made.Transform(osr.CoordinateTransformation(degrees, ocean))
+    return made
+
+
 def shapes_near():
     """Inside of the world, most of them near its edges; an island that the antimeridian cuts."""
     numbers = random.Random(1)
@@ -70,9 +81,9 @@ def attributes(number):
     return ("#c04040", "#40a0c0", "#e0c040", "#8060a0")[number % 4], number * 7919 % 1000
 
 
-def write(path, shapes):
+def write(path, shapes, epsg=4326):
     reference = osr.SpatialReference()
-    reference.ImportFromEPSG(4326)
+    reference.ImportFromEPSG(epsg)
     data = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(path))
     layer = data.CreateLayer(path.stem, reference, shapes[0][1].GetGeometryType())
     layer.CreateField(ogr.FieldDefn("color", ogr.OFTString))
@@ -129,6 +140,17 @@ def server(build, shared_folder, database):
             add(f"{name}_{style}_query", "postgis", style,
                 f"{connection}<query>SELECT * FROM {name}_{kind} WHERE geom &amp;&amp; !BBOX! ORDER BY gid</query><geometry>geom</geometry>"
                 "<srid>4326</srid><id>gid</id><transfer>binary</transfer>")
+    ocean = [(number, in_the_pacific(shape)) for number, shape in pacific["areas"]]
+    write(folder / "ocean.shp", ocean, 3832)
+    rows = ["({}, '{}', {}, ST_GeomFromWKB('\\x{}', 3832))".format(gid, *attributes(number), bytes(shape.ExportToWkb()).hex())
+            for gid, (number, shape) in enumerate(ocean)]
+    database.sql("CREATE TABLE ocean(gid int, color text, rank int, geom geometry(Geometry, 3832))")
+    for i in range(0, len(rows), 30):
+        database.sql(f"INSERT INTO ocean VALUES {','.join(rows[i:i + 30])}")
+    add("ocean", "shapefile", "areas", f"<data>{folder}/ocean.shp</data>")
+    for transfer in ("binary", "twkb"):
+        add(f"ocean_{transfer}", "postgis", "areas", f"<connection>{database.connection()}</connection><table>ocean</table><id>gid</id>"
+                                                     f"<transfer>{transfer}</transfer>")
     add("near_areas_still", "shapefile", "areas", f"<data>{folder}/near_areas.shp</data>", "<wrap>false</wrap>")
     config = folder / "maps.xml"
     config.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/cache</base></cache>
@@ -249,3 +271,12 @@ def test_boxes_of_any_width_are_answered(server):
     """No more than nine worlds side by side are read."""
     image = draw(server, "near_areas", (-100000, -90, 100000, 90), (400, 10))
     assert not image[:, :190].any() and not image[:, 210:].any()
+
+
+def test_areas_of_a_projection_for_which_the_antimeridian_is_nothing_special(server):
+    """Each of them is whole, on both sides of every seam, and where it is in degrees."""
+    for box in ((HALF - 2e6, -4e6, HALF + 2e6, 4e6), (-HALF - 2e6, -4e6, -HALF + 2e6, 4e6), (HALF - 3e6, -4e6, HALF + 1e6, 4e6)):
+        wanted = draw(server, "pacific_areas", box, (500, 1000), "EPSG:3857")
+        for layer in ("ocean", "ocean_binary", "ocean_twkb"):
+            image = draw(server, layer, box, (500, 1000), "EPSG:3857")
+            assert (abs(image - wanted).max(axis=2) > 64).mean() < 0.002, (layer, box)

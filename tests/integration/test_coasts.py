@@ -128,3 +128,35 @@ def test_what_lies_beyond_the_antimeridian_is_on_the_other_side(folder, build, w
     if wrap:  # ten degrees of a tile of forty-five, and the buffer
         minx, maxx, _, _ = west[0].GetEnvelope()
         assert minx == -64 and maxx == round(4096 * 10 / 45)
+
+
+def transformed(shape, epsg):
+    """Of continuous longitudes, vertex by vertex."""
+    degrees, other = osr.SpatialReference(), osr.SpatialReference()
+    degrees.ImportFromEPSG(4326)
+    other.ImportFromEPSG(epsg)
+    for reference in (degrees, other):
+        reference.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    turn = osr.CoordinateTransformation(degrees, other)
+    ring = shape.GetGeometryRef(0)
+    return polygon([turn.TransformPoint(*ring.GetPoint_2D(i))[:2] for i in range(ring.GetPointCount() - 1)])
+
+
+@pytest.mark.parametrize("epsg", [3832, 3994, 3460])
+def test_areas_of_a_projection_across_the_antimeridian_stay_whole(folder, build, epsg):
+    """PROJ knows longitudes up to 180 degrees only: Mercator of the Pacific and of New Zealand, Fiji's own grid."""
+    square = polygon([(177.0, -20.0), (183.0, -20.0), (183.0, -14.0), (177.0, -14.0)])
+    server = serve(folder, build, "fiji", [transformed(square, epsg)], epsg)
+    try:
+        found = {(z, x): list(polygons_of(server, "fiji", z, x, y)) for z, y in ((6, 34), (3, 4)) for x in (0, 2 ** z - 1, 2 ** z // 2)}
+        whole = list(polygons_of(server, "fiji", 0, 0, 0))
+    finally:
+        server.stop()
+    for z, y in ((6, 34), (3, 4)):
+        east, west = found[z, 2 ** z - 1], found[z, 0]
+        assert len(east) == len(west) == 1 and not found[z, 2 ** z // 2]
+        degree = 4096 * 2 ** z / 360
+        assert east[0].GetEnvelope()[1] == 4096 + 64 and east[0].GetEnvelope()[0] == pytest.approx(4096 - 3 * degree, abs=2)
+        assert west[0].GetEnvelope()[0] == -64 and west[0].GetEnvelope()[1] == pytest.approx(3 * degree, abs=2)
+    assert len(whole) == 1 and whole[0].GetGeometryCount() == 2  # one feature, seen from both sides
+    assert {round(envelope) for part in range(2) for envelope in whole[0].GetGeometryRef(part).GetEnvelope()[:2]} >= {4096 - 34, 34}

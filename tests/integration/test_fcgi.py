@@ -1,6 +1,8 @@
 """The FastCGI and CGI program behind real web servers, and alone."""
 
 import os
+import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -484,3 +486,39 @@ def test_trace_lines_on_standard_error(fcgi, site):
 def test_the_grid_name_of_the_site_is_used(site):
     """The site's own arithmetic: rows count from the top in WMTS and from the bottom in the cache."""
     assert tile_path(1, 0, 1).endswith(f"/{GRID}/1/1/0.png") and site.tile(1, 0, 1) == site.tiles[1, 0, 0]
+
+
+def identity(pid):
+    """Real, effective, saved and file-system user; the groups."""
+    lines = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+    return set(lines["Uid"].split()), set(lines["Gid"].split()), set(lines["Groups"].split())
+
+
+def test_a_program_that_root_starts_becomes_another_user(fcgi, site):
+    www = pwd.getpwnam("www-data")
+    program = fcgi("--user", "www-data")
+    raw = Raw(program.address)
+    raw.send(whole_request(tile_path(2, 1, 1)))
+    assert raw.response()[1] == site.tile(2, 1, 1)
+    users, groups, others = identity(program.process.pid)
+    assert users == {str(www.pw_uid)} and groups == {str(www.pw_gid)} and "0" not in others
+    assert os.stat(program.address).st_uid == www.pw_uid
+    assert "runs as root" not in program.log()
+
+
+def test_a_program_that_stays_root_says_so(fcgi):
+    program = fcgi()
+    wait_until(lambda: "mapcache.fcgi runs as root: --user NAME" in program.log(), "the log warns")
+
+
+def test_users_that_cannot_be_are_refused(build, site, modules_environment):
+    environment = {**os.environ, **modules_environment, "MAPCACHE_CONFIG_FILE": str(site.config)}
+
+    def refused(name, **how):
+        command = [build / "bin/mapcache.fcgi", "--listen", str(site.folder / "refused.sock"), "--user", name]
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=patience(60), **how)
+        assert ended.returncode == 1
+        return ended.stderr
+
+    assert "there is no such user" in refused("nobody-of-that-name")
+    assert "only root can become another user" in refused("root", user="www-data", group="www-data", extra_groups=[])

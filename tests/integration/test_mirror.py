@@ -80,7 +80,7 @@ def test_no_name_leaves_the_folder(mirror, folder, mode):
     assert found["roads"].startswith(f"roads/{GRID}/01/") and found["ns:roads"].startswith(f"ns:roads/{GRID}/01/")
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\x7fb", "\x1b[2J", "x" * 3000])
+@pytest.mark.parametrize("name", ["a\nb", "a\x7fb", "\x1b[2J", "x" * 3000], ids=["line", "delete", "escape", "long"])
 def test_names_that_no_layer_has(mirror, folder, name):
     server = mirror("split_mirror", DISK.format("", folder))
     assert server.get("/", query(name)).status in (400, 404)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/admission.h"
 #include "service/operations/operations.h"
 #include "service/page_asset.h"
 #include "text/json_writer.h"
@@ -252,6 +253,7 @@ answer_api(mc_request *request, jobs_service *service, const mc_call *call, cons
         MC_TRY(may_change(service, call, pool));
     else if (!open && !service->is_public)
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "the token is needed: Authorization: Bearer TOKEN");
+    MC_TRY(mc_admission_enter(ctx, pool));
     MC_SLOW(ctx);
     if (acts)
         MC_TRY(mc_jobs_change(&state, service->jobs, id, (mc_job_action)params.action, ctx));

@@ -11,6 +11,8 @@
 
 enum { PAIRS = 8, EDGE_POINTS = 21 };
 
+#define WIDE_MARGIN 0.1 /* more than what lies between two of the points of an edge */
+
 struct mc_proj_pair {
     char *from, *to;
     PJ *transformation; /* NULL: both are the same */
@@ -258,12 +260,17 @@ transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
     if (!inverse || pair->degrees == NULL)
         return transform_bounds(box, pair, pair->transformation, inverse ? PJ_INV : PJ_FWD);
     if (!transform_bounds(box, pair, pair->degrees, PJ_FWD) || box->miny <= -90 || box->maxy >= 90)
-        return false;            /* a pole has no one place in most CRSs */
-    if (box->minx > box->maxx) { /* over the antimeridian */
-        box->minx = -180;
-        box->maxx = 180;
+        return false;          /* a pole has no one place in most CRSs */
+    if (box->minx > box->maxx) /* over the antimeridian */
+        box->maxx += 360;
+    bool wide = box->maxx - box->minx > 180;
+    if (!transform_bounds(box, pair, pair->back, PJ_FWD))
+        return false;
+    if (wide) { /* it may have an edge between two of the points that are looked at */
+        double more_x = (box->maxx - box->minx) * WIDE_MARGIN, more_y = (box->maxy - box->miny) * WIDE_MARGIN;
+        *box = (mc_extent){ box->minx - more_x, box->miny - more_y, box->maxx + more_x, box->maxy + more_y };
     }
-    return transform_bounds(box, pair, pair->back, PJ_FWD);
+    return true;
 }
 
 const mc_projection_engine mc_projection_engine_proj = {

@@ -45,10 +45,11 @@ mc_query_density(const mc_feature_query *query)
 
 /*
  * Makes the query for data in another CRS than the map's: the box in the CRS of the data, and a pixel grid that
- * transforms (mc_warp). A copy of the query where both CRSs are the same. Errors as of mc_projection_open.
+ * transforms (mc_warp). A copy of the query where both CRSs are the same; data_srs NULL: the map's. Errors, which name
+ * the layer, as of mc_projection_open.
  */
 mc_error *mc_feature_query_project(mc_feature_query *own, const mc_feature_query *query, const char *data_srs,
-                                   apr_pool_t *pool) MC_CHECKED;
+                                   const char *layer, apr_pool_t *pool) MC_CHECKED;
 
 /* One feature, valid during the call that hands it over. */
 typedef struct mc_feature {

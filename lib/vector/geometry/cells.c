@@ -24,6 +24,7 @@ typedef struct warp_cell {
 struct mc_cells {
     const mc_projection *projection;
     double x0, y0, per_x, per_y;
+    double widest; /* a wider cell may go round the earth, and its points lie as if it did not */
     warp_cell *list;
     int count, room;
     int last; /* the cell of the point before */
@@ -54,14 +55,15 @@ add_cell(mc_cells *cells, double x, double y, double side)
 }
 
 mc_cells *
-mc_cells_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, apr_pool_t *pool)
+mc_cells_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, double widest, apr_pool_t *pool)
 {
     mc_cells *made = apr_pcalloc(pool, sizeof(*made));
     *made = (mc_cells){ .projection = projection,
                         .x0 = pixel_grid->x0,
                         .y0 = pixel_grid->y0,
                         .per_x = pixel_grid->per_x,
-                        .per_y = pixel_grid->per_y };
+                        .per_y = pixel_grid->per_y,
+                        .widest = widest };
     add_cell(made, -HALF_PLANE, -HALF_PLANE, 2 * HALF_PLANE);
     apr_pool_cleanup_register(pool, made, free_cells, apr_pool_cleanup_null);
     return made;
@@ -99,7 +101,7 @@ classify_cell(const mc_cells *cells, warp_cell *of, int depth)
     static const double middles[5][2] = { { 0.5, 0.5 }, { 0.5, 0 }, { 0, 0.5 }, { 1, 0.5 }, { 0.5, 1 } };
     double at[8], test[10];
     cell_state smaller = depth < DEEPEST ? PARTED : WITHOUT;
-    if (!place_points(cells, of, corners, at, 4))
+    if (of->side > cells->widest || !place_points(cells, of, corners, at, 4))
         return smaller;
     double size = fmax(hypot(at[6] - at[0], at[7] - at[1]), hypot(at[4] - at[2], at[5] - at[3]));
     if (size > LARGEST)

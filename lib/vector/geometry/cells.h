@@ -11,8 +11,10 @@
 
 typedef struct mc_cells mc_cells;
 
-/* For a pixel grid of the map; both live as long as `pool`. Of one thread. */
-mc_cells *mc_cells_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, apr_pool_t *pool);
+/* For a pixel grid of the map; both live as long as `pool`. `widest`: of a cell, in units of the data. Of one thread.
+ */
+mc_cells *mc_cells_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, double widest,
+                          apr_pool_t *pool);
 
 /* The place of a point of the data, in pixels of the grid from the grid's (x0, y0). *cell: the number of the point's
  * cell; inside of one cell straight lines stay straight. False where the point has no cell: the caller transforms the

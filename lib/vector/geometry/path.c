@@ -109,7 +109,7 @@ mc_path_arc(mc_path *path, const mc_pixel_grid *pixel_grid, const double a[2], c
 }
 
 bool
-mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid)
+mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid, bool hole)
 {
     bool finite = true;
     size_t count = path->count;
@@ -120,7 +120,7 @@ mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid)
         return true;
     if (xy != NULL) {
         memcpy(xy, path->xy, sizeof(*xy) * 2 * count);
-        return mc_warp_add(shape, pixel_grid, count);
+        return mc_warp_add(shape, pixel_grid, count, hole ? MC_WARP_HOLE : MC_WARP_OUTER);
     }
     for (size_t i = 0; i < count; i++)
         finite &= mc_shape_add_vertex(shape, pixel_grid, path->xy[2 * i], path->xy[2 * i + 1]);

@@ -23,8 +23,8 @@ void mc_path_add(mc_path *path, double x, double y);
 void mc_path_arc(mc_path *path, const mc_pixel_grid *pixel_grid, const double a[2], const double b[2],
                  const double c[2]);
 
-/* Moves all vertices of a path to the part that is being made, transformed where the pixel grid transforms. False where
- * the caller has to drop the part, because a vertex is not finite. */
-bool mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid);
+/* Moves all vertices of a path to a new part, transformed where the pixel grid transforms. `hole`: of a polygon. False
+ * where the caller has to drop the part, because a vertex is not finite. */
+bool mc_path_move(mc_path *path, mc_shape *shape, const mc_pixel_grid *pixel_grid, bool hole);
 
 #endif

@@ -89,7 +89,7 @@ read_twkb_vertices(twkb_reader *r, mc_shape *shape, uint64_t count, bool hole)
         }
     }
     if (warped && !shape->failed)
-        (void)mc_warp_add(shape, r->pixel_grid, (size_t)count);
+        (void)mc_warp_add(shape, r->pixel_grid, (size_t)count, hole ? MC_WARP_HOLE : MC_WARP_OUTER);
     return mc_geometry_end_part(shape, begin, finite, hole, r->pool);
 }
 

@@ -14,13 +14,15 @@
 
 #define STEP 1e-5 /* of a box: so far apart are points that tell how large its pixels are */
 
-enum { NET = 8, DEEPEST = 12, POINTS_MAX = MC_SHAPE_POINTS_MAX };
+enum { NET = 8, DEEPEST = 12, POINTS_MAX = MC_SHAPE_POINTS_MAX, OTHER_SIDES = 2 /* worlds */ };
 
 struct mc_warp {
     const mc_projection *projection;
     mc_cells *cells; /* NULL: the projection is quick enough */
     double dense;    /* units of the data: parts whose vertices are nearer than this in the mean go through cells */
-    double *given, *moved; /* x and y in turn: of the data, of the map */
+    double turn, west, east; /* pixels of the grid: once around the world, and its edges; turn 0: it has none */
+    double reach;            /* units of the data: no longer edge is taken to cross the antimeridian */
+    double *given, *moved;   /* x and y in turn: of the data, of the map */
     size_t given_room, moved_room;
 };
 
@@ -44,14 +46,18 @@ free_warp(void *data)
 }
 
 mc_warp *
-mc_warp_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, apr_pool_t *pool)
+mc_warp_create(const mc_projection *projection, const mc_pixel_grid *pixel_grid, double turn, apr_pool_t *pool)
 {
     mc_warp *made = apr_pcalloc(pool, sizeof(*made));
     double ratio = mc_projection_ratio(projection);
     made->projection = projection;
     if (ratio > 0) {
-        made->cells = mc_cells_create(projection, pixel_grid, pool);
+        made->cells = mc_cells_create(projection, pixel_grid, turn > 0 ? turn / 8 / ratio : HUGE_VAL, pool);
         made->dense = NEAR / (ratio * pixel_grid->per_x);
+        made->turn = turn * pixel_grid->per_x;
+        made->west = (-turn / 2 - pixel_grid->x0) * pixel_grid->per_x;
+        made->east = made->west + made->turn;
+        made->reach = turn / 2 / ratio;
     }
     apr_pool_cleanup_register(pool, made, free_warp, apr_pool_cleanup_null);
     return made;
@@ -82,12 +88,20 @@ to_pixels(const mc_pixel_grid *pixel_grid, const double *xy)
     return (vertex){ (xy[0] - pixel_grid->x0) * pixel_grid->per_x, (pixel_grid->y0 - xy[1]) * pixel_grid->per_y };
 }
 
+/* Where vertices go: a shape, so many pixels to the right. */
+typedef struct warp_out {
+    mc_shape *shape;
+    const mc_pixel_grid *pixel_grid;
+    double by;
+} warp_out;
+
 static void
-add_moved_vertex(mc_shape *shape, const mc_pixel_grid *pixel_grid, vertex moved)
+add_moved_vertex(const warp_out *out, vertex moved)
 {
     /* its pixels are the same as those of a vertex that needed no transformation */
-    (void)mc_shape_add_vertex(shape, pixel_grid, pixel_grid->x0 + moved.x / pixel_grid->per_x,
-                              pixel_grid->y0 - moved.y / pixel_grid->per_y);
+    (void)mc_shape_add_vertex(out->shape, out->pixel_grid,
+                              out->pixel_grid->x0 + (moved.x + out->by) / out->pixel_grid->per_x,
+                              out->pixel_grid->y0 - moved.y / out->pixel_grid->per_y);
 }
 
 static bool
@@ -108,13 +122,28 @@ by_cell(warp_place *at, const mc_pixel_grid *pixel_grid)
            by_itself(at, pixel_grid);
 }
 
+/* A place that is a turn away from the one before it in the line is brought there. True where it was. */
+static bool
+unwrap_place(warp_place *at, const mc_warp *warp, const warp_place *before)
+{
+    double jump = at->moved.x - before->moved.x;
+    if (warp->turn == 0 || !(fabs(jump) > warp->turn / 2) ||
+        hypot(at->given.x - before->given.x, at->given.y - before->given.y) > warp->reach)
+        return false;
+    at->moved.x -= rint(jump / warp->turn) * warp->turn;
+    return true;
+}
+
 /* Where the point of an edge at `part` of its length comes to lie; false where it cannot be transformed. */
 static bool
 place_at(warp_place *at, const mc_pixel_grid *pixel_grid, const warp_place *a, const warp_place *b, double part)
 {
     at->given =
         (vertex){ a->given.x + (b->given.x - a->given.x) * part, a->given.y + (b->given.y - a->given.y) * part };
-    return a->cell >= 0 || b->cell >= 0 ? by_cell(at, pixel_grid) : by_itself(at, pixel_grid);
+    if (!(a->cell >= 0 || b->cell >= 0 ? by_cell(at, pixel_grid) : by_itself(at, pixel_grid)))
+        return false;
+    unwrap_place(at, pixel_grid->warp, a);
+    return true;
 }
 
 /* How far a point is from a line between two others, squared. */
@@ -144,17 +173,18 @@ is_bent(const mc_pixel_grid *pixel_grid, const warp_place *a, const warp_place *
 
 /* Adds what has to stand between the ends of an edge. */
 static void
-add_bent_edge(mc_shape *shape, const mc_pixel_grid *pixel_grid, const warp_place *a, const warp_place *b, int depth)
+add_bent_edge(const warp_out *out, const warp_place *a, const warp_place *b, int depth)
 {
+    const mc_pixel_grid *pixel_grid = out->pixel_grid;
     warp_place middle;
     double dx = b->moved.x - a->moved.x, dy = b->moved.y - a->moved.y, length2 = dx * dx + dy * dy;
     bool one_cell = a->cell >= 0 && a->cell == b->cell;
     if (one_cell || length2 <= SHORT * SHORT || depth == DEEPEST || !place_at(&middle, pixel_grid, a, b, 0.5) ||
         !is_bent(pixel_grid, a, &middle, b, length2))
         return;
-    add_bent_edge(shape, pixel_grid, a, &middle, depth + 1);
-    add_moved_vertex(shape, pixel_grid, middle.moved);
-    add_bent_edge(shape, pixel_grid, &middle, b, depth + 1);
+    add_bent_edge(out, a, &middle, depth + 1);
+    add_moved_vertex(out, middle.moved);
+    add_bent_edge(out, &middle, b, depth + 1);
 }
 
 /* Whether the vertices of a part are so near to each other that its cells serve several of them. Of the part alone:
@@ -171,13 +201,73 @@ is_dense(const mc_warp *warp, size_t count)
     return length < warp->dense * (double)count;
 }
 
+/* What a part came to be. */
+typedef struct warp_result {
+    double minx, maxx, first_x, last_x; /* pixels of the grid */
+    bool any, jumped;                   /* jumped: it crosses the antimeridian */
+} warp_result;
+
+/* `moved`: the vertices as they were transformed; NULL: they go through cells. */
+static warp_result
+add_warped_vertices(const warp_out *out, const double *moved, size_t count, bool unwrap)
+{
+    const mc_warp *warp = out->pixel_grid->warp;
+    warp_result made = { HUGE_VAL, -HUGE_VAL, 0, 0, false, false };
+    warp_place last = { { 0, 0 }, { 0, 0 }, -1 };
+    for (size_t i = 0; i < count; i++) {
+        warp_place next = { { warp->given[2 * i], warp->given[2 * i + 1] }, { 0, 0 }, -1 };
+        if (moved == NULL)
+            by_cell(&next, out->pixel_grid);
+        else
+            next.moved = to_pixels(out->pixel_grid, moved + 2 * i);
+        if (!isfinite(next.moved.x) || !isfinite(next.moved.y))
+            continue;
+        if (made.any && unwrap)
+            made.jumped |= unwrap_place(&next, warp, &last);
+        if (made.any && out->shape->kind != MC_SHAPE_POINTS)
+            add_bent_edge(out, &last, &next, 0);
+        add_moved_vertex(out, next.moved);
+        made.minx = fmin(made.minx, next.moved.x);
+        made.maxx = fmax(made.maxx, next.moved.x);
+        made.first_x = made.any ? made.first_x : next.moved.x;
+        made.last_x = next.moved.x;
+        made.any = true;
+        last = next;
+    }
+    return made;
+}
+
+static void
+end_warped_part(mc_shape *shape, mc_warp_part part)
+{
+    if (part == MC_WARP_AS_IS || shape->kind != MC_SHAPE_POLYGONS)
+        mc_shape_end_part(shape);
+    else
+        mc_shape_end_ring(shape, part == MC_WARP_HOLE);
+}
+
+/* What lies beyond an edge of the world, once more at the other edge. */
+static void
+add_other_sides(const warp_out *out, const double *moved, size_t count, const warp_result *made, mc_warp_part part)
+{
+    const mc_warp *warp = out->pixel_grid->warp;
+    for (int world = -OTHER_SIDES; world <= OTHER_SIDES; world++) {
+        warp_out other = { out->shape, out->pixel_grid, world * warp->turn };
+        if (world == 0 || made->maxx + other.by <= warp->west || made->minx + other.by >= warp->east)
+            continue;
+        end_warped_part(out->shape, part);
+        (void)add_warped_vertices(&other, moved, count, true);
+    }
+}
+
 bool
-mc_warp_add(mc_shape *shape, const mc_pixel_grid *pixel_grid, size_t count)
+mc_warp_add(mc_shape *shape, const mc_pixel_grid *pixel_grid, size_t count, mc_warp_part part)
 {
     mc_warp *warp = pixel_grid->warp;
-    bool dense = is_dense(warp, count), any = false;
+    bool dense = is_dense(warp, count);
     double *moved = dense ? NULL : reserve_warp_values(&warp->moved, &warp->moved_room, count);
-    warp_place last = { { 0, 0 }, { 0, 0 }, -1 };
+    const warp_out out = { shape, pixel_grid, 0 };
+    const int begin = mc_shape_part_begin(shape, shape->part_count);
     if (!dense && moved == NULL) {
         shape->failed = true;
         return false;
@@ -186,21 +276,15 @@ mc_warp_add(mc_shape *shape, const mc_pixel_grid *pixel_grid, size_t count)
         memcpy(moved, warp->given, sizeof(*moved) * 2 * count);
         mc_projection_points(warp->projection, moved, count);
     }
-    for (size_t i = 0; i < count; i++) {
-        warp_place next = { { warp->given[2 * i], warp->given[2 * i + 1] }, { 0, 0 }, -1 };
-        if (dense)
-            by_cell(&next, pixel_grid);
-        else
-            next.moved = to_pixels(pixel_grid, moved + 2 * i);
-        if (!isfinite(next.moved.x) || !isfinite(next.moved.y))
-            continue;
-        if (any && shape->kind != MC_SHAPE_POINTS)
-            add_bent_edge(shape, pixel_grid, &last, &next, 0);
-        add_moved_vertex(shape, pixel_grid, next.moved);
-        last = next;
-        any = true;
+    warp_result made = add_warped_vertices(&out, moved, count, true);
+    if (made.jumped && shape->kind == MC_SHAPE_POLYGONS && fabs(made.last_x - made.first_x) > warp->turn / 2) {
+        shape->point_count = begin; /* around a pole */
+        shape->running = shape->far = false;
+        made = add_warped_vertices(&out, moved, count, false);
+    } else if (made.jumped) {
+        add_other_sides(&out, moved, count, &made, part);
     }
-    return any;
+    return made.any;
 }
 
 /* The size of a pixel at a point, by how far a step to both sides goes on the map. */

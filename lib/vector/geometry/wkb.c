@@ -54,7 +54,7 @@ mc_geometry_end_part(mc_shape *shape, int begin, bool finite, bool hole, apr_poo
 }
 
 static bool
-add_warped_wkb_points(wkb_reader *r, mc_shape *shape, uint32_t count, size_t stride)
+add_warped_wkb_points(wkb_reader *r, mc_shape *shape, uint32_t count, size_t stride, bool hole)
 {
     double *xy = mc_warp_vertices(r->pixel_grid->warp, count);
     for (uint32_t i = 0; i < count; i++, r->at += stride) {
@@ -64,7 +64,7 @@ add_warped_wkb_points(wkb_reader *r, mc_shape *shape, uint32_t count, size_t str
         xy[2 * (size_t)i + 1] = mc_wkb_number(r->at + 8, r->swapped);
     }
     shape->failed |= xy == NULL;
-    return xy != NULL && mc_warp_add(shape, r->pixel_grid, count);
+    return xy != NULL && mc_warp_add(shape, r->pixel_grid, count, hole ? MC_WARP_HOLE : MC_WARP_OUTER);
 }
 
 static mc_error *
@@ -77,7 +77,7 @@ read_wkb_vertices(wkb_reader *r, mc_shape *shape, uint32_t count, bool hole)
     int begin = shape->point_count;
     r->geometry->vertex_count += count;
     if (r->pixel_grid->warp != NULL)
-        finite = add_warped_wkb_points(r, shape, count, stride);
+        finite = add_warped_wkb_points(r, shape, count, stride, hole);
     else {
         finite = mc_shape_add_vertices(shape, r->pixel_grid, r->at, stride, count, r->swapped);
         r->at += stride * count;
@@ -179,7 +179,7 @@ read_paths(wkb_reader *r, mc_shape *shape, uint32_t count, int depth)
     for (uint32_t i = 0; i < count; i++) {
         int begin = shape->point_count;
         MC_TRY(read_wkb_path(r, depth));
-        bool finite = mc_path_move(&r->path, shape, r->pixel_grid);
+        bool finite = mc_path_move(&r->path, shape, r->pixel_grid, i > 0);
         MC_TRY(mc_geometry_end_part(shape, begin, finite, i > 0, r->pool));
     }
     return MC_OK;

@@ -273,6 +273,17 @@ pair_edges(mc_mvt_edges *e, mc_mvt_placed_edge edge, int group, uint32_t bits, m
     }
 }
 
+/* One of the numbers in all lanes. */
+static inline box_lanes
+spread_box_lane(box_lanes numbers, int lane)
+{
+#ifdef __clang__
+    return fill_box_lanes(numbers[lane]);
+#else
+    return __builtin_shuffle(numbers, fill_box_lanes((int16_t)lane));
+#endif
+}
+
 /* An edge with those behind it in the order; returns how many were looked at. `numbered`: the lowest bits of a vertex
  * tell which one it is, so that neighbours need no other look. */
 static inline int
@@ -281,11 +292,10 @@ pair_edge(mc_mvt_edges *e, int place, box_lanes numbered, mc_mvt_pair_visitor *v
     const edge_boxes *boxes = e->boxes;
     int first = place / LANES, lane = place % LANES, group = first, groups = e->own / LANES + 1;
     int limit = limit_of_order(e, boxes[first].maxx[lane]);
-    const box_lanes all = fill_box_lanes((int16_t)lane);
     const edge_boxes box = {
-        __builtin_shuffle(boxes[first].minx, all), __builtin_shuffle(boxes[first].miny, all),
-        __builtin_shuffle(boxes[first].maxx, all), __builtin_shuffle(boxes[first].maxy, all),
-        __builtin_shuffle(boxes[first].from, all), __builtin_shuffle(boxes[first].to, all),
+        spread_box_lane(boxes[first].minx, lane), spread_box_lane(boxes[first].miny, lane),
+        spread_box_lane(boxes[first].maxx, lane), spread_box_lane(boxes[first].maxy, lane),
+        spread_box_lane(boxes[first].from, lane), spread_box_lane(boxes[first].to, lane),
     };
     for (uint32_t behind = ~3U << 2 * lane; group < groups && boxes[group].minx[0] < limit; group++, behind = ~0U) {
         box_lanes next = ((boxes[group].from == box.to) | (boxes[group].to == box.from)) & numbered;

@@ -7,7 +7,7 @@
 #include "base/module.h"
 #include "config/opening.h"
 #include "mapcache/trace.h"
-#include "vector/feature/wrap.h"
+#include "vector/feature/reading.h"
 #include "vector/ogr/ogr_reader.h"
 
 enum { BETWEEN_CLEARS = 256 };
@@ -19,15 +19,13 @@ typedef struct ogr_data {
 
 /* One reading of a file. */
 typedef struct ogr_reading {
-    const mc_feature_query *query, *map; /* in the CRS of the data, and in its own */
-    const mc_wrap *plan;
-    int world;
-    mc_geometry geometry;
-    int64_t skipped;
-    int rows; /* since the scratch pool was cleared */
-    mc_feature_visitor *visit;
-    void *baton;
-    mc_ctx *ctx;
+    mc_feature_reading base;
+    const mc_ogr_ops *ops;
+    mc_ogr_file *file;
+    const char *srs; /* of the data; NULL: that of the map */
+    const int *fields;
+    const mc_feature_query *query; /* in the CRS of the data */
+    int rows;                      /* since the scratch pool was cleared */
     apr_pool_t *scratch, *pool;
 } ogr_reading;
 
@@ -53,31 +51,23 @@ visit_ogr_row(void *baton, int64_t id, const void *wkb, size_t size, const char 
         apr_pool_clear(r->scratch);
         r->rows = 0;
     }
-    mc_geometry_clear(&r->geometry);
-    mc_error *error = mc_wkb_read(&r->geometry, wkb, size, &r->query->pixel_grid, r->scratch);
-    if (error != MC_OK) {
-        if (r->skipped++ == 0)
-            mc_log_error(r->ctx, MC_LOG_WARN, error);
+    mc_geometry_clear(&r->base.geometry);
+    mc_error *error = mc_wkb_read(&r->base.geometry, wkb, size, &r->query->pixel_grid, r->scratch);
+    if (!mc_reading_draws(&r->base, error, r->scratch))
         return MC_OK;
-    }
-    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
-        return MC_OK;
-    const mc_feature feature = { .id = id, .geometry = &r->geometry, .values = values, .query = r->map };
-    return mc_error_copy(r->visit(r->baton, &feature, r->ctx), r->pool);
+    return mc_error_copy(mc_reading_visit(&r->base, id, values), r->pool);
 }
 
 /* What one of the worlds shows. */
 static mc_error *
-read_ogr_world(ogr_reading *r, const ogr_data *layer, const mc_ogr_ops *ops, mc_ogr_file *file, const char *srs,
-               const int *fields)
+read_ogr_world(mc_feature_reading *base, apr_pool_t *pool)
 {
+    ogr_reading *r = (ogr_reading *)base;
     mc_feature_query own;
-    mc_error *error = mc_feature_query_project(&own, r->map, srs != NULL ? srs : r->map->srs, r->pool);
-    if (error != MC_OK)
-        return mc_error_wrap(r->pool, error, error->kind, "layer \"%s\" cannot be transformed into %s",
-                             layer->data.name, r->map->srs);
+    MC_TRY(mc_feature_query_project(&own, base->map, r->srs, base->layer, pool));
     r->query = &own;
-    error = ops->read(file, &own.box, fields, r->map->attribute_count, visit_ogr_row, r, r->ctx, r->pool);
+    mc_error *error =
+        r->ops->read(r->file, &own.box, r->fields, own.attribute_count, visit_ogr_row, r, base->ctx, pool);
     r->query = NULL;
     return error;
 }
@@ -89,28 +79,6 @@ find_ogr_field(const mc_ogr_about *about, const char *name)
         if (strcmp(about->fields[i].name, name) == 0)
             return i;
     return -1;
-}
-
-static mc_error *
-read_ogr_file(const ogr_data *layer, const mc_ogr_ops *ops, mc_ogr_file *file, const mc_feature_query *query,
-              ogr_reading *r)
-{
-    mc_wrap plan;
-    mc_error *error = MC_OK;
-    const mc_ogr_about *about = ops->about(file);
-    const char *srs = layer->config.srs != NULL ? layer->config.srs : about->srs;
-    int *fields = apr_palloc(r->pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
-    for (int i = 0; i < query->attribute_count; i++)
-        fields[i] = find_ogr_field(about, query->attributes[i]);
-    mc_wrap_plan(&plan, query, srs, about->has_bounds ? &about->bounds : NULL);
-    r->plan = &plan;
-    for (r->world = plan.first; r->world <= plan.last && error == MC_OK; r->world++) {
-        r->map = mc_wrap_query(&plan, query, r->world, r->pool);
-        if (r->map != NULL)
-            error = read_ogr_world(r, layer, ops, file, srs, fields);
-    }
-    r->plan = NULL;
-    return error;
 }
 
 static mc_error *
@@ -130,15 +98,23 @@ ogr_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visito
     const ogr_data *layer = (const ogr_data *)data;
     const mc_ogr_ops *ops = NULL;
     mc_ogr_file *file;
-    ogr_reading r = { .visit = visit, .baton = baton, .ctx = ctx, .pool = pool };
+    ogr_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx }, .pool = pool };
     MC_TRY(load_ogr_ops(&ops, pool));
     MC_TRY(open_ogr_layer(&file, layer, ops, pool));
+    const mc_ogr_about *about = ops->about(file);
+    int *fields = apr_palloc(pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
+    for (int i = 0; i < query->attribute_count; i++)
+        fields[i] = find_ogr_field(about, query->attributes[i]);
+    r.ops = ops;
+    r.file = file;
+    r.srs = layer->config.srs != NULL ? layer->config.srs : about->srs;
+    r.fields = fields;
     apr_pool_create(&r.scratch, pool);
-    mc_error *error = read_ogr_file(layer, ops, file, query, &r);
+    mc_error *error =
+        mc_reading_worlds(&r.base, query, r.srs, about->has_bounds ? &about->bounds : NULL, read_ogr_world, pool);
     ops->close(file, error == MC_OK);
-    mc_geometry_free(&r.geometry);
     apr_pool_destroy(r.scratch);
-    *skipped = r.skipped;
+    *skipped = r.base.skipped;
     return error;
 }
 

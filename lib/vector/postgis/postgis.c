@@ -14,7 +14,7 @@
 #include "base/workers.h"
 #include "mapcache/trace.h"
 #include "vector/crs/projection.h"
-#include "vector/feature/wrap.h"
+#include "vector/feature/reading.h"
 #include "vector/geometry/warp.h"
 
 #define FIELDS_HOLD apr_time_from_sec(60)
@@ -102,21 +102,17 @@ remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
 }
 
 typedef struct postgis_reading {
-    const postgis *layer;
+    mc_feature_reading base;
+    postgis *layer;
     const mc_postgis_column *column;
     const mc_postgis_request *request;
-    const mc_feature_query *map; /* in its own CRS */
-    const mc_wrap *plan;
-    int world;
-    mc_geometry geometry;
     int first;                 /* column of the first attribute */
     mc_postgres_field *fields; /* of a feature among many in one value; NULL: each has a row of its own */
     const char **values;       /* of the attributes */
     mc_whole_text *texts;      /* what whole numbers among them are written to */
-    int64_t rows, skipped;
+    int64_t rows;
     int64_t beside; /* of the rows: what is not in the box */
     int64_t worth;  /* bytes that the rows had as plain ones */
-    mc_ctx *ctx;
 } postgis_reading;
 
 /* Plain and packed geometry tell themselves apart by the first byte: packed begins with a type, plain of the order that
@@ -127,18 +123,19 @@ read_geometry_field(postgis_reading *r, const mc_postgres_field *field, apr_pool
     const mc_pixel_grid *pixel_grid = &r->request->query->pixel_grid;
     size_t size = (size_t)field->size;
     if (r->request->transfer == MC_TRANSFER_TWKB && size > 0 && field->data[0] != 0)
-        return mc_twkb_read(&r->geometry, field->data, size, pixel_grid, scratch);
+        return mc_twkb_read(&r->base.geometry, field->data, size, pixel_grid, scratch);
     if (r->request->transfer != MC_TRANSFER_HEX)
-        return mc_wkb_read(&r->geometry, field->data, size, pixel_grid, scratch);
+        return mc_wkb_read(&r->base.geometry, field->data, size, pixel_grid, scratch);
     uint8_t *bytes = apr_palloc(scratch, size / 2 + 1);
-    return mc_wkb_read(&r->geometry, bytes, mc_postgis_unhex(bytes, field->data, field->size), pixel_grid, scratch);
+    return mc_wkb_read(&r->base.geometry, bytes, mc_postgis_unhex(bytes, field->data, field->size), pixel_grid,
+                       scratch);
 }
 
 /* A row of another CRS than the layer's is not where it says. */
 static mc_error *
 check_srid(const postgis_reading *r, apr_pool_t *scratch)
 {
-    int own = r->geometry.srid, map = r->request->map_srid != 0 ? r->request->map_srid : r->column->srid;
+    int own = r->base.geometry.srid, map = r->request->map_srid != 0 ? r->request->map_srid : r->column->srid;
     bool transformed = map != r->column->srid;
     if (own == 0 || r->column->srid == 0 || own == r->column->srid || (transformed && own == map))
         return MC_OK;
@@ -159,7 +156,7 @@ value_of(postgis_reading *r, int index, const mc_postgres_field *field)
 static int64_t
 spared_bytes(const postgis_reading *r, const mc_postgres_field *field)
 {
-    int64_t plain = 20 + 16 * r->geometry.vertex_count;
+    int64_t plain = 20 + 16 * r->base.geometry.vertex_count;
     return r->request->transfer == MC_TRANSFER_TWKB && plain > field->size ? plain - field->size : 0;
 }
 
@@ -172,8 +169,7 @@ geometry_size_error(const postgis_reading *r, apr_pool_t *scratch)
 }
 
 static mc_error *
-visit_row(postgis_reading *r, const mc_postgres_field *fields, mc_feature_visitor *visit, void *baton,
-          apr_pool_t *scratch)
+visit_row(postgis_reading *r, const mc_postgres_field *fields, apr_pool_t *scratch)
 {
     bool none = fields[0].size < 0;
     if (none && !r->column->large)
@@ -181,23 +177,13 @@ visit_row(postgis_reading *r, const mc_postgres_field *fields, mc_feature_visito
     mc_error *error = none ? geometry_size_error(r, scratch) : read_geometry_field(r, &fields[0], scratch);
     if (error == MC_OK)
         error = check_srid(r, scratch);
-    if (error != MC_OK) {
-        if (r->skipped++ == 0)
-            mc_log_error(
-                r->ctx, MC_LOG_WARN,
-                mc_error_wrap(scratch, error, error->kind, "layer \"%s\": a feature is left out", r->layer->data.name));
-        return MC_OK;
-    }
-    r->worth += spared_bytes(r, &fields[0]);
-    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
+    if (error == MC_OK)
+        r->worth += spared_bytes(r, &fields[0]);
+    if (!mc_reading_draws(&r->base, error, scratch))
         return MC_OK;
     for (int i = 0; i < r->request->query->attribute_count; i++)
         r->values[i] = value_of(r, i, &fields[r->first + i]);
-    const mc_feature feature = { .id = r->first == 2 ? mc_postgis_whole(&fields[1]) : 0,
-                                 .geometry = &r->geometry,
-                                 .values = r->values,
-                                 .query = r->map };
-    return visit(baton, &feature, r->ctx);
+    return mc_reading_visit(&r->base, r->first == 2 ? mc_postgis_whole(&fields[1]) : 0, r->values);
 }
 
 static int
@@ -208,8 +194,7 @@ count_answer_columns(const postgis_reading *r)
 
 /* Many features in one value. */
 static mc_error *
-hand_over_all(postgis_reading *r, const mc_postgres_field *value, mc_feature_visitor *visit, void *baton,
-              apr_pool_t *scratch)
+hand_over_all(postgis_reading *r, const mc_postgres_field *value, apr_pool_t *scratch)
 {
     const char *at = value->data, *end = at + value->size;
     for (bool meets; at < end; r->rows++) {
@@ -218,7 +203,7 @@ hand_over_all(postgis_reading *r, const mc_postgres_field *value, mc_feature_vis
                                    "layer \"%s\": the database sent something that is no feature", r->layer->data.name);
         r->beside += !meets;
         if (meets)
-            MC_TRY(visit_row(r, r->fields, visit, baton, scratch));
+            MC_TRY(visit_row(r, r->fields, scratch));
         if (r->rows % 64 == 0 || r->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
@@ -226,8 +211,7 @@ hand_over_all(postgis_reading *r, const mc_postgres_field *value, mc_feature_vis
 }
 
 static mc_error *
-read_answer_rows(postgis_reading *r, mc_postgres_result *result, mc_feature_visitor *visit, void *baton,
-                 apr_pool_t *pool)
+read_answer_rows(postgis_reading *r, mc_postgres_result *result, apr_pool_t *pool)
 {
     const mc_postgres_row *row;
     apr_pool_t *scratch;
@@ -241,9 +225,9 @@ read_answer_rows(postgis_reading *r, mc_postgres_result *result, mc_feature_visi
             error = mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": the database answered with %d columns",
                                     r->layer->data.name, row->columns);
         else if (r->fields != NULL)
-            error = mc_error_copy(hand_over_all(r, &row->fields[0], visit, baton, scratch), pool);
+            error = mc_error_copy(hand_over_all(r, &row->fields[0], scratch), pool);
         else
-            error = mc_error_copy(visit_row(r, row->fields, visit, baton, scratch), pool);
+            error = mc_error_copy(visit_row(r, row->fields, scratch), pool);
         if (r->rows % 64 == 0 || row->fields[0].size > LARGE_SHAPE)
             apr_pool_clear(scratch);
     }
@@ -254,13 +238,13 @@ read_answer_rows(postgis_reading *r, mc_postgres_result *result, mc_feature_visi
 /* The query in the layer's CRS, to be transformed here; a CRS that only the database knows (its spatial_ref_sys may
  * have rows of its own) is transformed there. The SRID of the query's box. */
 static int
-in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, apr_pool_t *pool)
+in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, const char *layer, apr_pool_t *pool)
 {
     int map_srid = mc_crs_epsg(query->srs, NULL);
     *own = *query;
     if (srid == 0 || map_srid == srid)
         return srid;
-    mc_error *error = mc_feature_query_project(own, query, apr_psprintf(pool, "EPSG:%d", srid), pool);
+    mc_error *error = mc_feature_query_project(own, query, apr_psprintf(pool, "EPSG:%d", srid), layer, pool);
     if (error == MC_OK || map_srid == 0)
         return srid;
     mc_error_ignore(error);
@@ -361,17 +345,17 @@ learn_from_answer(const postgis_reading *r, postgis *layer, const mc_postgres_re
         [MC_TRANSFER_BINARY] = "binary", [MC_TRANSFER_HEX] = "hex", [MC_TRANSFER_TWKB] = "twkb"
     };
     mc_postgres_traffic traffic = mc_postgres_traffic_of(result);
-    mc_transfer_policy *policy = mc_postgres_transfer_policy(r->ctx->process->postgres, layer->config.connection);
+    mc_transfer_policy *policy = mc_postgres_transfer_policy(r->base.ctx->process->postgres, layer->config.connection);
     int64_t later = traffic.bytes - traffic.first;
     double gain = traffic.bytes == 0 ? 1 : (double)(traffic.bytes + r->worth) / (double)traffic.bytes;
     if (r->request->transfer != MC_TRANSFER_HEX && later > 0)
         mc_transfer_policy_add(policy, r->request->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
                                (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
-    if (r->world == 0)
+    if (r->base.world == 0)
         remember_rows(layer, r->request->query, r->rows - r->beside);
-    if (r->ctx->trace != NULL)
-        mc_trace_say(r->ctx->trace, "database:",
-                     apr_psprintf(r->ctx->pool,
+    if (r->base.ctx->trace != NULL)
+        mc_trace_say(r->base.ctx->trace, "database:",
+                     apr_psprintf(r->base.ctx->pool,
                                   "%" APR_INT64_T_FMT " bytes, %" APR_INT64_T_FMT " rows, %s%s of layer %s",
                                   traffic.bytes, r->rows, ways[r->request->transfer],
                                   r->request->copy ? ", copied," : "", layer->data.name));
@@ -390,8 +374,7 @@ postgis_read_error(mc_error *error, const postgis *layer, const mc_postgis_state
 }
 
 static mc_error *
-read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statement, mc_feature_visitor *visit,
-          void *baton, apr_pool_t *pool)
+read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statement, apr_pool_t *pool)
 {
     const mc_postgres_query asked = { .connection = layer->config.connection,
                                       .sql = statement->sql,
@@ -401,9 +384,9 @@ read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statem
                                       .single_row = true,
                                       .copy = r->request->copy };
     mc_postgres_result *result = NULL;
-    mc_error *error = mc_postgres_start(&result, r->ctx->process->postgres, &asked, r->ctx, pool);
+    mc_error *error = mc_postgres_start(&result, r->base.ctx->process->postgres, &asked, r->base.ctx, pool);
     if (error == MC_OK)
-        error = read_answer_rows(r, result, visit, baton, pool);
+        error = read_answer_rows(r, result, pool);
     const char *state = mc_postgres_sqlstate(result);
     if (error == MC_OK)
         learn_from_answer(r, layer, result);
@@ -415,17 +398,19 @@ read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statem
 
 /* What one of the worlds shows. */
 static mc_error *
-read_postgis_world(postgis_reading *r, postgis *layer, mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
+read_postgis_world(mc_feature_reading *base, apr_pool_t *pool)
 {
+    postgis_reading *r = (postgis_reading *)base;
+    postgis *layer = r->layer;
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
     mc_feature_query own;
     mc_postgis_request request = { .query = &own };
-    request.map_srid = in_own_srid(&own, r->column->srid, r->map, pool);
-    MC_TRY(prepare_postgis_read(statement, &request, layer, r->column, r->ctx, pool));
+    request.map_srid = in_own_srid(&own, r->column->srid, r->base.map, layer->data.name, pool);
+    MC_TRY(prepare_postgis_read(statement, &request, layer, r->column, r->base.ctx, pool));
     r->request = &request;
     r->rows = r->worth = r->beside = 0;
     r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)count_answer_columns(r)) : NULL;
-    mc_error *error = read_with(r, layer, statement, visit, baton, pool);
+    mc_error *error = read_with(r, layer, statement, pool);
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
         forget_column(layer);
     r->request = NULL; /* it ends here */
@@ -439,23 +424,18 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_vi
     MC_SPAN(ctx, "mapcache_postgis_read");
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
-    mc_wrap plan;
     mc_error *error = find_column(&column, layer, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
-    postgis_reading r = { .layer = layer, .column = &column, .plan = &plan, .ctx = ctx };
+    postgis_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx },
+                          .layer = layer,
+                          .column = &column };
     r.first = query->ids && layer->config.id != NULL ? 2 : 1;
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     r.texts = apr_palloc(pool, sizeof(*r.texts) * (size_t)(query->attribute_count + 1));
-    mc_wrap_plan(&plan, query, column.srid == 0 ? NULL : apr_psprintf(pool, "EPSG:%d", column.srid),
-                 column.bounded ? &column.bounds : NULL);
-    for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
-        r.map = mc_wrap_query(&plan, query, r.world, pool);
-        if (r.map != NULL)
-            error = read_postgis_world(&r, layer, visit, baton, pool);
-    }
-    mc_geometry_free(&r.geometry);
-    *skipped = r.skipped;
+    const char *srs = column.srid == 0 ? NULL : apr_psprintf(pool, "EPSG:%d", column.srid);
+    error = mc_reading_worlds(&r.base, query, srs, column.bounded ? &column.bounds : NULL, read_postgis_world, pool);
+    *skipped = r.base.skipped;
     return error;
 }
 

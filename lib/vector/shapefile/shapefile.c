@@ -6,21 +6,21 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
+#include "base/references.h"
 #include "base/stamp.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
 #include "vector/crs/projection.h"
-#include "vector/feature/wrap.h"
+#include "vector/feature/reading.h"
 #include "vector/shapefile/shp.h"
 
 enum { STAMPS = 3 };
 
 /* One opened generation of the files. */
 typedef struct opened {
-    atomic_int references;
+    atomic_uint references;
     apr_pool_t *pool; /* a root pool of its own */
     mc_stamp stamps[STAMPS];
     mc_shp *shp;
@@ -37,7 +37,7 @@ typedef struct shapefile {
 static void
 release_shapefile(opened *files)
 {
-    if (files != NULL && atomic_fetch_sub(&files->references, 1) == 1)
+    if (files != NULL && mc_references_drop(&files->references))
         mc_task_pool_release(files->pool);
 }
 
@@ -110,7 +110,7 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
     }
     if (error == MC_OK) {
         *files = file->current;
-        atomic_fetch_add(&(*files)->references, 1);
+        mc_references_take(&(*files)->references);
     }
     pthread_mutex_unlock(&file->lock);
     return error;
@@ -118,39 +118,30 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
 
 /* One reading of a file. */
 typedef struct shapefile_reading {
-    const mc_feature_query *query, *map; /* in the CRS of the data, and in its own */
-    const mc_wrap *plan;
-    int world;
-    const int *fields; /* of the table, for each wanted attribute; -1: it has none of that name */
+    mc_feature_reading base;
+    const mc_shp *shp;
+    const char *srs;               /* of the data; NULL: that of the map */
+    const mc_feature_query *query; /* in the CRS of the data */
+    const int *fields;             /* of the table, for each wanted attribute; -1: it has none of that name */
     mc_dbf_reader table;
     const char **values;
-    mc_geometry geometry;
-    int64_t skipped;
-    mc_ctx *ctx;
 } shapefile_reading;
 
 static mc_error *
-visit_record(shapefile_reading *r, const mc_shp_record *record, mc_feature_visitor *visit, void *baton,
-             apr_pool_t *scratch)
+visit_record(shapefile_reading *r, const mc_shp_record *record, apr_pool_t *scratch)
 {
     if (!mc_dbf_row(&r->table, record->number))
         return MC_OK;
-    mc_error *error = mc_shp_geometry(&r->geometry, record, &r->query->pixel_grid, scratch);
-    if (error != MC_OK) {
-        if (r->skipped++ == 0)
-            mc_log_error(r->ctx, MC_LOG_WARN, error);
-        return MC_OK;
-    }
-    if (mc_geometry_is_empty(&r->geometry) || !mc_wrap_holds(r->plan, r->map, r->world, &r->geometry))
+    mc_error *error = mc_shp_geometry(&r->base.geometry, record, &r->query->pixel_grid, scratch);
+    if (!mc_reading_draws(&r->base, error, scratch))
         return MC_OK;
     for (int i = 0; i < r->query->attribute_count; i++)
         r->values[i] = mc_dbf_value(&r->table, r->fields[i], scratch);
-    const mc_feature feature = { .id = record->number, .geometry = &r->geometry, .values = r->values, .query = r->map };
-    return visit(baton, &feature, r->ctx);
+    return mc_reading_visit(&r->base, record->number, r->values);
 }
 
 static mc_error *
-read_all_records(shapefile_reading *r, const mc_shp *shp, mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
+read_all_records(shapefile_reading *r, apr_pool_t *pool)
 {
     enum { BETWEEN_CHECKS = 1024 };
     apr_pool_t *scratch;
@@ -158,12 +149,12 @@ read_all_records(shapefile_reading *r, const mc_shp *shp, mc_feature_visitor *vi
     mc_shp_record record;
     mc_error *error = MC_OK;
     apr_pool_create(&scratch, pool);
-    mc_shp_begin(&shapes, shp, &r->query->box, pool);
+    mc_shp_begin(&shapes, r->shp, &r->query->box, pool);
     for (int i = 0; error == MC_OK && mc_shp_next(&shapes, &record); i++) {
         if (i % BETWEEN_CHECKS == 0)
-            error = mc_ctx_check(r->ctx, pool);
+            error = mc_ctx_check(r->base.ctx, pool);
         if (error == MC_OK)
-            error = mc_error_copy(visit_record(r, &record, visit, baton, scratch), pool);
+            error = mc_error_copy(visit_record(r, &record, scratch), pool);
         apr_pool_clear(scratch);
     }
     mc_shp_end(&shapes);
@@ -173,41 +164,16 @@ read_all_records(shapefile_reading *r, const mc_shp *shp, mc_feature_visitor *vi
 
 /* What one of the worlds shows. */
 static mc_error *
-read_shapefile_world(shapefile_reading *r, const shapefile *file, const mc_shp *shp, const char *srs,
-                     mc_feature_visitor *visit, void *baton, apr_pool_t *pool)
+read_shapefile_world(mc_feature_reading *base, apr_pool_t *pool)
 {
+    shapefile_reading *r = (shapefile_reading *)base;
     mc_feature_query own;
-    mc_error *error = mc_feature_query_project(&own, r->map, srs != NULL ? srs : r->map->srs, pool);
-    if (error != MC_OK)
-        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be transformed into %s", file->data.name,
-                             r->map->srs);
+    MC_TRY(mc_feature_query_project(&own, base->map, r->srs, base->layer, pool));
     r->query = &own;
-    mc_dbf_begin(&r->table, shp->attributes);
-    error = read_all_records(r, shp, visit, baton, pool);
+    mc_dbf_begin(&r->table, r->shp->attributes);
+    mc_error *error = read_all_records(r, pool);
     mc_dbf_end(&r->table);
-    return error;
-}
-
-static mc_error *
-read_files(const shapefile *file, const mc_shp *shp, const mc_feature_query *query, mc_feature_visitor *visit,
-           void *baton, int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_wrap plan;
-    mc_error *error = MC_OK;
-    const char *srs = file->config.srs != NULL ? file->config.srs : shp->projection;
-    int *fields = apr_palloc(pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
-    for (int i = 0; i < query->attribute_count; i++)
-        fields[i] = shp->attributes == NULL ? -1 : mc_dbf_find(shp->attributes, query->attributes[i]);
-    shapefile_reading r = { .plan = &plan, .fields = fields, .ctx = ctx };
-    r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
-    mc_wrap_plan(&plan, query, srs, &shp->box);
-    for (r.world = plan.first; r.world <= plan.last && error == MC_OK; r.world++) {
-        r.map = mc_wrap_query(&plan, query, r.world, pool);
-        if (r.map != NULL)
-            error = read_shapefile_world(&r, file, shp, srs, visit, baton, pool);
-    }
-    mc_geometry_free(&r.geometry);
-    *skipped = r.skipped;
+    r->query = NULL;
     return error;
 }
 
@@ -219,7 +185,17 @@ shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_
     shapefile *file = (shapefile *)data;
     opened *files;
     MC_TRY(acquire_shapefile(&files, file, ctx, pool));
-    mc_error *error = read_files(file, files->shp, query, visit, baton, skipped, ctx, pool);
+    const mc_shp *shp = files->shp;
+    int *fields = apr_palloc(pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
+    for (int i = 0; i < query->attribute_count; i++)
+        fields[i] = shp->attributes == NULL ? -1 : mc_dbf_find(shp->attributes, query->attributes[i]);
+    shapefile_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx },
+                            .shp = shp,
+                            .srs = file->config.srs != NULL ? file->config.srs : shp->projection,
+                            .fields = fields };
+    r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
+    mc_error *error = mc_reading_worlds(&r.base, query, r.srs, &shp->box, read_shapefile_world, pool);
+    *skipped = r.base.skipped;
     release_shapefile(files);
     return error;
 }

@@ -29,7 +29,7 @@ add_warped_shp_points(mc_shape *shape, const uint8_t *bytes, size_t count, const
     for (size_t i = 0; xy != NULL && i < 2 * count; i++)
         xy[i] = mc_little_double(bytes + 8 * i);
     shape->failed |= xy == NULL;
-    return xy != NULL && mc_warp_add(shape, pixel_grid, count);
+    return xy != NULL && mc_warp_add(shape, pixel_grid, count, MC_WARP_AS_IS);
 }
 
 static bool

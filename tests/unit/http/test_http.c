@@ -136,6 +136,53 @@ START_TEST(five_redirects_are_followed_to_http_only)
 }
 END_TEST
 
+/* What the origin was sent with the last request, as its JSON says. */
+static const char *
+sent_after_redirect(const char *method, const char *path, const char *header, const char *value, const char *sent)
+{
+    mc_http_reply reply;
+    mc_http_call call = get(path);
+    apr_table_t *headers = apr_table_make(pool, 4);
+    apr_table_setn(headers, header, value);
+    apr_table_setn(headers, "Authorization", "Basic c2VjcmV0OndvcmQ=");
+    apr_table_setn(headers, "Content-Type", "text/x-test");
+    call.method = method;
+    call.headers = headers;
+    call.body = sent;
+    call.body_size = sent == NULL ? 0 : strlen(sent);
+    ck_ok(send_call(&reply, &call));
+    ck_assert_int_eq(reply.status, 200);
+    return body_text(&reply);
+}
+
+START_TEST(headers_end_with_their_origin)
+{
+    origin other = origin_start();
+    const char *inside = "/redirect/2/echo";
+    const char *outside = apr_pstrcat(pool, "/elsewhere?to=", origin_url(&other, "/echo"), NULL);
+    const char *back =
+        apr_pstrcat(pool, "/elsewhere?to=", origin_url(&other, "/elsewhere"), "?to=", origin_url(&o, "/echo"), NULL);
+    const char *text = sent_after_redirect("GET", inside, "X-Key", "swordfish", NULL);
+    ck_assert(strstr(text, "swordfish") != NULL && strstr(text, "c2VjcmV0") != NULL);
+    const char *const leads[] = { outside, back };
+    for (int i = 0; i < 2; i++) {
+        text = sent_after_redirect("GET", leads[i], "X-Key", "swordfish", NULL);
+        ck_assert_msg(strstr(text, "\"path\": \"/echo\"") != NULL && strstr(text, "swordfish") == NULL &&
+                          strstr(text, "c2VjcmV0") == NULL,
+                      "%s", text);
+    }
+    text = sent_after_redirect("POST", outside, "X-Key", "swordfish", "all of it"); /* 302: a GET */
+    ck_assert(strstr(text, "\"GET\"") != NULL && strstr(text, "all of it") == NULL &&
+              strstr(text, "text/x-test") == NULL);
+    mc_http_call call = get(outside);
+    mc_http_reply reply;
+    call.url = apr_psprintf(pool, "http://user:word@127.0.0.1%s", strchr(origin_url(&o, outside) + 7, ':'));
+    ck_ok(send_call(&reply, &call));
+    ck_assert_ptr_null(strstr(body_text(&reply), "uthorization"));
+    origin_stop(&other);
+}
+END_TEST
+
 START_TEST(answers_are_bounded)
 {
     mc_http_reply reply;
@@ -340,6 +387,7 @@ main(void)
                                    the_timeout_covers_the_whole_transfer,
                                    a_client_that_has_gone_ends_the_request,
                                    five_redirects_are_followed_to_http_only,
+                                   headers_end_with_their_origin,
                                    answers_are_bounded,
                                    gzip_is_undone,
                                    messages_do_not_tell_the_url,

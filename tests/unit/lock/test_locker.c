@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -218,6 +219,81 @@ START_TEST(a_squatted_file_in_an_open_folder_is_passed_over)
 }
 END_TEST
 
+typedef struct told {
+    int lines;
+    char last[1000];
+} told;
+
+static void
+keep_log_line(void *baton, mc_log_level level, const char *message)
+{
+    told *t = baton;
+    ck_assert_int_eq(level, MC_LOG_WARN);
+    t->lines++;
+    snprintf(t->last, sizeof(t->last), "%s", message);
+}
+
+/* What `mapcache check` says of a folder: the text of the only complaint, "" without one. */
+static const char *
+inspect_folder(const char *folder)
+{
+    mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
+    mc_locker_inspect(mc_locker_disk(folder, 1, pool), NULL, diagnostics, pool);
+    if (diagnostics->complaints->nelts == 0)
+        return "";
+    ck_assert_int_eq(diagnostics->complaints->nelts, 1);
+    const mc_complaint *one = &APR_ARRAY_IDX(diagnostics->complaints, 0, mc_complaint);
+    ck_assert_int_eq(one->severity, MC_WARNING);
+    return one->text;
+}
+
+static void
+expect_words(const char *text, const char *const words[3])
+{
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(strstr(text, words[i]) != NULL, "\"%s\" without \"%s\"", text, words[i]);
+}
+
+/* The log says once which file it is and what is locked instead; so does the check. */
+START_TEST(foreign_lock_files_are_named)
+{
+    enum { OTHER = 65534 };
+    if (geteuid() != 0)
+        return; /* only root can make another user's file */
+    const char *folder = new_folder();
+    const char *path = apr_pstrcat(pool, folder, "/mapcache.lock", NULL);
+    const char *own = apr_pstrcat(pool, path, ".0", NULL);
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    ck_assert_str_eq(inspect_folder(folder), "");
+    FILE *made = fopen(path, "w");
+    ck_assert(made != NULL && fclose(made) == 0);
+    ck_assert_str_eq(inspect_folder(folder), "");
+    ck_assert_int_eq(chown(path, OTHER, OTHER), 0);
+    told t = { 0 };
+    const mc_log log = { MC_LOG_WARN, keep_log_line, &t };
+    mc_ctx own_ctx = ctx;
+    own_ctx.log = &log;
+    mc_locker *locker = mc_locker_disk(folder, 1, pool);
+    mc_lock *lock;
+    bool waited;
+    for (int i = 0; i < 2; i++) {
+        ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &own_ctx, pool));
+        mc_lock_release(lock);
+    }
+    ck_assert_int_eq(t.lines, 1);
+    expect_words(t.last, (const char *const[]){ path, "nobody", own });
+    expect_words(inspect_folder(folder), (const char *const[]){ path, "nobody", "<directory>" });
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(chown(own, OTHER, OTHER), 0); /* the last way out of this user */
+    expect_words(inspect_folder(folder), (const char *const[]){ own, "nobody", "root cannot lock" });
+    ck_assert_int_eq(mkfifo(path, 0666), 0);
+    mc_error *error = mc_locker_acquire(&lock, &waited, locker, "a", &own_ctx, pool);
+    ck_assert(error != MC_OK && strstr(error->message, folder) == NULL);
+    expect_words(mc_error_chain(error, pool), (const char *const[]){ path, own, "nobody" });
+    remove_folder(folder);
+}
+END_TEST
+
 START_TEST(to_try_is_not_to_wait)
 {
     const char *folder = new_folder();
@@ -273,4 +349,5 @@ END_TEST
 UNIT_MAIN("locker", to_try_is_not_to_wait, a_lock_excludes_its_own_name_only, threads_take_turns,
           a_dead_holder_frees_the_lock_at_once, the_deadline_of_the_request_bounds_the_wait,
           a_deleted_file_is_made_anew, links_are_not_followed_and_paths_are_not_told,
-          a_squatted_file_in_an_open_folder_is_passed_over, root_and_the_owner_of_the_folder_exclude_each_other)
+          a_squatted_file_in_an_open_folder_is_passed_over, foreign_lock_files_are_named,
+          root_and_the_owner_of_the_folder_exclude_each_other)

@@ -104,7 +104,7 @@ START_TEST(cells_are_as_good_as_their_promise)
             ck_assert(mc_projection_box(&box, projection, false));
             mc_pixel_grid pixel_grid = { .x0 = box.minx, .y0 = box.maxy, .per_x = 1000 * zoom / (box.maxx - box.minx) };
             pixel_grid.per_y = pixel_grid.per_x;
-            mc_cells *cells = mc_cells_create(projection, &pixel_grid, pool);
+            mc_cells *cells = mc_cells_create(projection, &pixel_grid, HUGE_VAL, pool);
             double west = random_between(b->minx, b->maxx), south = random_between(b->miny, b->maxy);
             double worst = 0;
             int placed = 0;
@@ -133,13 +133,68 @@ vertices_of(const char *from, const char *to, const double *line, const mc_pixel
     mc_shape shape = { .kind = MC_SHAPE_LINES };
     mc_pixel_grid pixel_grid = *level;
     mc_projection *projection = opened(from, to);
-    pixel_grid.warp = mc_warp_create(projection, &pixel_grid, pool);
+    pixel_grid.warp = mc_warp_create(projection, &pixel_grid, mc_projection_turn(to), pool);
     memcpy(mc_warp_vertices(pixel_grid.warp, 2), line, sizeof(double) * 4);
-    ck_assert(mc_warp_add(&shape, &pixel_grid, 2));
+    ck_assert(mc_warp_add(&shape, &pixel_grid, 2, MC_WARP_AS_IS));
     int count = shape.point_count;
     mc_shape_free(&shape);
     return count;
 }
+
+/* A ring of the data, as it comes out on a level of ten pixels a degree whose first pixel is the antimeridian. */
+static mc_shape
+warped_ring(const char *from, const double *ring, size_t count)
+{
+    mc_shape shape = { .kind = MC_SHAPE_POLYGONS };
+    mc_pixel_grid pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 10, .per_y = 10 };
+    mc_projection *projection = opened(from, "EPSG:4326");
+    pixel_grid.warp = mc_warp_create(projection, &pixel_grid, 360, pool);
+    memcpy(mc_warp_vertices(pixel_grid.warp, count), ring, sizeof(double) * 2 * count);
+    ck_assert(mc_warp_add(&shape, &pixel_grid, count, MC_WARP_OUTER));
+    mc_shape_end_ring(&shape, false);
+    return shape;
+}
+
+static void
+ck_columns(const mc_shape *shape, int part, double west, double east)
+{
+    int32_t minx = INT32_MAX, maxx = INT32_MIN;
+    for (int i = mc_shape_part_begin(shape, part); i < shape->ends[part]; i++) {
+        minx = shape->points[i].x < minx ? shape->points[i].x : minx;
+        maxx = shape->points[i].x > maxx ? shape->points[i].x : maxx;
+    }
+    ck_assert_double_eq_tol(minx / 256.0, west, 0.1);
+    ck_assert_double_eq_tol(maxx / 256.0, east, 0.1);
+    ck_assert_double_gt(mc_shape_twice_area(shape->points + mc_shape_part_begin(shape, part),
+                                            shape->ends[part] - mc_shape_part_begin(shape, part)),
+                        0);
+}
+
+/* In a Mercator whose middle is 150 degrees east the antimeridian is nothing special. */
+START_TEST(rings_across_the_antimeridian_stay_whole)
+{
+    const double degree = 6378137 * M_PI / 180;
+    const double across[10] = { 20 * degree, 0, 40 * degree, 0, 40 * degree, 1e6, 20 * degree, 1e6, 20 * degree, 0 };
+    mc_shape shape = warped_ring("EPSG:3832", across, 5);
+    ck_assert_int_eq(shape.part_count, 2);
+    ck_columns(&shape, 0, 3500, 3700); /* 170 to 190 degrees */
+    ck_columns(&shape, 1, -100, 100);  /* seen from its other side */
+    mc_shape_free(&shape);
+    const double inside[10] = { 0, 0, 20 * degree, 0, 20 * degree, 1e6, 0, 1e6, 0, 0 };
+    shape = warped_ring("EPSG:3832", inside, 5);
+    ck_assert_int_eq(shape.part_count, 1);
+    ck_columns(&shape, 0, 3300, 3500);
+    mc_shape_free(&shape);
+    const double pole[10] = { -1e6, -1e6, 1e6, -1e6, 1e6, 1e6, -1e6, 1e6, -1e6, -1e6 };
+    shape = warped_ring("EPSG:3031", pole, 5); /* around the pole: one ring */
+    ck_assert_int_eq(shape.part_count, 1);
+    mc_shape_free(&shape);
+    const double wide[10] = { -180, -80, 180, -80, 180, -70, -180, -70, -180, -80 };
+    shape = warped_ring("EPSG:4267", wide, 5); /* once around the world: as the data says */
+    ck_assert_int_eq(shape.part_count, 1);
+    mc_shape_free(&shape);
+}
+END_TEST
 
 START_TEST(bent_edges_get_vertices)
 {
@@ -160,4 +215,4 @@ START_TEST(bent_edges_get_vertices)
 END_TEST
 
 UNIT_MAIN("projection", formulas_are_exact, names_of_one_crs, names_are_not_guessed, cells_are_as_good_as_their_promise,
-          bent_edges_get_vertices)
+          bent_edges_get_vertices, rings_across_the_antimeridian_stay_whole)

@@ -1,0 +1,140 @@
+#include "base/admission.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+
+/* Microseconds between two lines of the log about refusals. */
+#define TELL_EVERY (5 * APR_USEC_PER_SEC)
+
+struct mc_admissions {
+    int most, most_of_client;
+    pthread_mutex_t lock; /* of all below */
+    mc_admission *first;
+    int inside;
+    int refused; /* since the log was told */
+    apr_time_t told;
+};
+
+mc_admissions *
+mc_admissions_create(void)
+{
+    mc_admissions *admissions = calloc(1, sizeof(*admissions));
+    MC_ASSERT(admissions != NULL);
+    pthread_mutex_init(&admissions->lock, NULL);
+    return admissions;
+}
+
+void
+mc_admissions_destroy(mc_admissions *admissions)
+{
+    if (admissions == NULL)
+        return;
+    MC_ASSERT(admissions->first == NULL);
+    pthread_mutex_destroy(&admissions->lock);
+    free(admissions);
+}
+
+void
+mc_admissions_limit(mc_admissions *admissions, int most, int most_of_client)
+{
+    admissions->most = most;
+    admissions->most_of_client = most_of_client;
+}
+
+/* Lock held. */
+static bool
+has_too_many(const mc_admissions *admissions, const mc_admission *own)
+{
+    int mine = 0;
+    if (admissions->most_of_client == 0 || own->client == NULL)
+        return false;
+    for (const mc_admission *at = admissions->first; at != NULL; at = at->next)
+        mine += at->client != NULL && strcmp(at->client, own->client) == 0;
+    return mine >= admissions->most_of_client;
+}
+
+/* Lock held. */
+static void
+let_in(mc_admissions *admissions, mc_admission *own)
+{
+    own->previous = NULL;
+    own->next = admissions->first;
+    if (own->next != NULL)
+        own->next->previous = own;
+    admissions->first = own;
+    admissions->inside++;
+    own->inside = true;
+}
+
+/* How many refusals the log is to be told of; 0: none now. Lock held. */
+static int
+count_refusal(mc_admissions *admissions)
+{
+    apr_time_t now = mc_clock_now();
+    int refused = ++admissions->refused;
+    if (admissions->told != 0 && now < admissions->told + TELL_EVERY)
+        return 0;
+    admissions->told = now;
+    admissions->refused = 0;
+    return refused;
+}
+
+mc_error *
+mc_admission_enter(mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_admission *own = ctx->admission;
+    if (own == NULL || own->admissions == NULL)
+        return MC_OK;
+    mc_admissions *admissions = own->admissions;
+    int refused = 0;
+    pthread_mutex_lock(&admissions->lock);
+    bool full = !own->inside && admissions->most > 0 && admissions->inside >= admissions->most;
+    bool greedy = !own->inside && !full && has_too_many(admissions, own);
+    if (full || greedy)
+        refused = count_refusal(admissions);
+    else if (!own->inside)
+        let_in(admissions, own);
+    pthread_mutex_unlock(&admissions->lock);
+    if (!full && !greedy)
+        return MC_OK;
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_refused_total, 1);
+    if (refused > 0)
+        mc_log_write(ctx, MC_LOG_WARN, "%d requests were refused because %s: see <max_slow_requests>", refused,
+                     full ? "all threads for drawing and waiting are in use" : "one client has too many under way");
+    return mc_error_create(pool, MC_ERR_BUSY, "%s",
+                           full ? "the server has more to draw than it can do in time"
+                                : "too many requests of this client are under way");
+}
+
+mc_error *
+mc_admission_count_origin(mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_admission *own = ctx->admission;
+    if (own == NULL || own->most_origin_requests == 0 ||
+        atomic_fetch_add(&own->origin_requests, 1) < own->most_origin_requests)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the request needs more than %d requests to origins",
+                           own->most_origin_requests);
+}
+
+void
+mc_admission_leave(mc_admission *own)
+{
+    if (!own->inside)
+        return;
+    mc_admissions *admissions = own->admissions;
+    pthread_mutex_lock(&admissions->lock);
+    if (own->previous != NULL)
+        own->previous->next = own->next;
+    else
+        admissions->first = own->next;
+    if (own->next != NULL)
+        own->next->previous = own->previous;
+    admissions->inside--;
+    own->inside = false;
+    pthread_mutex_unlock(&admissions->lock);
+}

@@ -1,0 +1,126 @@
+"""More is asked for than can be done: what needs no drawing is answered as ever, the rest is refused at once."""
+
+import concurrent.futures
+import contextlib
+import socket
+import struct
+
+import pytest
+from conftest import tile_path, wait_until
+from fastcgi import BEGIN, PARAMS, Client, Server, pair, record
+from patience import patience
+
+
+@pytest.fixture
+def serve(build, folder, site):
+    """serve(elements of <mapcache>, options): the program on the site."""
+    running = []
+
+    def start(extra="", options=()):
+        site.write_config(extra=extra)
+        running.append(Server(build, site.config, folder, options=options))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+def ask(server, path, client=b"192.0.2.1"):
+    connection = Client(server.address)
+    try:
+        return connection.get(path.encode(), variables={b"REMOTE_ADDR": client})
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def released(site):
+    """Whatever happens, nobody is left waiting for the origin."""
+    try:
+        yield
+    finally:
+        site.origin.release("slow")
+
+
+def slow(number):
+    return tile_path(7, number * 16, 3, "slow")
+
+
+def begin_slow(threads, server, site, numbers, client=b"192.0.2.1"):
+    """Asks for tiles that the origin holds back; returns when it has been asked for all of them."""
+    before = len(site.origin.requests())
+    begun = [threads.submit(ask, server, slow(number), client) for number in numbers]
+    wait_until(lambda: len(site.origin.requests()) >= before + len(begun), "the origin is asked")
+    return begun
+
+
+def test_threads_stay_free_for_what_is_stored(serve, site):
+    site.hold()
+    server = serve('<service type="health" enabled="true"/><service type="metrics" enabled="true"/>'
+                   "<max_slow_requests>7</max_slow_requests>", ("--threads", "8"))
+    with concurrent.futures.ThreadPoolExecutor(16) as threads, released(site):
+        begun = begin_slow(threads, server, site, range(7))
+        refused = ask(server, slow(7))
+        assert refused.status == 503
+        assert refused.header("Retry-After") == "1"
+        assert ask(server, "/health").status == 200
+        for _ in range(20):
+            assert ask(server, tile_path()).body == site.tile(0, 0, 0)
+        assert b"mapcache_refused_total 1\n" in ask(server, "/metrics").body
+        site.origin.release("slow")
+        assert [answer.result().status for answer in begun] == [200] * 7
+    assert ask(server, slow(7)).status == 200
+    assert "1 requests were refused" in server.program.log()
+
+
+def test_one_client_has_its_share(serve, site):
+    site.hold()
+    server = serve("<max_slow_requests_per_client>2</max_slow_requests_per_client>")
+    with concurrent.futures.ThreadPoolExecutor(16) as threads, released(site):
+        begun = begin_slow(threads, server, site, range(2))
+        assert ask(server, slow(2)).status == 503
+        assert ask(server, tile_path()).status == 200
+        begun += begin_slow(threads, server, site, [3], b"192.0.2.2")
+        site.origin.release("slow")
+        assert [answer.result().status for answer in begun] == [200] * 3
+
+
+def test_a_map_asks_origins_so_often_at_most(serve, site):
+    server = serve("<max_origin_requests>2</max_origin_requests>")
+    world = "-20037508.34,-20037508.34,20037508.34,20037508.34"
+    query = f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS=slow&SRS=EPSG:3857&STYLES=&FORMAT=image/png&BBOX={world}"
+    many = server.get("/", query + "&WIDTH=2048&HEIGHT=2048")
+    assert many.status == 400 and b"more than 2 requests to origins" in many.body, many.body[:500]
+    assert len(site.origin.requests()) == 2
+    assert server.get("/", query + "&WIDTH=256&HEIGHT=256").status == 200
+
+
+def half_open(address, dribble):
+    """A connection on which a request begins and does not go on; `dribble`: but for a byte now and then."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(patience(60))
+    connection.connect(address)
+    connection.sendall(record(BEGIN, struct.pack(">HB5x", 1, 1)) + record(PARAMS, pair(b"A", b"b" * 200))[:20 + dribble])
+    return connection
+
+
+def is_over(connection):
+    connection.settimeout(1)
+    try:
+        connection.sendall(b"b")
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_requests_that_do_not_get_beyond_their_variables_are_ended(serve, site):
+    server = serve()
+    connections = [half_open(server.address, number) for number in range(20)]
+    assert ask(server, tile_path()).status == 200
+    for connection in connections:
+        wait_until(lambda c=connection: is_over(c), "a connection that is half open is closed")
+        connection.close()
+    assert server.get(tile_path()).status == 200  # its own connection had a request, and is kept
