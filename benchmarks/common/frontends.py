@@ -60,10 +60,11 @@ def mapserver_fcgid(name, mapfiles, processes):
     return apache(name, "\n".join(lines), "/mapserv", **PROCESS)
 
 
-def mapserver_fastcgi(name, mapfiles, processes=2):
+def mapserver_fastcgi(name, mapfiles, processes=2, connections=1024):
     """So many processes of MapServer behind nginx, whose queue is the socket's. Told to end, they wait for one more request."""
     settings = mapserver_settings(mapfiles)
-    return nginx_fastcgi(name, [MAPSERVER], "/mapserv", dict(os.environ, **settings), workers=processes, params=settings, keep=False, patience=1)
+    return nginx_fastcgi(name, [MAPSERVER], "/mapserv", dict(os.environ, **settings), workers=processes, params=settings, keep=False, patience=1,
+                         connections=connections)
 
 
 def mapserver_cgi(name, mapfiles):

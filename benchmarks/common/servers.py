@@ -201,9 +201,10 @@ LogLevel {log_level}
     return Server(["apache2", "-f", str(conf), "-DFOREGROUND"], f"http://127.0.0.1:{port}{path}", folder)
 
 
-def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=True, patience=10):
+def nginx_fastcgi(name, program, prefix, env=None, workers=1, params=None, keep=True, patience=10, connections=1024):
     """nginx in front of `workers` processes of a FastCGI program. Connections between them are kept unless `keep`
-    is false: a program whose processes each answer one connection leaves the others waiting. `params` go with each request."""
+    is false: a program whose processes each answer one connection leaves the others waiting. `params` go with each request.
+    `connections`: of each of nginx's two processes, those to the program included."""
     more = " ".join(f"fastcgi_param {key} {value};" for key, value in (params or {}).items())
     folder = make_folder(name)
     port = free_port()
@@ -217,7 +218,8 @@ worker_processes 2;
 daemon off;
 pid {folder}/nginx.pid;
 error_log {folder}/nginx.log warn;
-events {{ worker_connections 1024; }}
+worker_rlimit_nofile {max(2048, connections + 512)};
+events {{ worker_connections {connections}; }}
 http {{
   access_log off; keepalive_requests 10000000;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fcgi;

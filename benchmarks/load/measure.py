@@ -84,5 +84,5 @@ def run(server, paths, mode, requests):
     load.run(port, paths[-2 * FCGID_PROCESSES:], FCGID_PROCESSES, 2)  # so that mod_fcgid has started its processes
     ramp, interval = pace(mode, requests)
     with Sampler(server) as sampler:
-        answers = load.run(port, paths, USERS, requests // USERS, ramp, interval, TIMEOUT)
+        answers = load.run(port, paths, USERS, requests // USERS, ramp=ramp, interval=interval, timeout=TIMEOUT)
     return figures(sampler, answers)

@@ -70,6 +70,9 @@ mc_error *mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t i
  * over the latitudes of the box. */
 double mc_map_latitude_shift(const mc_extent *box, int rows);
 
+/* Whether sources draw the map itself: no stored tiles, no origin's answer. */
+bool mc_map_is_drawn(const mc_map_request *wanted);
+
 mc_error *mc_map_draw(mc_result *result, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
 

@@ -101,6 +101,9 @@ mc_source *mc_source_from_config(const mc_node *node, mc_build *build);
  * the end of the deadline is MC_ERR_TIMEOUT. */
 mc_error *mc_source_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
+/* Whether maps of the source (or NULL) are drawn here, which takes processors: not asked for, nor read. */
+bool mc_source_draws(const mc_source *source);
+
 /* Whether the map of `upper` can be drawn over that of `lower` in one go. */
 bool mc_source_stacks(const mc_source *lower, const mc_source *upper);
 

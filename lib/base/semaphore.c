@@ -8,8 +8,15 @@
 #include "base/metrics.h"
 #include "base/wait.h"
 
-/* Of so many waits the average is. */
-#define PACE_MEMORY 8
+/* Of so many waits the average is: places become free in bunches. */
+#define PACE_MEMORY 32
+
+/* Before anything is known. */
+#define PACE_AT_FIRST (50 * 1000)
+
+/* A turn may come in this part of the time that is left: the rest is for the work, and for works that take longer than
+ * those before them. */
+#define SHARE_OF_WAIT 2
 
 /* The longest wait of a request without a deadline. */
 #define WAIT_AT_MOST (600 * APR_USEC_PER_SEC)
@@ -27,7 +34,7 @@ struct mc_semaphore {
     semaphore_waiter *first;
     int newcomers;            /* of the waiters; the others come back */
     apr_time_t let_in;        /* when the last newcomer's wait has ended; 0: none has waited since */
-    apr_interval_time_t pace; /* microseconds from one such end to the next, of late on the average; 0: unknown */
+    apr_interval_time_t pace; /* microseconds from one such end to the next, of late on the average */
 };
 
 mc_semaphore *
@@ -37,6 +44,7 @@ mc_semaphore_create(int places)
     MC_ASSERT(semaphore != NULL && places > 0);
     pthread_mutex_init(&semaphore->lock, NULL);
     semaphore->places = places;
+    semaphore->pace = PACE_AT_FIRST;
     return semaphore;
 }
 
@@ -66,20 +74,24 @@ note_pace(mc_semaphore *semaphore, const semaphore_waiter *waiter)
     apr_time_t now = mc_clock_now();
     if (semaphore->let_in != 0) {
         apr_interval_time_t gap = now - semaphore->let_in;
-        semaphore->pace = semaphore->pace == 0 ? gap : semaphore->pace + (gap - semaphore->pace) / PACE_MEMORY;
+        semaphore->pace += (gap - semaphore->pace) / PACE_MEMORY;
     }
     semaphore->let_in = now;
 }
 
 /* Whether the line is so long that the turn of whoever joins it now would come too late. */
 static bool
-is_hopeless(mc_semaphore *semaphore, apr_interval_time_t patience)
+is_hopeless(const mc_semaphore *semaphore, apr_interval_time_t patience)
 {
-    pthread_mutex_lock(&semaphore->lock);
-    bool hopeless = semaphore->places == 0 && semaphore->newcomers > 0 &&
-                    (apr_interval_time_t)(semaphore->newcomers + 1) * semaphore->pace > patience;
-    pthread_mutex_unlock(&semaphore->lock);
-    return hopeless;
+    return semaphore->places == 0 && semaphore->newcomers > 0 &&
+           (apr_interval_time_t)(semaphore->newcomers + 1) * semaphore->pace > patience / SHARE_OF_WAIT;
+}
+
+static mc_error *
+refuse_newcomer(mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_refused_total, 1);
+    return mc_error_create(pool, MC_ERR_BUSY, "the server has more to draw than it can do in time");
 }
 
 /* In line, until it is this one's turn, the client has gone or the moment has come (0: never, and no client counts).
@@ -108,17 +120,14 @@ wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
     return own.inside;
 }
 
+/* Under the semaphore's lock, as wait_in_line. */
 static bool
-acquire_semaphore_permit(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
+take_place(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
 {
-    bool inside = true;
-    pthread_mutex_lock(&semaphore->lock);
-    if (semaphore->places > 0)
-        semaphore->places--;
-    else
-        inside = wait_in_line(semaphore, ahead, until, ctx);
-    pthread_mutex_unlock(&semaphore->lock);
-    return inside;
+    if (semaphore->places == 0)
+        return wait_in_line(semaphore, ahead, until, ctx);
+    semaphore->places--;
+    return true;
 }
 
 static void
@@ -145,14 +154,28 @@ mc_semaphore_acquire(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool)
         return MC_OK;
     MC_ASSERT(ctx->inside == NULL);
     apr_interval_time_t patience = mc_ctx_remaining(ctx, WAIT_AT_MOST);
-    if (is_hopeless(semaphore, patience)) {
-        mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_refused_total, 1);
-        return mc_error_create(pool, MC_ERR_BUSY, "the server has more to draw than it can do in time");
-    }
-    if (!acquire_semaphore_permit(semaphore, false, mc_clock_now() + patience, ctx))
+    pthread_mutex_lock(&semaphore->lock);
+    bool hopeless = is_hopeless(semaphore, patience);
+    bool inside = !hopeless && take_place(semaphore, false, mc_clock_now() + patience, ctx);
+    pthread_mutex_unlock(&semaphore->lock);
+    if (hopeless)
+        return refuse_newcomer(ctx, pool);
+    if (!inside)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many maps were asked for at the same time");
     ctx->inside = semaphore;
     return MC_OK;
+}
+
+mc_error *
+mc_semaphore_expect(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (semaphore == NULL || ctx->inside != NULL)
+        return MC_OK;
+    apr_interval_time_t patience = mc_ctx_remaining(ctx, WAIT_AT_MOST);
+    pthread_mutex_lock(&semaphore->lock);
+    bool hopeless = is_hopeless(semaphore, patience);
+    pthread_mutex_unlock(&semaphore->lock);
+    return hopeless ? refuse_newcomer(ctx, pool) : MC_OK;
 }
 
 mc_semaphore *
@@ -168,8 +191,11 @@ mc_semaphore_yield(mc_ctx *ctx)
 void
 mc_semaphore_resume(mc_semaphore *semaphore, mc_ctx *ctx)
 {
-    if (semaphore != NULL)
-        acquire_semaphore_permit(semaphore, true, 0, ctx);
+    if (semaphore != NULL) {
+        pthread_mutex_lock(&semaphore->lock);
+        take_place(semaphore, true, 0, ctx);
+        pthread_mutex_unlock(&semaphore->lock);
+    }
     ctx->inside = semaphore;
 }
 

@@ -15,10 +15,13 @@ void mc_semaphore_destroy(mc_semaphore *semaphore); /* nobody may be inside or w
 
 /*
  * MC_ERR_UNAVAILABLE where the context's deadline passes first or its client goes; it is not inside then. MC_ERR_BUSY,
- * at once: by the pace of the line the deadline would pass first. NULL has a place for everybody. A context is inside
- * of one semaphore at most.
+ * at once: by the pace of the line the turn would come after half of the time that is left. NULL has a place for
+ * everybody. A context is inside of one semaphore at most.
  */
 mc_error *mc_semaphore_acquire(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* MC_ERR_BUSY where mc_semaphore_acquire would say so now: before anything is prepared for the wait. */
+mc_error *mc_semaphore_expect(mc_semaphore *semaphore, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_semaphore_release(mc_ctx *ctx);
 
 /*

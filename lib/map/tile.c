@@ -19,6 +19,15 @@ mc_map_stack(const mc_map_request *wanted, int first)
     return end - first;
 }
 
+bool
+mc_map_is_drawn(const mc_map_request *wanted)
+{
+    bool drawn = false;
+    for (int i = 0; i < wanted->count && wanted->mode == MC_WMS_FORWARD; i++)
+        drawn = drawn || mc_source_draws(wanted->layers[i].tileset->source);
+    return drawn;
+}
+
 static mc_render
 map_of_layer(const mc_map_layer *layer, const mc_map_request *wanted, apr_pool_t *pool)
 {

@@ -3,6 +3,7 @@
 
 #include "base/admission.h"
 #include "base/hash.h"
+#include "base/semaphore.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
 #include "service/info_join.h"
@@ -59,6 +60,8 @@ static mc_error *
 answer_slowly(mc_result *result, const mc_config *config, mc_call *call, mc_request *request, uint64_t if_tag,
               mc_ctx *ctx, apr_pool_t *pool)
 {
+    if (request->kind == MC_REQUEST_MAP && mc_map_is_drawn(&request->u.map))
+        MC_TRY(mc_semaphore_expect(ctx->process->drawing, ctx, pool));
     MC_TRY(mc_admission_enter(ctx, pool));
     MC_SLOW(ctx);
     switch (request->kind) {

@@ -119,6 +119,12 @@ render_once(mc_rendered *map, mc_source *const *sources, const mc_render *wanted
 }
 
 bool
+mc_source_draws(const mc_source *source)
+{
+    return source != NULL && source->ops->render_stack != NULL;
+}
+
+bool
 mc_source_stacks(const mc_source *lower, const mc_source *upper)
 {
     return lower->ops->render_stack != NULL && lower->ops->render_stack == upper->ops->render_stack &&

@@ -7,6 +7,7 @@
 #include "base/admission.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/semaphore.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
 #include "tileset/tileset_private.h"
@@ -380,7 +381,9 @@ static mc_error *
 render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *name = lock_name(tileset, key, pool);
-    mc_error *busy = mc_admission_enter(ctx, pool);
+    mc_error *busy = mc_source_draws(tileset->source) ? mc_semaphore_expect(ctx->process->drawing, ctx, pool) : MC_OK;
+    if (busy == MC_OK)
+        busy = mc_admission_enter(ctx, pool);
     if (*tile != NULL && busy != MC_OK)
         return MC_OK;
     MC_TRY(busy);

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 from conftest import GRID, Program, fetch, free_port, listens, wait_until
+from fastcgi import Server
 from patience import patience
 from peers import peer
 
@@ -144,6 +145,16 @@ def test_mapcache_serves_it_afterwards(build, folder, ours, kind, before):
     with serving(folder, *ours) as port:
         assert get(port, 1, 1, 1).body == reply.body
     expect_one_file(folder, kind)
+
+
+def test_fastcgi_leaves_one_file(build, folder):
+    """It writes in WAL mode, and takes that back when it ends."""
+    configure(folder, "sqlite3")
+    server = Server(build, folder / "mapcache.xml", folder)
+    assert server.get("/gmaps/white/2/1/1.png").body.startswith(MARK)
+    assert journal_mode(folder / FILES["sqlite3"]) == "wal"
+    server.stop()
+    expect_one_file(folder, "sqlite3")
 
 
 def kill_seeder(build, folder, kind):

@@ -117,6 +117,51 @@ START_TEST(in_the_order_of_coming)
 }
 END_TEST
 
+static atomic_int refused;
+
+/* One of many who come at once. */
+static void *
+come_in_time(void *deadline)
+{
+    mc_ctx own = { .deadline = *(const apr_time_t *)deadline };
+    apr_pool_t *own_pool;
+    apr_pool_create_unmanaged(&own_pool);
+    mc_error *error = mc_semaphore_acquire(semaphore, &own, own_pool);
+    if (error != MC_OK)
+        atomic_fetch_add(error->kind == MC_ERR_BUSY ? &refused : &inside, 1);
+    else
+        atomic_fetch_add(&passed, 1);
+    mc_semaphore_release(&own);
+    apr_pool_destroy(own_pool);
+    return NULL;
+}
+
+/* Before any pace is known, too, no more wait than half of the time that is left is enough for. */
+START_TEST(a_line_that_is_too_long_is_not_joined)
+{
+    pthread_t threads[64];
+    semaphore = mc_semaphore_create(1);
+    ck_ok(mc_semaphore_acquire(semaphore, &ctx, pool));
+    atomic_store(&passed, 0);
+    atomic_store(&inside, 0);
+    apr_time_t deadline = mc_clock_now() + 4 * APR_USEC_PER_SEC;
+    mc_ctx late = { .deadline = deadline };
+    ck_ok(mc_semaphore_expect(semaphore, &late, pool));
+    for (int i = 0; i < 64; i++)
+        pthread_create(&threads[i], NULL, come_in_time, &deadline);
+    while (atomic_load(&refused) < 64 - 40)
+        apr_sleep(1000);
+    ck_fails(BUSY, mc_semaphore_expect(semaphore, &late, pool));
+    mc_semaphore_release(&ctx);
+    for (int i = 0; i < 64; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(atomic_load(&inside), 0);
+    ck_assert_int_ge(atomic_load(&passed), 10);
+    ck_ok(mc_semaphore_expect(semaphore, &late, pool));
+    mc_semaphore_destroy(semaphore);
+}
+END_TEST
+
 START_TEST(no_gate_is_an_open_one)
 {
     ck_ok(mc_semaphore_acquire(NULL, &ctx, pool));
@@ -127,4 +172,4 @@ START_TEST(no_gate_is_an_open_one)
 END_TEST
 
 UNIT_MAIN("semaphore", never_more_inside_than_places, waits_no_longer_than_the_deadline, in_the_order_of_coming,
-          no_gate_is_an_open_one)
+          a_line_that_is_too_long_is_not_joined, no_gate_is_an_open_one)
