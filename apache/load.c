@@ -9,8 +9,6 @@
 #include <http_core.h>
 #include <sys/stat.h>
 
-#include "base/budget.h"
-
 APLOG_USE_MODULE(mapcache);
 
 typedef struct loaded_file {

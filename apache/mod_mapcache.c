@@ -17,8 +17,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/budget.h"
-
 APLOG_USE_MODULE(mapcache);
 
 static const char handler_name[] = "mapcache";

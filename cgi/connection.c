@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/budget.h"
 #include "base/clock.h"
 #include "exchange.h"
 

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "base/budget.h"
 #include "base/clock.h"
 
 struct mc_generations {

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/budget.h"
 #include "loop.h"
 #include "plain.h"
 #include "sockets.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/budget.h"
 #include "cli/common/help.h"
 #include "commands.h"
 #include "mapcache/config.h"

@@ -86,7 +86,7 @@ mc_budget_error(size_t bytes, apr_pool_t *pool)
 
 /* The number that a file begins with; SIZE_MAX for "max" and where there is none. */
 static size_t
-read_number(const char *path)
+read_group_limit(const char *path)
 {
     char text[64];
     FILE *file = fopen(path, "re");
@@ -108,7 +108,7 @@ group_memory(const char *root, char *group, const char *name)
     for (;;) {
         char path[1024];
         snprintf(path, sizeof(path), "%s%s/%s", root, group, name);
-        size_t limit = read_number(path);
+        size_t limit = read_group_limit(path);
         least = limit < least ? limit : least;
         char *slash = strrchr(group, '/');
         if (slash == NULL)
@@ -149,22 +149,4 @@ mc_machine_memory(void)
     size_t machine = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX;
     size_t group = groups_memory();
     return group < machine ? group : machine;
-}
-
-int
-mc_pool_failed(int status)
-{
-    static const char message[] = "mapcache: out of memory: the process ends\n";
-    ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1); /* stdio may want memory */
-    (void)written, (void)status;
-    abort();
-}
-
-void
-mc_pools_guard(void)
-{
-    apr_pool_t *child;
-    apr_pool_create(&child, NULL);
-    apr_pool_abort_set(mc_pool_failed, apr_pool_parent_get(child));
-    apr_pool_destroy(child);
 }

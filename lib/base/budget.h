@@ -42,12 +42,4 @@ mc_error *mc_budget_error(size_t bytes, apr_pool_t *pool) MC_CHECKED;
 /* The memory that this process may have: the machine's, or the least of its control groups (versions 1 and 2). */
 size_t mc_machine_memory(void);
 
-/* For apr_pool_create_ex and its kin: says that there is no memory and ends the process. Nothing is unwound: locks of
- * other threads would stay behind; stores are whole at any time. */
-int mc_pool_failed(int status);
-
-/* The same for all pools of the process that have no parent of their own; after apr_initialize(), in programs of ours.
- */
-void mc_pools_guard(void);
-
 #endif

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/budget.h"
-
 enum { STRIPES = 16, SPANS_MAX = 64, NAME_SIZE = 64, KNOWN = 32, CACHE_LINE = 64 };
 enum { FREE, BEING_NAMED, NAMED };
 
@@ -198,23 +196,6 @@ write_counters(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,
     return MC_OK;
 }
 
-/* What the process that answers has now. */
-static mc_error *
-write_gauges(mc_buf *out, apr_pool_t *pool)
-{
-    static const char form[] = "# TYPE mapcache_%s gauge\n# HELP mapcache_%s %s\nmapcache_%s %lu\n";
-    MC_TRY(append_metrics_text(out,
-                               apr_psprintf(pool, form, "memory_budget_bytes", "memory_budget_bytes",
-                                            "Bytes that large allocations of the answering process may take; 0: any.",
-                                            "memory_budget_bytes", (unsigned long)mc_budget_limit()),
-                               pool));
-    return append_metrics_text(out,
-                               apr_psprintf(pool, form, "memory_used_bytes", "memory_used_bytes",
-                                            "Bytes that large allocations of the answering process take.",
-                                            "memory_used_bytes", (unsigned long)mc_budget_used()),
-                               pool);
-}
-
 /* Microseconds as decimal seconds, exactly. */
 static const char *
 format_metric_seconds(uint64_t microseconds, apr_pool_t *pool)
@@ -270,11 +251,20 @@ is_first(const mc_metrics *metrics, int index)
 }
 
 mc_error *
+mc_metrics_write_gauge(mc_buf *out, const char *name, const char *help, uint64_t value, apr_pool_t *pool)
+{
+    return append_metrics_text(
+        out,
+        apr_psprintf(pool, "# TYPE mapcache_%s gauge\n# HELP mapcache_%s %s\nmapcache_%s %" PRIu64 "\n", name, name,
+                     help, name, value),
+        pool);
+}
+
+mc_error *
 mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr_pool_t *pool)
 {
     bool open = format == MC_METRICS_OPEN;
     MC_TRY(write_counters(metrics, format, out, pool));
-    MC_TRY(write_gauges(out, pool));
     MC_TRY(append_metrics_text(out, "# TYPE mapcache_span_seconds histogram\n", pool));
     if (open)
         MC_TRY(append_metrics_text(out, "# UNIT mapcache_span_seconds seconds\n", pool));

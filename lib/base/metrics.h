@@ -76,7 +76,11 @@ void mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds);
  * units and the end are not said. */
 typedef enum mc_metrics_format { MC_METRICS_OPEN, MC_METRICS_PLAIN } mc_metrics_format;
 
-/* Text of everything. */
+/* One value that goes up and down: of the process that answers. Before mc_metrics_write, in either format. */
+mc_error *mc_metrics_write_gauge(mc_buf *out, const char *name, const char *help, uint64_t value,
+                                 apr_pool_t *pool) MC_CHECKED;
+
+/* Text of everything else. */
 mc_error *mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,
                            apr_pool_t *pool) MC_CHECKED;
 

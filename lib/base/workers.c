@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/budget.h"
 #include "mapcache/trace.h"
 
 enum { WORKERS_MAX = 1024, SPARE_POOLS_MAX = 64, POOL_MEMORY_KEPT = 1 << 20 };

@@ -460,7 +460,7 @@ follow_hops(transfer *t, mc_http_engine *engine, header_line *l)
     for (int redirects = 0;; redirects++) {
         struct curl_slist *headers = header_list(&t->hop, t->pool);
         if (headers == NULL)
-            return mc_error_create(t->pool, MC_ERR_LIMIT, "no memory for a request to an origin");
+            return mc_error_create(t->pool, MC_ERR_UNAVAILABLE, "no memory for a request to an origin");
         mc_error *error = perform_curl_transfer(t, engine, l, headers, end);
         bool goes_on = error == MC_OK && find_next_hop(&error, t, redirects);
         curl_easy_reset(l->easy);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/admission.h"
-#include "base/budget.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/references.h"

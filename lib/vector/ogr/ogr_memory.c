@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/budget.h"
 #include "vector/geometry/geometry.h"
 
 enum { FILES = 64 /* that are remembered, also as too large */ };

@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/budget.h"
 #include "text/text.h"
 #include "vector/ogr/ogr_memory.h"
 
