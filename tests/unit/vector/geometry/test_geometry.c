@@ -160,6 +160,15 @@ measured(const writer *w, mc_extent box)
     return meets;
 }
 
+static void
+ck_bounds(const writer *w, mc_extent expected)
+{
+    mc_extent bounds;
+    ck_assert(mc_wkb_bounds(&bounds, w->bytes, w->size) && !mc_wkb_bounds(&bounds, w->bytes, w->size - 1));
+    ck_assert(bounds.minx == expected.minx && bounds.miny == expected.miny && bounds.maxx == expected.maxx &&
+              bounds.maxy == expected.maxy);
+}
+
 START_TEST(ends_and_bounds_are_found)
 {
     static const uint32_t types[] = { 3, 1003, 0x80000003U, 3003, 0xC0000003U, 0x20000003U };
@@ -176,6 +185,7 @@ START_TEST(ends_and_bounds_are_found)
         ck_assert(measured(&w, (mc_extent){ 14, 14, 15, 15 })); /* inside of it */
         ck_assert(!measured(&w, (mc_extent){ 0, 0, 9.9, 100 }));
         ck_assert(!measured(&w, (mc_extent){ 0, 20.1, 100, 100 }));
+        ck_bounds(&w, (mc_extent){ 10, 10, 20, 20 });
     }
 }
 END_TEST
@@ -193,11 +203,14 @@ START_TEST(several_and_none_are_measured)
     put_double(&w, 40);
     ck_assert(measured(&w, (mc_extent){ 29, 39, 31, 41 }));
     ck_assert(!measured(&w, (mc_extent){ 31, 0, 32, 50 }));
+    ck_bounds(&w, (mc_extent){ 3, 4, 30, 40 });
     w.size = 0;
     put_head(&w, 1);
     put_double(&w, NAN);
     put_double(&w, NAN);
     ck_assert(!measured(&w, (mc_extent){ -1e300, -1e300, 1e300, 1e300 }));
+    mc_extent none;
+    ck_assert(!mc_wkb_bounds(&none, w.bytes, w.size));
     w.size = 0;
     put_head(&w, 5);
     put_word(&w, 0);
@@ -210,11 +223,13 @@ START_TEST(what_is_nothing_plain_is_not_measured)
     const mc_extent box = { 0, 0, 1, 1 };
     static const uint32_t types[] = { 0, 7, 8, 9, 10, 11, 12, 15, 16, 17 };
     bool meets;
+    mc_extent none;
     for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         writer w = { .size = 0 };
         put_head(&w, types[t]);
         put_word(&w, 0);
         ck_assert_uint_eq(mc_wkb_measure(&meets, w.bytes, sizeof(w.bytes), &box), 0);
+        ck_assert(!mc_wkb_bounds(&none, w.bytes, sizeof(w.bytes)));
     }
     writer w = { .size = 0 };
     put_head(&w, 4);
