@@ -7,24 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/metrics.h"
-
 static atomic_size_t used, most;
-static _Atomic(struct mc_metrics *) counters;
-static void (*_Atomic reclaim_idle)(void);
+static const mc_budget_hooks no_hooks;
+static _Atomic(const mc_budget_hooks *) current_hooks = &no_hooks;
 
 void
-mc_budget_set(size_t limit, struct mc_metrics *metrics, void (*reclaim)(void))
+mc_budget_set(size_t limit, const mc_budget_hooks *hooks)
 {
-    atomic_store(&reclaim_idle, reclaim);
-    atomic_store(&counters, metrics);
+    atomic_store(&current_hooks, hooks == NULL ? &no_hooks : hooks);
     atomic_store(&most, limit);
-}
-
-void
-mc_budget_count_in(struct mc_metrics *metrics)
-{
-    atomic_store(&counters, metrics);
 }
 
 static bool
@@ -43,13 +34,14 @@ mc_budget_take(size_t bytes)
 {
     if (try_to_take(bytes))
         return true;
-    void (*reclaim)(void) = atomic_load(&reclaim_idle);
-    if (reclaim != NULL) {
-        reclaim();
+    const mc_budget_hooks *hooks = atomic_load(&current_hooks);
+    if (hooks->reclaim != NULL) {
+        hooks->reclaim();
         if (try_to_take(bytes))
             return true;
     }
-    mc_count(atomic_load(&counters), MC_COUNT_memory_refused_total, 1);
+    if (hooks->refused != NULL)
+        hooks->refused();
     return false;
 }
 

@@ -11,18 +11,18 @@
 
 #include "mapcache/error.h"
 
-struct mc_metrics;
-
 /* Allocations of fewer bytes are not counted. */
 #define MC_BUDGET_FROM ((size_t)64 << 10)
 
-/*
- * Bytes that allocations may take together; 0 (at first): any number. Refusals are counted in `metrics` unless that is
- * NULL; the metrics live until they are replaced. Before a refusal `reclaim` (or NULL) gives back what is kept for
- * later and not in use; any thread calls it, with whatever locks its request holds.
- */
-void mc_budget_set(size_t limit, struct mc_metrics *metrics, void (*reclaim)(void));
-void mc_budget_count_in(struct mc_metrics *metrics); /* from now on */
+/* What the owner of the process does when there is no room; any thread calls these, with whatever locks its request
+ * holds. NULL: nothing. */
+typedef struct mc_budget_hooks {
+    void (*reclaim)(void); /* before a refusal: gives back what is kept for later and not in use */
+    void (*refused)(void); /* a request was refused */
+} mc_budget_hooks;
+
+/* Bytes that allocations may take together; 0 (at first): any number. `hooks` are constant, or NULL. */
+void mc_budget_set(size_t limit, const mc_budget_hooks *hooks);
 
 /* Asks for bytes before they are allocated. False: refused, nothing is counted. */
 bool mc_budget_take(size_t bytes);

@@ -1,6 +1,7 @@
 /* What a process owns, built after the fork: workers, handles, connections, memory. Its budgets are divided by the
  * number of processes. */
 #include <malloc.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -103,6 +104,16 @@ forget_idle_memory(void)
     mc_planes_forget();
 }
 
+static _Atomic(mc_metrics *) refusal_metrics; /* NULL: not counted */
+
+static void
+count_refusal(void)
+{
+    mc_count(atomic_load(&refusal_metrics), MC_COUNT_memory_refused_total, 1);
+}
+
+static const mc_budget_hooks budget_hooks = { forget_idle_memory, count_refusal };
+
 /* What large allocations of a process may take: the configured budget's share, and room for the tiles that memory
  * keeps, so that they never leave requests without any. */
 static size_t
@@ -137,7 +148,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->postgres =
         mc_postgres_create(mc_config_connections(config, processes), processes, config->idle_connection_time, threads);
     process->flights = mc_flights_create();
-    mc_budget_set(budget_of_process(config, processes), process->metrics, forget_idle_memory);
+    atomic_store(&refusal_metrics, process->metrics);
+    mc_budget_set(budget_of_process(config, processes), &budget_hooks);
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->query_results = query_results_create(config->memory_cache / processes);
     process->brief = !threads;
@@ -159,7 +171,8 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_http_destroy(process->http);
     mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
-    mc_budget_set(0, NULL, NULL);
+    mc_budget_set(0, NULL);
+    atomic_store(&refusal_metrics, NULL);
     if (!runtime->metrics_shared)
         mc_metrics_destroy(process->metrics);
     mc_semaphore_destroy(process->drawing);
@@ -186,7 +199,7 @@ void
 mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared)
 {
     MC_ASSERT(!runtime->metrics_shared);
-    mc_budget_count_in(shared);
+    atomic_store(&refusal_metrics, shared);
     mc_metrics_destroy(runtime->process.metrics);
     runtime->process.metrics = shared;
     runtime->metrics_shared = true;

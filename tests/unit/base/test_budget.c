@@ -8,11 +8,16 @@
 #include <unistd.h>
 
 #include "base/budget.h"
-#include "base/metrics.h"
 
 #define MB ((size_t)1 << 20)
 
-static int reclaimed;
+static int reclaimed, refused;
+
+static void
+note_refusal(void)
+{
+    refused++;
+}
 
 static void
 reclaim_two(void)
@@ -21,25 +26,25 @@ reclaim_two(void)
         mc_budget_give(2 * MB);
 }
 
+static const mc_budget_hooks reclaiming = { reclaim_two, NULL }, counting = { NULL, note_refusal };
+
 START_TEST(test_takes_and_refuses)
 {
-    mc_metrics *metrics = mc_metrics_create();
     size_t before = mc_budget_used();
-    mc_budget_set(before + 10 * MB, metrics, NULL);
+    mc_budget_set(before + 10 * MB, &counting);
     ck_assert(mc_budget_take(6 * MB));
     ck_assert(!mc_budget_take(5 * MB));
     ck_assert(!mc_budget_take(SIZE_MAX));
-    ck_assert_uint_eq(mc_counter_value(metrics, MC_COUNT_memory_refused_total), 2);
+    ck_assert_int_eq(refused, 2);
     ck_assert(mc_budget_take(4 * MB));
     ck_assert_uint_eq(mc_budget_used(), before + 10 * MB);
     mc_budget_charge(5 * MB); /* cannot be refused */
     ck_assert(!mc_budget_take(1));
     mc_budget_give(15 * MB);
     ck_assert_uint_eq(mc_budget_used(), before);
-    mc_budget_set(0, NULL, NULL);
+    mc_budget_set(0, NULL);
     ck_assert(mc_budget_take(1000 * MB));
     mc_budget_give(1000 * MB);
-    mc_metrics_destroy(metrics);
 }
 END_TEST
 
@@ -47,11 +52,11 @@ START_TEST(test_reclaims)
 {
     reclaimed = 0;
     mc_budget_charge(2 * MB);
-    mc_budget_set(mc_budget_used(), NULL, reclaim_two);
+    mc_budget_set(mc_budget_used(), &reclaiming);
     ck_assert(mc_budget_take(2 * MB));
     ck_assert_int_eq(reclaimed, 1);
     ck_assert(!mc_budget_take(1));
-    mc_budget_set(0, NULL, NULL);
+    mc_budget_set(0, NULL);
     mc_budget_give(2 * MB);
 }
 END_TEST
@@ -61,7 +66,7 @@ START_TEST(test_buffers)
 {
     static const uint8_t bytes[100000];
     size_t before = mc_budget_used();
-    mc_budget_set(before + MB, NULL, NULL);
+    mc_budget_set(before + MB, NULL);
     mc_buf *small = mc_buf_create(1000, 2000), *large = mc_buf_create(2 * MB, 4 * MB), *copy;
     ck_assert_uint_eq(mc_budget_used(), before);
     ck_ok(mc_buf_append(large, bytes, sizeof(bytes), pool));
@@ -75,7 +80,7 @@ START_TEST(test_buffers)
     mc_buf_unref(large);
     apr_pool_clear(pool);
     ck_assert_uint_eq(mc_budget_used(), before);
-    mc_budget_set(0, NULL, NULL);
+    mc_budget_set(0, NULL);
 }
 END_TEST
 
