@@ -124,12 +124,8 @@ mc_error_ignore(mc_error *error)
 
 _Noreturn void mc_assert_failed(const char *condition, const char *file, int line);
 
-/* For apr_pool_create_ex and its kin: says that there is no memory and ends the process. Nothing is unwound: locks of
- * other threads would stay behind; stores are whole at any time. */
-int mc_pool_failed(int status);
-
-/* The same for all pools of the process that have no parent of their own; after apr_initialize(), in programs of ours.
- */
-void mc_pools_guard(void);
+/* An apr_abortfunc_t for pools that have no parent which knows one: says on stderr that memory is exhausted and stops
+ * the process, as whoever allocates counts on. Returns nothing. */
+int mc_memory_exhausted(int status);
 
 #endif

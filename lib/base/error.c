@@ -4,7 +4,6 @@
 #include <apr_strings.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/controls.h"
 
@@ -104,27 +103,17 @@ mc_error_chain(const mc_error *error, apr_pool_t *pool)
     return mc_controls_blank(text);
 }
 
+int
+mc_memory_exhausted(int status)
+{
+    (void)status;
+    fputs("mapcache: no memory is left\n", stderr);
+    abort();
+}
+
 _Noreturn void
 mc_assert_failed(const char *condition, const char *file, int line)
 {
     fprintf(stderr, "mapcache: broken invariant at %s:%d: %s\n", file, line, condition);
     abort();
-}
-
-int
-mc_pool_failed(int status)
-{
-    static const char message[] = "mapcache: out of memory: the process ends\n";
-    ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1); /* stdio may want memory */
-    (void)written, (void)status;
-    abort();
-}
-
-void
-mc_pools_guard(void)
-{
-    apr_pool_t *child;
-    apr_pool_create(&child, NULL);
-    apr_pool_abort_set(mc_pool_failed, apr_pool_parent_get(child));
-    apr_pool_destroy(child);
 }

@@ -183,7 +183,7 @@ def starve(build, folder, config, kilobytes):
     said = server.program.log()
     assert status in (0, 15, -15, -6), (kilobytes, status, said[-2000:])
     if status == -6:
-        assert "mapcache: out of memory: the process ends" in said or "mapcache: broken invariant" in said, said[-2000:]
+        assert "mapcache: no memory is left" in said or "mapcache: broken invariant" in said, said[-2000:]
     return status == -6
 
 
