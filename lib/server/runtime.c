@@ -107,12 +107,12 @@ forget_idle_memory(void)
 static _Atomic(mc_metrics *) refusal_metrics; /* NULL: not counted */
 
 static void
-count_refusal(void)
+count_memory_refusal(void)
 {
     mc_count(atomic_load(&refusal_metrics), MC_COUNT_memory_refused_total, 1);
 }
 
-static const mc_budget_hooks budget_hooks = { forget_idle_memory, count_refusal };
+static const mc_budget_hooks budget_hooks = { forget_idle_memory, count_memory_refusal };
 
 /* What large allocations of a process may take: the configured budget's share, and room for the tiles that memory
  * keeps, so that they never leave requests without any. */
