@@ -6,6 +6,7 @@ import http.server
 import os
 import pathlib
 import random
+import statistics
 import sys
 import threading
 import time
@@ -30,8 +31,7 @@ PATHS = 20000
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=1000000)
-    parser.add_argument("--reloads", type=int, default=1000, help="how often the configuration is changed; one a second at most, so that the run may last longer than its requests")
-    parser.add_argument("--seconds", type=float, default=0, help="the run ends after so many at the latest")
+    parser.add_argument("--reloads", type=int, default=1000, help="how often the configuration is changed, one in 1.1 seconds: the requests are spread over that time")
     parser.add_argument("--data", default=str(ROOT / "build" / "bench" / "load"), help="folder of what is fetched or made once")
     parser.add_argument("--results", default=str(RESULTS / "soak"))
     parser.add_argument("--cores", help="processors for program and client, such as 2,3")
@@ -148,7 +148,8 @@ def draw(result, folder):
 
 def markdown(r):
     rows = [["growth of memory after warming up, by a straight line, MB", f"{r['growth']:.2f}", f"at most {GROWTH_MB}", "yes" if r["growth"] <= GROWTH_MB else "**no**"],
-            ["descriptors after warming up", f"{r['descriptors'][0]} to {r['descriptors'][1]}", "constant", "yes" if r["descriptors"][1] - r["descriptors"][0] <= USERS else "**no**"],
+            ["descriptors, median when warm and at the end", "{:.0f} and {:.0f}".format(*r["descriptors"]), "equal", "yes" if r["descriptors"][0] == r["descriptors"][1] else "**no**"],
+            ["the most descriptors at a time", r["most_descriptors"], "", ""],
             ["answers that did not come", r["statuses"].get("0", 0), "0", "yes" if not r["statuses"].get("0") else "**no**"]]
     return "\n".join([
         "# Soak", "", "\n".join(f"- {key}: {value}" for key, value in r["machine"].items()), f"- taken: {r['taken']}", "",
@@ -164,13 +165,16 @@ def soak(options, folder, data_folder, port):
     with workers:
         paths = make_paths()
         load.run(sock, paths[:2000], USERS, 125, timeout=60)
-        crowd = load.Crowd(sock, paths, USERS, options.requests // USERS, timeout=60, seconds=options.seconds)
+        seconds = options.reloads * RELOAD_EVERY
+        crowd = load.Crowd(sock, paths, USERS, options.requests // USERS, interval=seconds * USERS / options.requests, timeout=60)
         samples = watch(crowd, workers.processes[0].pid, config, options)
         answers, _ = crowd.finish()
     warm = samples[-1][0] * WARM
-    later = [s for s in samples if s[0] >= warm]
+    later = [s for s in samples if warm <= s[0] < samples[-1][0] - 1]  # while all users are there
+    tenth = max(1, len(later) // 10)
     return {"samples": samples, "warm": warm, "requests": len(answers), "seconds": samples[-1][0], "reloads": samples[-1][3], "growth": slope(later) / 1e6,
-            "memory": (later[0][1] / 1e6, later[-1][1] / 1e6), "descriptors": (min(s[2] for s in later), max(s[2] for s in later)),
+            "memory": (later[0][1] / 1e6, later[-1][1] / 1e6), "descriptors": [statistics.median(s[2] for s in part) for part in (later[:tenth], later[-tenth:])],
+            "most_descriptors": max(s[2] for s in later),
             "statuses": {str(status): count for status, count in collections.Counter(a.status for a in answers).items()}}
 
 
