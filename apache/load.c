@@ -53,7 +53,7 @@ static const char *
 load_server_file(loaded_file **out, const char *name, const struct stat *stamp, cmd_parms *cmd)
 {
     apr_pool_t *pool; /* no other pool's child: when the process ends, nobody else may destroy it first */
-    apr_pool_create_unmanaged(&pool);
+    apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
     loaded_file *file = apr_pcalloc(pool, sizeof(*file));
     file->pool = pool;
     file->stamp = *stamp;

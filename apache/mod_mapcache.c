@@ -256,7 +256,7 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
     /* prefork ends its children inside a signal handler, where nothing may be closed in order: there the runtime's pool
      * belongs to nobody and ends with the process. */
     apr_pool_t *pool;
-    apr_pool_create_unmanaged(&pool);
+    apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
     mc_error *error =
         mc_runtime_create(&process_runtime, mc_server_config(alias->server), processes, true, &process_log, pool);
     if (error != MC_OK) {

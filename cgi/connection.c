@@ -36,7 +36,7 @@ mc_connection_create(int descriptor, mc_connections *shared)
     mc_connection *connection = calloc(1, sizeof(*connection));
     MC_ASSERT(connection != NULL);
     connection->descriptor = descriptor;
-    MC_ASSERT(apr_pool_create_unmanaged(&connection->pool) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_unmanaged_ex(&connection->pool, mc_memory_exhausted, NULL) == APR_SUCCESS);
     apr_allocator_max_free_set(apr_pool_allocator_get(connection->pool), POOL_KEPT);
     mc_fcgi_init(&connection->parser, &shared->bodies, connection->pool);
     return connection;

@@ -3,9 +3,15 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
+
+/* Pauses before a file that could not be used is tried again, each twice the one before: what was missing may be there
+ * again (memory, descriptors, a database). */
+static const apr_time_t FIRST_PAUSE = APR_USEC_PER_SEC, LONGEST_PAUSE = 60 * APR_USEC_PER_SEC;
 
 struct mc_generations {
     const char *file;
@@ -13,9 +19,11 @@ struct mc_generations {
     apr_pool_t *pool;
     pthread_mutex_t lock; /* of `current` */
     mc_generation *current;
-    pthread_mutex_t loading; /* of `looked`, `tried`, and `runtime` while it is NULL; taken before `lock` */
+    pthread_mutex_t loading; /* of all from `looked` to `told`, and `runtime` while it is NULL; taken before `lock` */
     bool looked;
-    struct stat tried; /* the file as it was last loaded, or last failed to; zero: it was not there */
+    struct stat tried;       /* the file as it was last loaded, or last failed to; zero: it was not there */
+    apr_time_t again, pause; /* when what failed is tried again, and how long that was put off; 0: nothing failed */
+    uint64_t told;           /* hash of the failure that was logged last */
     mc_log runtime_log;
     _Atomic(mc_runtime *) runtime;
     _Atomic apr_time_t next_look;
@@ -79,17 +87,42 @@ replace_current_generation(mc_generations *generations, mc_generation *next)
         mc_generation_release(old);
 }
 
-/* Everything is logged that happens while no configuration says otherwise. */
+/* Everything is logged that happens while no configuration says otherwise; the same failure once. */
 static void
-log_failure(const mc_generations *generations, const mc_error *error, apr_pool_t *pool)
+log_failure(mc_generations *generations, const mc_error *error, apr_pool_t *pool)
 {
     const mc_log log = { MC_LOG_DEBUG, mc_log_stderr.write, mc_log_stderr.baton };
     mc_ctx ctx = { .pool = pool, .log = &log };
+    const char *why = mc_error_chain(error, pool);
+    uint64_t hash = mc_hash64(why, strlen(why), 0);
+    if (hash == generations->told)
+        return;
+    generations->told = hash;
     mc_log_write(&ctx, MC_LOG_ERROR, "failed to %s config file %s: %s",
-                 generations->current == NULL ? "load" : "reload", generations->file, mc_error_chain(error, pool));
+                 generations->current == NULL ? "load" : "reload", generations->file, why);
 }
 
-/* Loads the file unless it is the one that was tried last. */
+/* Whether the file is to be loaded: it is not the one that was tried last, or that one failed a while ago. */
+static bool
+is_load_due(mc_generations *generations, const struct stat *now)
+{
+    if (!generations->looked || !is_generation_stamp_same(now, &generations->tried)) {
+        generations->pause = 0;
+        generations->told = 0;
+        return true;
+    }
+    return generations->pause != 0 && mc_clock_now() >= generations->again;
+}
+
+static void
+put_load_off(mc_generations *generations)
+{
+    apr_time_t pause = generations->pause == 0 ? FIRST_PAUSE : 2 * generations->pause;
+    generations->pause = pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE;
+    generations->again = mc_clock_now() + generations->pause;
+}
+
+/* Loads the file if that is due. */
 static void
 reload_changed_generation(mc_generations *generations)
 {
@@ -98,16 +131,18 @@ reload_changed_generation(mc_generations *generations)
     struct stat now;
     if (stat(generations->file, &now) != 0)
         now = (struct stat){ 0 };
-    if (!generations->looked || !is_generation_stamp_same(&now, &generations->tried)) {
+    if (is_load_due(generations, &now)) {
         generations->looked = true;
         generations->tried = now;
         apr_pool_t *pool;
-        apr_pool_create_unmanaged(&pool);
+        apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
         mc_generation *next = NULL;
         mc_error *error = load_generation(&next, generations, pool);
         if (error == MC_OK) {
+            generations->pause = 0;
             replace_current_generation(generations, next);
         } else {
+            put_load_off(generations);
             log_failure(generations, error, pool);
             apr_pool_destroy(pool);
         }

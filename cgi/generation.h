@@ -17,8 +17,8 @@ typedef struct mc_generation {
     _Atomic int references;
 } mc_generation;
 
-/* Loads `file`. Where that fails, the log says why and there is no generation until the file changes.
- * threads: the runtime may start threads. */
+/* Loads `file`. Where that fails, the log says why and there is no generation until the file can be loaded: it is tried
+ * again when it changes, and in growing pauses of 1 to 60 seconds. threads: the runtime may start threads. */
 mc_generations *mc_generations_create(const char *file, int threads, apr_pool_t *pool);
 void mc_generations_destroy(mc_generations *generations);
 

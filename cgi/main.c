@@ -148,6 +148,8 @@ main(int argc, char **argv)
     apr_initialize();
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
+    apr_pool_abort_set(mc_memory_exhausted, pool);
+    apr_pool_abort_set(mc_memory_exhausted, apr_pool_parent_get(pool)); /* of all that will have no parent */
     const char *file = getenv("MAPCACHE_CONFIG_FILE");
     if (file == NULL || *file == '\0') {
         mc_ctx ctx = { .pool = pool, .log = &mc_log_stderr };

@@ -113,6 +113,9 @@ main(int argc, const char *const *argv)
     if (argc < 1)
         return 1;
     apr_initialize();
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    apr_pool_abort_set(mc_memory_exhausted, apr_pool_parent_get(pool)); /* of all that will have no parent */
     int status = run_named_command(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) { /* a full disk: what is read there would not be whole */
         fputs("mapcache: standard output cannot be written\n", stderr);

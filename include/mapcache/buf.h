@@ -22,11 +22,15 @@ typedef struct mc_buf {
 } mc_buf;
 
 /* An empty buffer with one reference that may grow to `maximum` bytes. Memory comes from malloc, so that it may change
- * threads. */
+ * threads; from 64 KB on it counts in the budget of the process (<memory_budget>). The initial capacity is a wish: who
+ * writes to `data` by himself calls mc_buf_reserve before. */
 mc_buf *mc_buf_create(size_t initial_capacity, size_t maximum);
 
-/* A copy of `size` bytes with one reference. */
+/* A copy of `size` bytes with one reference; for bytes that are ours, or few. */
 mc_buf *mc_buf_copy(const void *data, size_t size);
+
+/* The same of as many bytes as a store or an origin has; attached to `pool`. MC_ERR_UNAVAILABLE without memory. */
+mc_error *mc_buf_duplicate(mc_buf **copy, const void *data, size_t size, apr_pool_t *pool) MC_CHECKED;
 
 mc_buf *mc_buf_ref(mc_buf *buf);
 void mc_buf_unref(mc_buf *buf); /* NULL is ignored */
@@ -34,7 +38,7 @@ void mc_buf_unref(mc_buf *buf); /* NULL is ignored */
 /* Gives the caller's reference to `pool`: it is dropped when the pool is cleared. Returns buf. */
 mc_buf *mc_buf_attach(mc_buf *buf, apr_pool_t *pool);
 
-/* Makes room for `more` bytes. MC_ERR_LIMIT beyond the maximum. */
+/* Makes room for `more` bytes. MC_ERR_LIMIT beyond the maximum, MC_ERR_UNAVAILABLE without memory. */
 mc_error *mc_buf_reserve(mc_buf *buf, size_t more, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_buf_append(mc_buf *buf, const void *data, size_t size, apr_pool_t *pool) MC_CHECKED;
 

@@ -124,4 +124,8 @@ mc_error_ignore(mc_error *error)
 
 _Noreturn void mc_assert_failed(const char *condition, const char *file, int line);
 
+/* An apr_abortfunc_t for pools that have no parent which knows one: says on stderr that memory is exhausted and stops
+ * the process, as whoever allocates counts on. Returns nothing. */
+int mc_memory_exhausted(int status);
+
 #endif

@@ -76,7 +76,8 @@ typedef struct mc_config {
     int threaded_fetching; /* -1: the server decides, 0: false, 1: true */
     int workers;           /* -1: auto */
     int io_workers;
-    apr_int64_t memory_cache; /* bytes for all processes together */
+    apr_int64_t memory_cache;  /* bytes for all processes together */
+    apr_int64_t memory_budget; /* bytes for all processes together; 0: what the machine has */
     int open_files;
     int max_origin_requests;                  /* by one request; 0: no limit */
     int max_slow_requests;                    /* 0: by the threads of the front end */
@@ -128,9 +129,9 @@ void mc_config_inspect(const mc_config *config, int processes, mc_diagnostics *d
                        apr_pool_t *pool);
 
 /*
- * Budgets of the process from the configurations it serves: the first one's <workers>, <memory_cache>, <open_files>
- * win. `processes`: how many processes share them (1 where unknown). threads false: a plain CGI, where no thread is
- * started.
+ * Budgets of the process from the configurations it serves: the first one's <workers>, <memory_cache>, <memory_budget>,
+ * <open_files> win. `processes`: how many processes share them (1 where unknown). threads false: a plain CGI, where no
+ * thread is started.
  */
 mc_error *mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads,
                             const mc_log *log, apr_pool_t *pool) MC_CHECKED;

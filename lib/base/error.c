@@ -103,6 +103,14 @@ mc_error_chain(const mc_error *error, apr_pool_t *pool)
     return mc_controls_blank(text);
 }
 
+int
+mc_memory_exhausted(int status)
+{
+    (void)status;
+    fputs("mapcache: no memory is left\n", stderr);
+    abort();
+}
+
 _Noreturn void
 mc_assert_failed(const char *condition, const char *file, int line)
 {

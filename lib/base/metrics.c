@@ -251,6 +251,16 @@ is_first(const mc_metrics *metrics, int index)
 }
 
 mc_error *
+mc_metrics_write_gauge(mc_buf *out, const char *name, const char *help, uint64_t value, apr_pool_t *pool)
+{
+    return append_metrics_text(
+        out,
+        apr_psprintf(pool, "# TYPE mapcache_%s gauge\n# HELP mapcache_%s %s\nmapcache_%s %" PRIu64 "\n", name, name,
+                     help, name, value),
+        pool);
+}
+
+mc_error *
 mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr_pool_t *pool)
 {
     bool open = format == MC_METRICS_OPEN;

@@ -25,6 +25,7 @@
     X(footprint_absences_total, "Tiles of maps that were known to be absent one by one.")                              \
     X(coverage_skips_total, "Tiles of maps that lay outside of what their file is known to have.")                     \
     X(memory_evictions_total, "Entries dropped from the memory of the process to stay inside its bound.")              \
+    X(memory_refused_total, "Large allocations that were refused because the budget of a process was used up.")        \
     X(renders_total, "Metatiles rendered.")                                                                            \
     X(vector_tiles_total, "Vector tiles made.")                                                                        \
     X(vector_features_total, "Features in the vector tiles that were made.")                                           \
@@ -75,7 +76,11 @@ void mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds);
  * units and the end are not said. */
 typedef enum mc_metrics_format { MC_METRICS_OPEN, MC_METRICS_PLAIN } mc_metrics_format;
 
-/* Text of everything. */
+/* One value that goes up and down: of the process that answers. Before mc_metrics_write, in either format. */
+mc_error *mc_metrics_write_gauge(mc_buf *out, const char *name, const char *help, uint64_t value,
+                                 apr_pool_t *pool) MC_CHECKED;
+
+/* Text of everything else. */
 mc_error *mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,
                            apr_pool_t *pool) MC_CHECKED;
 

@@ -70,7 +70,7 @@ mc_task_pool_acquire(void)
     apr_allocator_t *allocator;
     MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
     apr_allocator_max_free_set(allocator, POOL_MEMORY_KEPT);
-    MC_ASSERT(apr_pool_create_unmanaged_ex(&pool, NULL, allocator) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, allocator) == APR_SUCCESS);
     apr_allocator_owner_set(allocator, pool);
     return pool;
 }

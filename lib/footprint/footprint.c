@@ -17,7 +17,7 @@ typedef struct footprint {
 
 /* A footprint of that box, with undefined pixels. NULL without memory. */
 static footprint *
-create_footprint(const mc_box_image *image)
+create_footprint(const mc_box_image *image, void *(*acquire)(size_t size))
 {
     const mc_box *box = &image->box;
     size_t row = (size_t)box->width * 4, bytes = row * (size_t)box->height;
@@ -34,7 +34,7 @@ create_footprint(const mc_box_image *image)
                                    .opacity = box->opacity,
                                    .stride = row } };
     atomic_init(&made->head.references, 1);
-    made->large = large ? mc_scratch_acquire(bytes) : NULL;
+    made->large = large ? acquire(bytes) : NULL;
     made->head.pixels = large ? made->large : made->own;
     if (made->head.pixels != NULL)
         return made;
@@ -54,7 +54,7 @@ mc_footprint_create(const mc_pixels *pixels, mc_tile *tile)
 {
     mc_box_image image = { pixels->width, pixels->height, mc_pixels_box(pixels) };
     const mc_box *box = &image.box;
-    footprint *made = create_footprint(&image);
+    footprint *made = create_footprint(&image, mc_scratch_require);
     MC_ASSERT(made != NULL);
     for (int y = 0; y < box->height; y++)
         memcpy(pixels_of(made) + made->head.stride * (size_t)y,
@@ -68,7 +68,7 @@ static uint8_t *
 give_room(void *baton, const mc_box_image *image)
 {
     footprint **made = baton;
-    *made = create_footprint(image);
+    *made = create_footprint(image, mc_scratch_acquire);
     return *made == NULL ? NULL : pixels_of(*made);
 }
 
@@ -85,7 +85,7 @@ mc_footprint_decode(mc_footprint **result, mc_tile *tile, const mc_grid *grid, m
         return error;
     }
     if (made == NULL) /* nothing shows */
-        made = create_footprint(&image);
+        made = create_footprint(&image, mc_scratch_require);
     MC_ASSERT(made != NULL);
     made->head.tag = mc_tile_tag(tile);
     made->head.mtime = tile->mtime;

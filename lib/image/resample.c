@@ -293,7 +293,7 @@ acquire_drawing_scratch(resample_drawing *d, const mc_pixels *target)
     size_t width = (size_t)target->width, columns = width * sizeof(resample_tap),
            rows = (size_t)target->height * sizeof(resample_tap);
     size_t values = width * 4 * sizeof(int16_t);
-    uint8_t *scratch = mc_scratch_acquire(columns + rows + 2 * values + width * 4);
+    uint8_t *scratch = mc_scratch_require(columns + rows + 2 * values + width * 4);
     MC_ASSERT(scratch != NULL);
     d->columns = (resample_tap *)(void *)scratch;
     d->rows = (resample_tap *)(void *)(scratch + columns);

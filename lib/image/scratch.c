@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "base/pages.h"
 
 #define KEPT_BLOCKS 64
@@ -81,27 +82,67 @@ allocate_scratch_block(size_t capacity)
     return fresh;
 }
 
+/* What of a block counts in the budget of the process. */
+static size_t
+counted_capacity(size_t capacity)
+{
+    return capacity >= MC_BUDGET_FROM ? capacity : 0;
+}
+
 static void
 free_scratch_block(block *released)
 {
+    mc_budget_give(counted_capacity(released->capacity));
     if (released->capacity < MC_PAGES_FROM)
         free(released);
     else
         mc_pages_unmap(released->data, released->capacity);
 }
 
-void *
-mc_scratch_acquire(size_t size)
+void
+mc_scratch_forget(void)
+{
+    block *leaving[KEPT_BLOCKS];
+    pthread_mutex_lock(&lock);
+    int count = kept_count;
+    for (int i = 0; i < count; i++)
+        leaving[i] = kept[i];
+    kept_count = 0;
+    kept_bytes = 0;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < count; i++)
+        free_scratch_block(leaving[i]);
+}
+
+static void *
+acquire_scratch(size_t size, bool refusable)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
-    size_t capacity = (size + 4095) & ~(size_t)4095;
     block *taken = take_kept(size);
-    if (taken == NULL)
-        taken = allocate_scratch_block(capacity);
-    if (taken == NULL)
+    if (taken != NULL)
+        return taken->data;
+    size_t capacity = (size + 4095) & ~(size_t)4095, counted = counted_capacity(capacity);
+    if (counted > 0 && refusable && !mc_budget_take(counted))
         return NULL;
-    return taken->data;
+    if (counted > 0 && !refusable)
+        mc_budget_charge(counted);
+    taken = allocate_scratch_block(capacity);
+    if (taken == NULL)
+        mc_budget_give(counted);
+    return taken == NULL ? NULL : taken->data;
+}
+
+void *
+mc_scratch_acquire(size_t size)
+{
+    return acquire_scratch(size, true);
+}
+
+void *
+mc_scratch_require(size_t size)
+{
+    return acquire_scratch(size, false);
 }
 
 /* Under `lock`: what has to go so that `released` is kept, which may be itself; NULL: nothing. The smaller a block is,

@@ -7,11 +7,19 @@
 
 #include <stddef.h>
 
-/* At least `size` bytes, aligned to 64, with undefined content; NULL without memory. Any thread. */
+/* At least `size` bytes, aligned to 64, with undefined content; NULL without memory, or where the budget of the process
+ * (base/budget.h) has no room for them. Any thread. */
 void *mc_scratch_acquire(size_t size);
+
+/* The same of what is needed for pixels that the budget has let in: counted, but refused by the system alone. */
+void *mc_scratch_require(size_t size);
+
 /* Raises the number of bytes that the process keeps for the next map; a smaller number than before changes nothing. */
 void mc_scratch_keep(size_t bytes);
 size_t mc_scratch_kept_most(void);
+
+/* Gives all blocks that are kept back to the system. */
+void mc_scratch_forget(void);
 
 void mc_scratch_release(void *block); /* NULL is ignored. Any thread */
 

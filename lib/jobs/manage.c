@@ -174,7 +174,7 @@ read_job(mc_job *job, jobs_row row, apr_pool_t *pool)
                      .area_srs = row[36] };
     if (!mc_job_state_parse(&job->state, row[1]) || !mc_job_mode_parse(&job->mode, row[2]) ||
         !mc_job_order_parse(&job->order, row[37]) || job->minzoom < 0 || job->maxzoom < job->minzoom ||
-        job->maxzoom > 1000)
+        job->maxzoom > 1000 || job->tileset == NULL || job->grid == NULL || job->target == NULL)
         return false;
     return read_job_shape(job, row, pool) && mc_job_units(job) == job->units;
 }
@@ -230,7 +230,7 @@ mc_jobs_units(apr_array_header_t **list, mc_jobs *jobs, int64_t id, int limit, m
         jobs_row row = APR_ARRAY_IDX(rows, i, jobs_row);
         mc_job_unit unit = { .job = id,
                              .unit = jobs_number(row[0]),
-                             .state = row[1],
+                             .state = row[1] == NULL ? "" : row[1],
                              .worker = row[2],
                              .message = row[3],
                              .attempt = jobs_int(row[4]),
@@ -258,7 +258,7 @@ mc_jobs_workers(apr_array_header_t **list, mc_jobs *jobs, int seconds, mc_ctx *c
     for (int i = 0; i < rows->nelts; i++) {
         jobs_row row = APR_ARRAY_IDX(rows, i, jobs_row);
         APR_ARRAY_PUSH(*list, mc_job_worker) = (mc_job_worker){
-            .name = row[0],
+            .name = row[0] == NULL ? "" : row[0],
             .threads = jobs_int(row[1]),
             .job = jobs_number(row[2]),
             .rate = jobs_real(row[3]),

@@ -45,14 +45,17 @@ jobs_bind_list(jobs_statement *statement, const int *numbers, int count, apr_poo
     jobs_bind(statement, text);
 }
 
+/* Of a row, at least: the statements of the queue ask for fewer. */
+enum { JOBS_COLUMNS = 48 };
+
 static const char *const *
 copy_row(const mc_postgres_row *row, apr_pool_t *pool)
 {
-    const char **columns = apr_palloc(pool, sizeof(*columns) * (size_t)(row->columns + 1));
+    int count = row->columns < JOBS_COLUMNS ? JOBS_COLUMNS : row->columns; /* what the database did not send is null */
+    const char **columns = apr_pcalloc(pool, sizeof(*columns) * (size_t)(count + 1));
     for (int i = 0; i < row->columns; i++)
         columns[i] =
             row->fields[i].size < 0 ? NULL : apr_pstrmemdup(pool, row->fields[i].data, (size_t)row->fields[i].size);
-    columns[row->columns] = NULL;
     return columns;
 }
 

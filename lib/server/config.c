@@ -28,7 +28,7 @@ typedef struct root_config {
     const mc_node *jobs;
     const char *workers;
     int io_workers;
-    apr_int64_t memory_cache;
+    apr_int64_t memory_cache, memory_budget;
     int open_files;
     int max_origin_requests;
     int max_slow_requests;
@@ -110,6 +110,12 @@ const mc_key mc_root_keys[] = {
     MC_KEY_SIZE("memory_cache", FIELD(memory_cache),
                 "Bytes of stored tiles kept in memory, for all processes of a server together; 0 is off.",
                 .flags = MC_KEY_OURS, .max = 1099511627776.0, .fallback = "64M"),
+    MC_KEY_SIZE(
+        "memory_budget", FIELD(memory_budget),
+        "Bytes that images, bodies and stored tiles in use may take, for all processes of a server together and "
+        "besides `<memory_cache>`: a request beyond that gets 503. 0: three quarters of the memory of the machine "
+        "or of the control group, at least 256M a process.",
+        .flags = MC_KEY_OURS, .max = 1099511627776.0, .fallback = "0"),
     MC_KEY_INT("open_files", FIELD(open_files),
                "Open SQLite files of a process, never more than a quarter of the descriptor limit.",
                .flags = MC_KEY_OURS, .min = 16, .max = 65536, .fallback = "384"),
@@ -291,6 +297,7 @@ read_switches(mc_config *config, const root_config *root, const mc_node *node, m
                     root->workers);
     config->io_workers = root->io_workers;
     config->memory_cache = root->memory_cache;
+    config->memory_budget = root->memory_budget;
     config->open_files = root->open_files;
     config->max_origin_requests = root->max_origin_requests;
     config->max_slow_requests = root->max_slow_requests;

@@ -1,17 +1,21 @@
 /* What a process owns, built after the fork: workers, handles, connections, memory. Its budgets are divided by the
  * number of processes. */
 #include <malloc.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/admission.h"
+#include "base/budget.h"
 #include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "base/semaphore.h"
 #include "base/workers.h"
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
+#include "draw/raster/plane.h"
 #include "http/http.h"
+#include "image/scratch.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 
@@ -93,6 +97,36 @@ load_modules(const mc_process *process, const mc_config *config, const mc_log *l
         mc_log_error(&ctx, MC_LOG_WARN, error);
 }
 
+static void
+forget_idle_memory(void)
+{
+    mc_scratch_forget();
+    mc_planes_forget();
+}
+
+static _Atomic(mc_metrics *) refusal_metrics; /* NULL: not counted */
+
+static void
+count_memory_refusal(void)
+{
+    mc_count(atomic_load(&refusal_metrics), MC_COUNT_memory_refused_total, 1);
+}
+
+static const mc_budget_hooks budget_hooks = { forget_idle_memory, count_memory_refusal };
+
+/* What large allocations of a process may take: the configured budget's share, and room for the tiles that memory
+ * keeps, so that they never leave requests without any. */
+static size_t
+budget_of_process(const mc_config *config, int processes)
+{
+    const size_t least = (size_t)256 << 20;
+    size_t kept = (size_t)(config->memory_cache / processes);
+    if (config->memory_budget > 0)
+        return (size_t)config->memory_budget / (size_t)processes + kept;
+    size_t share = mc_machine_memory() / 4 * 3 / (size_t)processes;
+    return (share > least ? share : least) + kept;
+}
+
 mc_error *
 mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads, const mc_log *log,
                   apr_pool_t *pool)
@@ -114,6 +148,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->postgres =
         mc_postgres_create(mc_config_connections(config, processes), processes, config->idle_connection_time, threads);
     process->flights = mc_flights_create();
+    atomic_store(&refusal_metrics, process->metrics);
+    mc_budget_set(budget_of_process(config, processes), &budget_hooks);
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->query_results = query_results_create(config->memory_cache / processes);
     process->brief = !threads;
@@ -135,6 +171,8 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_http_destroy(process->http);
     mc_postgres_destroy(process->postgres);
     mc_flights_destroy(process->flights);
+    mc_budget_set(0, NULL);
+    atomic_store(&refusal_metrics, NULL);
     if (!runtime->metrics_shared)
         mc_metrics_destroy(process->metrics);
     mc_semaphore_destroy(process->drawing);
@@ -161,6 +199,7 @@ void
 mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared)
 {
     MC_ASSERT(!runtime->metrics_shared);
+    atomic_store(&refusal_metrics, shared);
     mc_metrics_destroy(runtime->process.metrics);
     runtime->process.metrics = shared;
     runtime->metrics_shared = true;

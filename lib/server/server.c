@@ -34,7 +34,7 @@ root_pool(void)
     apr_allocator_t *allocator;
     apr_pool_t *pool;
     MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
-    MC_ASSERT(apr_pool_create_ex(&pool, NULL, NULL, allocator) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_ex(&pool, NULL, mc_memory_exhausted, allocator) == APR_SUCCESS);
     apr_allocator_owner_set(allocator, pool);
     return pool;
 }

@@ -326,20 +326,34 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Origin:
-    """The server as a process of its own, for a `with` statement."""
+    """The server as a process of its own, for a `with` statement. `port`: one that is kept over kill() and start(); 0: any."""
+
+    def __init__(self, port=0):
+        self.port = port
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
         self.log = os.path.join(self.folder.name, "origin.jsonl")
-        self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--log", self.log],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline())
+        self.start()
         return self
 
-    def __exit__(self, *_):
+    def start(self):
+        self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--log", self.log, "--port", str(self.port)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline())
+
+    def kill(self):
+        """All connections are cut."""
+        self.process.kill()
+        self._close()
+
+    def _close(self):
         self.process.stdin.close()
         self.process.wait(patience(10))
         self.process.stdout.close()
+
+    def __exit__(self, *_):
+        self._close()
         self.folder.cleanup()
 
     def url(self, path="/wms?"):

@@ -160,3 +160,24 @@ def test_areas_of_a_projection_across_the_antimeridian_stay_whole(folder, build,
         assert west[0].GetEnvelope()[0] == -64 and west[0].GetEnvelope()[1] == pytest.approx(3 * degree, abs=2)
     assert len(whole) == 1 and whole[0].GetGeometryCount() == 2  # one feature, seen from both sides
     assert {round(envelope) for part in range(2) for envelope in whole[0].GetGeometryRef(part).GetEnvelope()[:2]} >= {4096 - 34, 34}
+
+
+def features_of(server, name, z, x, y):
+    """Number (None: it has none) and the left end of each feature of a tile."""
+    answer = server.get(f"/gmaps/{name}/{z}/{x}/{y}.mvt", variables={b"HTTP_ACCEPT_ENCODING": b"gzip"})
+    body = gzip.decompress(answer.body) if answer.body[:2] == b"\x1f\x8b" else answer.body
+    return sorted(((fields.get(1), min(point[0] for points in rings_of(numbers_of(fields[4])) for point in points))
+                   for _, layer in message(body) for key, feature in message(layer) if key == 2 for fields in [dict(message(feature))]),
+                  key=lambda found: found[1])
+
+
+def test_numbers_of_a_tile_do_not_clash(folder, build):
+    """A feature across the antimeridian, and one that lies beyond it: both are seen at the western edge."""
+    squares = [polygon([(170.0, 10.0), (190.0, 10.0), (190.0, 20.0), (170.0, 20.0)]), polygon([(200.0, 10.0), (210.0, 10.0), (210.0, 20.0), (200.0, 20.0)])]
+    server = serve(folder, build, "fiji", squares, 4326)
+    try:
+        whole, east, west = (features_of(server, "fiji", *tile) for tile in ((0, 0, 0), (3, 7, 3), (3, 0, 3)))
+    finally:
+        server.stop()
+    assert [number for number, _ in whole] == [None, 1, 0], whole
+    assert [number for number, _ in east] == [0] and [number for number, _ in west] == [0, 1], (east, west)

@@ -13,7 +13,7 @@ import threading
 import time
 
 import pytest
-from conftest import APACHE_MODULES, GRID, Program, fetch, free_port, listens, tile_path, wait_until
+from conftest import APACHE_MODULES, GRID, Program, fetch, free_port, listens, stored_tile, tile_path, wait_until
 from patience import patience
 
 BEGIN, ABORT, END, PARAMS, STDIN, STDOUT, GET_VALUES, GET_VALUES_RESULT, UNKNOWN = 1, 2, 3, 4, 5, 6, 9, 10, 11
@@ -295,6 +295,20 @@ def test_an_unreadable_configuration_answers_500_until_it_is_there(fcgi, site):
     assert "failed to load config file" in program.log() and str(site.config) in program.log()
     site.write_config()
     wait_until(lambda: capabilities_title(program) == "integration", "the file is found")
+
+
+def test_what_a_configuration_could_not_read_is_tried_again(fcgi, site):
+    """As where memory or a database was away for a moment: nobody need touch the file."""
+    mark = site.folder / "mark.png"
+    site.write_config(extra=f"""<tileset name="marked"><source>slow</source><cache>slow</cache><grid>{GRID}</grid><format>PNG</format>
+      <watermark>{mark}</watermark></tileset>""")
+    program = fcgi()
+    assert capabilities_title(program).startswith("Status: 500 ") and str(mark) in program.log()
+    draft = site.folder / "draft.png"
+    draft.write_bytes(stored_tile(0, 0, 0))
+    draft.rename(mark)
+    wait_until(lambda: capabilities_title(program) == "integration", "the file is loaded")
+    assert program.log().count("failed to load config file") == 1
 
 
 def test_without_a_configuration_the_program_ends(build, modules_environment):

@@ -120,7 +120,8 @@ read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *p
     } else {
         size_t size = (size_t)info.st_size;
         mc_buf *buf = mc_buf_create(size > 0 ? size : 1, size > 0 ? size : 1);
-        while (buf->size < size) {
+        error = mc_buf_reserve(buf, size, pool);
+        while (error == MC_OK && buf->size < size) {
             ssize_t count = read(file, buf->data + buf->size, size - buf->size);
             if (count < 0 && errno == EINTR)
                 continue;

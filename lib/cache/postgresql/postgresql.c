@@ -54,16 +54,19 @@ decode_int4_field(const mc_postgres_field *field)
 }
 
 /* Columns `first` and the next: the bytes, and when they were stored. */
-static mc_tile *
-tile_of(const mc_postgres_row *row, int first, apr_pool_t *pool)
+static mc_error *
+read_row_tile(mc_tile **tile, const mc_postgres_row *row, int first, apr_pool_t *pool)
 {
+    *tile = NULL;
     const mc_postgres_field *data = &row->fields[first], *time = &row->fields[first + 1];
     if (data->size <= 0 || time->size != 8)
-        return NULL;
+        return MC_OK;
     uint64_t since = mc_big_number(time->data, 8);
     apr_time_t mtime = (apr_time_t)(since + (uint64_t)apr_time_from_sec(POSTGRES_EPOCH)); /* also of "infinity" */
-    return mc_tile_create(mc_buf_attach(mc_buf_copy(data->data, (size_t)data->size), pool),
-                          apr_time_from_sec(apr_time_sec(mtime)), pool);
+    mc_buf *bytes;
+    MC_TRY(mc_buf_duplicate(&bytes, data->data, (size_t)data->size, pool));
+    *tile = mc_tile_create(bytes, apr_time_from_sec(apr_time_sec(mtime)), pool);
+    return MC_OK;
 }
 
 /* A table that nobody has made yet holds nothing. A value of a dimension comes from a client, and may be no text. */
@@ -93,7 +96,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     if (error == MC_OK)
         error = mc_postgres_next(&row, result);
     if (error == MC_OK && row != NULL)
-        *tile = tile_of(row, 0, pool);
+        error = read_row_tile(tile, row, 0, pool);
     error = end_read(result, error, cache, key, pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");
@@ -136,9 +139,12 @@ postgresql_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int
     tile_params params;
     places_params(&params, keys, count, pool);
     mc_error *error = mc_postgresql_start(&result, cache, NULL, cache->sql.get_all, &params, ctx, pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
+        mc_tile *tile;
+        error = read_row_tile(&tile, row, 2, pool);
         assign_found_tile(tiles, keys, count, decode_int4_field(&row->fields[0]), decode_int4_field(&row->fields[1]),
-                          tile_of(row, 2, pool));
+                          tile);
+    }
     error = end_read(result, error, cache, &keys[0], pool);
     if (error != MC_OK)
         mc_span_note(&span, "ERROR");

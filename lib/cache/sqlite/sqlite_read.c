@@ -238,7 +238,9 @@ read_sqlite_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const s
         return MC_OK;
     }
     apr_time_t mtime = sqlite3_column_count(statement) > 1 ? apr_time_from_sec(sqlite3_column_int64(statement, 1)) : 0;
-    *tile = mc_tile_create(mc_buf_attach(mc_buf_copy(blob, (size_t)size), pool), mtime, pool);
+    mc_buf *data;
+    MC_TRY(mc_buf_duplicate(&data, blob, (size_t)size, pool));
+    *tile = mc_tile_create(data, mtime, pool);
     return MC_OK;
 }
 

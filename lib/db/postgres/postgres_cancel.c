@@ -1,9 +1,12 @@
 /*
  * Cancelling. libpq's call for it blocks, so it happens on a thread of its own, started at first need; the connection
- * is read to its end there and goes back to the pool.
+ * is read to its end there and goes back to the pool. The call itself has one more thread: of a server that takes the
+ * request and never ends its connection nobody waits for the end.
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/wait.h"
@@ -11,6 +14,10 @@
 
 /* Microseconds that a cancelled query may take to end, before its connection is closed instead. */
 #define DRAIN_TIME (5 * APR_USEC_PER_SEC)
+/* Microseconds that are waited for the server to take the request. */
+#define CALL_TIME (2 * APR_USEC_PER_SEC)
+/* Calls of the process that do not come back; with so many no other is made. */
+#define STUCK_MAX 4
 
 static bool
 is_stopping(mc_postgres_engine *engine)
@@ -24,43 +31,110 @@ is_stopping(mc_postgres_engine *engine)
 /* PQcancel sends without MSG_NOSIGNAL: a server that goes away at that moment would end a program that does not ignore
  * SIGPIPE. */
 static void
-send_cancel(mc_pg_connection *connection)
+call_cancel(PGcancel *cancel)
 {
     char reason[256]; /* libpq wants somewhere to put it; the connection is closed if it does not come to rest */
     sigset_t broken_pipe, before;
     sigemptyset(&broken_pipe);
     sigaddset(&broken_pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-    PGcancel *cancel = PQgetCancel(connection->pg);
-    if (cancel != NULL)
-        (void)PQcancel(cancel, reason, sizeof(reason));
+    (void)PQcancel(cancel, reason, sizeof(reason));
     PQfreeCancel(cancel);
     if (sigismember(&before, SIGPIPE) == 0)
         (void)sigtimedwait(&broken_pipe, NULL, &(struct timespec){ 0, 0 });
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* A call on its way; freed by whoever leaves it last. */
+typedef struct pg_cancel_call {
+    PGcancel *cancel;
+    pthread_mutex_t lock; /* of `left` */
+    pthread_cond_t ended;
+    bool left; /* one of the two has gone */
+} pg_cancel_call;
+
+static atomic_int stuck;
+
+/* True for the last one. */
+static bool
+leave_call(pg_cancel_call *call)
+{
+    bool last = call->left;
+    call->left = true;
+    pthread_cond_signal(&call->ended);
+    pthread_mutex_unlock(&call->lock);
+    if (last) {
+        pthread_cond_destroy(&call->ended);
+        pthread_mutex_destroy(&call->lock);
+        free(call);
+    }
+    return last;
+}
+
+static void *
+run_cancel_call(void *baton)
+{
+    pg_cancel_call *call = baton;
+    call_cancel(call->cancel);
+    pthread_mutex_lock(&call->lock);
+    if (leave_call(call))
+        atomic_fetch_sub(&stuck, 1);
+    return NULL;
+}
+
+/* The call on a thread of its own; what it takes longer than others it takes alone. False: the server did not take it.
+ */
+static bool
+send_cancel(mc_postgres_engine *engine, mc_pg_connection *connection)
+{
+    pthread_t thread;
+    if (atomic_load(&stuck) >= STUCK_MAX)
+        return false;
+    pg_cancel_call *call = calloc(1, sizeof(*call));
+    MC_ASSERT(call != NULL);
+    call->cancel = PQgetCancel(connection->pg);
+    pthread_mutex_init(&call->lock, NULL);
+    mc_clock_condition(&call->ended);
+    if (call->cancel == NULL || !engine->threads || pthread_create(&thread, NULL, run_cancel_call, call) != 0) {
+        if (call->cancel != NULL)
+            call_cancel(call->cancel);
+        call->left = true;
+        pthread_mutex_lock(&call->lock);
+        leave_call(call);
+        return true;
+    }
+    pthread_detach(thread);
+    apr_time_t end = mc_clock_now() + CALL_TIME;
+    pthread_mutex_lock(&call->lock);
+    while (!call->left && mc_clock_now() < end)
+        mc_clock_wait(&call->ended, &call->lock, end);
+    bool taken = call->left;
+    if (!taken)
+        atomic_fetch_add(&stuck, 1);
+    leave_call(call);
+    return taken;
+}
+
 static void
 drain_cancelled_query(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
     apr_time_t end = mc_clock_now() + DRAIN_TIME;
-    while (!mc_pg_drain_arrived(connection) && PQstatus(connection->pg) == CONNECTION_OK && mc_clock_now() < end &&
-           !is_stopping(engine)) {
+    while (!mc_pg_drain_arrived(connection) && !connection->spoiled && PQstatus(connection->pg) == CONNECTION_OK &&
+           mc_clock_now() < end && !is_stopping(engine)) {
         short events = (short)(PQflush(connection->pg) == 1 ? POLLIN | POLLOUT : POLLIN);
         struct pollfd polled = { .fd = PQsocket(connection->pg), .events = events };
         /* A cancel that comes before its query has begun there has no effect. */
-        if (poll(&polled, 1, MC_WAIT_LOOK / 1000) == 0)
-            send_cancel(connection);
+        if (poll(&polled, 1, MC_WAIT_LOOK / 1000) == 0 && !send_cancel(engine, connection))
+            return;
     }
 }
 
 static void
 cancel_and_release(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
-    if (!is_stopping(engine)) {
-        send_cancel(connection);
+    connection->drained = 0;
+    if (!is_stopping(engine) && send_cancel(engine, connection))
         drain_cancelled_query(engine, connection);
-    }
     mc_pg_release(engine, connection);
 }
 

@@ -14,8 +14,13 @@
 
 /* Microseconds without an answer that say something about the server; less may be the request's own hurry. */
 #define TELLING_TIME (1 * APR_USEC_PER_SEC)
-/* Reads from the socket before a caller that only tidies up gives up. */
+/* Reads from the socket, and results, before a caller that only tidies up gives up. */
 #define DRAIN_READS 16
+#define DRAIN_RESULTS 64
+/* Bytes that a server may send before the connection stands. */
+#define GREETING_MAX (INT64_C(1) << 20)
+/* Bytes for one result, or one row where they are read one by one: libpq keeps all of them in memory. */
+#define RESULT_MAX (INT64_C(64) << 20)
 /* Milliseconds that sent bytes may stay unacknowledged: a host that has gone silent ends its connections then. */
 #define SILENCE_MS "10000"
 
@@ -57,6 +62,26 @@ mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
     mc_error *error = wait_for_postgres_socket(&polled, wait);
     if (!ready)
         mc_semaphore_resume(semaphore, wait->ctx);
+    return error;
+}
+
+static mc_error *
+count_arrived(int64_t *arrived, int64_t most, PGconn *pg, const mc_pg_wait *wait)
+{
+    int waiting = 0;
+    if (ioctl(PQsocket(pg), FIONREAD, &waiting) == 0)
+        *arrived += waiting;
+    return *arrived <= most
+               ? MC_OK
+               : mc_error_create(wait->pool, MC_ERR_UPSTREAM,
+                                 "the database sends more than %" APR_INT64_T_FMT " MB at once", most >> 20);
+}
+
+mc_error *
+mc_pg_count_arrived(int64_t *arrived, int64_t most, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    mc_error *error = count_arrived(arrived, most, connection->pg, wait);
+    connection->spoiled = connection->spoiled || error != MC_OK;
     return error;
 }
 
@@ -113,6 +138,7 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
 {
     apr_time_t begin = mc_clock_now();
     mc_pg_wait bounded = bound_wait(wait, target);
+    int64_t arrived = 0;
     PostgresPollingStatusType state = PGRES_POLLING_WRITING;
     while (PQstatus(pg) != CONNECTION_BAD && state != PGRES_POLLING_OK && state != PGRES_POLLING_FAILED) {
         mc_error *error = mc_pg_wait_socket(pg, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, &bounded);
@@ -121,6 +147,8 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT)
             return no_connection(target, "no answer in time to the attempt to connect", wait->pool);
         MC_TRY(error);
+        if ((error = count_arrived(&arrived, GREETING_MAX, pg, wait)) != MC_OK)
+            return no_connection(target, error->message, wait->pool);
         state = PQconnectPoll(pg);
     }
     if (state == PGRES_POLLING_OK)
@@ -264,10 +292,27 @@ broken_connection_error(const mc_pg_connection *connection, apr_pool_t *pool)
     return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
 }
 
+/* What nobody listens for. */
+static void
+forget_notifications(PGconn *pg)
+{
+    for (PGnotify *notification; (notification = PQnotifies(pg)) != NULL;)
+        PQfreemem(notification);
+}
+
+/* libpq gives the result of a COPY again and again until its rows have been read. */
+static bool
+is_copy_result(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    return status == PGRES_COPY_OUT || status == PGRES_COPY_IN || status == PGRES_COPY_BOTH;
+}
+
 mc_error *
 mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGconn *pg = connection->pg;
+    int64_t arrived = 0;
     *result = NULL;
     for (;;) {
         int left = PQflush(pg);
@@ -276,22 +321,31 @@ mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *
         if (left == 0 && !PQisBusy(pg))
             break;
         MC_TRY(mc_pg_wait_socket(pg, (short)(left == 0 ? POLLIN : POLLIN | POLLOUT), wait));
+        MC_TRY(mc_pg_count_arrived(&arrived, RESULT_MAX, connection, wait));
         if (!PQconsumeInput(pg))
             return broken_connection_error(connection, wait->pool);
+        forget_notifications(pg);
     }
     *result = PQgetResult(pg);
     if (*result == NULL && PQstatus(pg) != CONNECTION_OK)
         return broken_connection_error(connection, wait->pool);
-    return MC_OK;
+    if (!is_copy_result(*result) || connection->copies)
+        return MC_OK;
+    PQclear(*result);
+    *result = NULL;
+    connection->spoiled = true;
+    return mc_error_create(wait->pool, MC_ERR_UPSTREAM, "the database begins a COPY that was not asked for");
 }
 
 mc_error *
 mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGconn *pg = connection->pg;
+    int64_t arrived = 0;
     *row = NULL;
     while ((*size = PQgetCopyData(pg, row, 1)) == 0) {
         MC_TRY(mc_pg_wait_socket(pg, POLLIN, wait));
+        MC_TRY(mc_pg_count_arrived(&arrived, RESULT_MAX, connection, wait));
         if (!PQconsumeInput(pg))
             return broken_connection_error(connection, wait->pool);
     }
@@ -316,19 +370,28 @@ mc_pg_drain_arrived(mc_pg_connection *connection)
 {
     PGconn *pg = connection->pg;
     struct pollfd polled = { .fd = PQsocket(pg), .events = POLLIN };
-    if (PQflush(pg) != 0)
+    int results = 0;
+    if (connection->spoiled || PQflush(pg) != 0)
         return false;
     for (int reads = 0; reads < DRAIN_READS; reads++) {
         while (drain_copy(connection) && !PQisBusy(pg)) {
             PGresult *result = PQgetResult(pg);
+            bool copy = is_copy_result(result);
             if (result == NULL)
                 return true;
             PQclear(result);
+            if (copy || ++results > DRAIN_RESULTS) {
+                connection->spoiled = true;
+                return false;
+            }
         }
         /* Not before everything that is there has been taken: libpq moves the rest of its buffer at each read. */
-        if (poll(&polled, 1, 0) <= 0 || !PQconsumeInput(pg))
+        int waiting = 0;
+        if (poll(&polled, 1, 0) <= 0 || ioctl(PQsocket(pg), FIONREAD, &waiting) != 0 || !PQconsumeInput(pg))
             return false;
+        connection->drained += waiting;
     }
+    connection->spoiled = connection->drained > RESULT_MAX;
     return false;
 }
 

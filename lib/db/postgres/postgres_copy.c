@@ -59,7 +59,7 @@ mc_pg_copy_fields(mc_postgres_field *fields, int *count, int room, char *row, in
 {
     cursor in = { row, row + size };
     if ((first && !pass_head(&in)) || !read_copy_number(count, &in, 2) || *count < -1 || *count > room ||
-        (*count > 0 && !read_copy_fields(fields, *count, &in)))
+        (*count > 0 && !read_copy_fields(fields, *count, &in)) || in.at != in.end)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database sent something that is no row of a COPY");
     return MC_OK;
 }

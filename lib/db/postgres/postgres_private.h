@@ -12,6 +12,7 @@ enum {
     MC_PG_STATEMENTS = 64, /* prepared ones kept on a connection */
     MC_PG_NAME = 24,       /* bytes of a statement's name */
     MC_PG_STATE = 6,       /* bytes of an SQLSTATE and its end */
+    MC_PG_FIELDS = 32,     /* of a row, at least: those that the server did not send are null */
 };
 
 /* Until when a caller waits, and for whom. */
@@ -40,6 +41,8 @@ typedef struct mc_pg_connection {
     apr_time_t used; /* when it was given back */
     bool reused;     /* it has served before */
     bool spoiled;    /* it is in a state that only closing it ends */
+    int64_t drained; /* bytes that came since a query was cancelled */
+    bool copies;     /* a statement that begins a COPY was sent */
     bool copying;    /* the rest of a COPY has not been read */
     mc_pg_statement statements[MC_PG_STATEMENTS];
     int statement_count;
@@ -95,6 +98,10 @@ mc_error *mc_pg_find_places(const char *const **names, const char *const **value
 
 /* ---- postgres_connect.c: one connection, never blocking */
 
+/* Counts what has come on the socket before it is read. MC_ERR_UPSTREAM: it would be more than `most` bytes. */
+mc_error *mc_pg_count_arrived(int64_t *arrived, int64_t most, mc_pg_connection *connection,
+                              const mc_pg_wait *wait) MC_CHECKED;
+
 /* Waits until the socket is ready for `events` (poll's). MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE (the client has gone). */
 mc_error *mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait) MC_CHECKED;
 
@@ -113,7 +120,8 @@ bool mc_pg_is_alive(const mc_pg_connection *connection);
 /* Nothing under way, no transaction open, and still the backend that it was made to. */
 bool mc_pg_is_at_rest(const mc_pg_connection *connection);
 
-/* The next result of what was sent, NULL after the last. MC_ERR_UNAVAILABLE: the connection has ended. */
+/* The next result of what was sent, NULL after the last. MC_ERR_UNAVAILABLE: the connection has ended. MC_ERR_UPSTREAM:
+ * the server sends what is no result, or more for one result than anybody has room for; the connection is spoiled. */
 mc_error *mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *wait) MC_CHECKED;
 
 /* The next row of a COPY, to be freed with PQfreemem; NULL after the last. Errors as above. */

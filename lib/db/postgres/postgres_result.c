@@ -10,6 +10,8 @@
 #define QUERY_TIME (600 * APR_USEC_PER_SEC)
 /* Bytes of a row for which libpq's buffers, which never shrink, become so large that the connection is not kept. */
 #define LARGE_ROW (16 << 20)
+/* Results that may follow an error. */
+enum { RESULTS_MAX = 64 };
 
 typedef struct pg_result {
     mc_postgres_result base; /* first: what the front sees */
@@ -32,6 +34,7 @@ send_query(pg_result *query_result)
 {
     const mc_postgres_query *query = &query_result->query;
     mc_pg_connection *connection = query_result->connection;
+    connection->copies = query->copy;
     if (query->copy) { /* what cannot be sent shows when the result is read */
         PQsendQuery(connection->pg,
                     apr_pstrcat(query_result->wait.pool, "COPY (", query->sql, "\n) TO STDOUT (FORMAT binary)", NULL));
@@ -150,6 +153,7 @@ mc_pg_start(mc_postgres_result **result, mc_postgres_engine *engine, const mc_po
 static void
 reserve_answer_fields(pg_result *query_result, int columns)
 {
+    columns = columns < MC_PG_FIELDS ? MC_PG_FIELDS : columns;
     if (columns <= query_result->fields_size)
         return;
     query_result->fields = apr_palloc(query_result->wait.pool, sizeof(*query_result->fields) * (size_t)columns);
@@ -168,6 +172,15 @@ count_answer_row(pg_result *query_result, int64_t overhead)
         query_result->connection->spoiled = true;
 }
 
+/* The row has so many fields; a server that is none may send fewer than were asked for. */
+static void
+end_row(pg_result *query_result, int columns)
+{
+    for (int i = columns; i < query_result->fields_size; i++)
+        query_result->fields[i] = (mc_postgres_field){ .data = "", .size = -1, .name = "" };
+    query_result->row = (mc_postgres_row){ columns, query_result->fields };
+}
+
 static void
 fill_row(pg_result *query_result)
 {
@@ -183,7 +196,7 @@ fill_row(pg_result *query_result)
             .name = PQfname(result, i),
         };
     }
-    query_result->row = (mc_postgres_row){ columns, query_result->fields };
+    end_row(query_result, columns);
     query_result->next++;
     count_answer_row(query_result, 7); /* DataRow: its letter, its length, how many fields */
 }
@@ -200,9 +213,9 @@ next_copied(const mc_postgres_row **row, pg_result *query_result)
         return MC_OK;
     MC_TRY(mc_pg_copy_fields(query_result->fields, &count, query_result->fields_size, query_result->copied, size,
                              query_result->next++ == 0, query_result->wait.pool));
-    query_result->row = (mc_postgres_row){ count, query_result->fields };
     if (count < 0)
         return next_copied(row, query_result);
+    end_row(query_result, count);
     count_answer_row(query_result, 7);
     *row = &query_result->row;
     return MC_OK;
@@ -213,8 +226,13 @@ static mc_error *
 finish_with(pg_result *query_result, mc_error *error)
 {
     PGresult *more = NULL;
-    while (mc_pg_result(&more, query_result->connection, &query_result->wait) == MC_OK && more != NULL)
+    for (int i = 0; mc_pg_result(&more, query_result->connection, &query_result->wait) == MC_OK && more != NULL; i++) {
         PQclear(more);
+        if (i >= RESULTS_MAX) {
+            query_result->connection->spoiled = true;
+            break;
+        }
+    }
     return error;
 }
 

@@ -6,6 +6,8 @@
 
 /* Microseconds that a step may take where the context has no deadline. */
 #define STEP_TIME (600 * APR_USEC_PER_SEC)
+/* Bytes that a server may say while rows go into a table. */
+#define WORDS_MAX (INT64_C(1) << 20)
 
 typedef struct pg_session {
     mc_postgres_session base; /* first: what the front sees */
@@ -75,9 +77,12 @@ read_session_results(bool *copying, pg_session *session, const mc_pg_wait *wait)
             break;
         ExecStatusType status = PQresultStatus(result);
         *copying = status == PGRES_COPY_IN;
+        session->connection->spoiled |= status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
         if (status == PGRES_FATAL_ERROR && error == MC_OK)
             error = mc_pg_server_error(result, session->connection, state, session->pool);
         PQclear(result);
+        if (session->connection->spoiled)
+            return mc_error_create(session->pool, MC_ERR_UPSTREAM, "the database begins a COPY that was not asked for");
     }
     return error;
 }
@@ -88,6 +93,7 @@ mc_pg_copy_begin(mc_postgres_session *base, const char *sql)
     pg_session *session = (pg_session *)base;
     mc_pg_wait wait = wait_of(session);
     bool copying;
+    session->connection->copies = true;
     PQsendQuery(session->connection->pg, sql); /* what cannot be sent shows when the result is read */
     MC_TRY(read_session_results(&copying, session, &wait));
     if (!copying)
@@ -107,6 +113,7 @@ mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
     pg_session *session = (pg_session *)base;
     PGconn *pg = session->connection->pg;
     mc_pg_wait wait = wait_of(session);
+    int64_t arrived = 0;
     if (PQputCopyData(pg, bytes, (int)size) < 0)
         return broken_session_error(session);
     for (;;) {
@@ -114,6 +121,7 @@ mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
         if (left <= 0)
             return left == 0 ? MC_OK : broken_session_error(session);
         MC_TRY(mc_pg_wait_socket(pg, POLLIN | POLLOUT, &wait));
+        MC_TRY(mc_pg_count_arrived(&arrived, WORDS_MAX, session->connection, &wait));
         if (!PQconsumeInput(pg)) /* a server that says why it stops must not wait for us to listen */
             return broken_session_error(session);
     }

@@ -6,12 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "draw/style/expression.h"
 
 enum { SHAPES = 3, USES = 256 };
 
+/* The budget of the process is asked for so many bytes at a time, and for none at first. */
+#define COUNTED_STEP ((size_t)1 << 20)
+#define FREE_BYTES ((size_t)64 << 10)
+
 struct mc_kept {
-    size_t bytes;
+    size_t bytes, counted;       /* the latter in the budget of the process */
     apr_array_header_t *queries; /* of const mc_feature_query *: copies, one for each world of the map */
     apr_pool_t *pool;
 };
@@ -29,12 +34,21 @@ struct mc_kept_feature {
     kept_shape shapes[SHAPES]; /* by mc_shape_kind */
 };
 
+static apr_status_t
+give_budget_back(void *data)
+{
+    mc_kept *kept = data;
+    mc_budget_give(kept->counted);
+    return APR_SUCCESS;
+}
+
 mc_kept *
 mc_kept_create(apr_pool_t *pool)
 {
     mc_kept *made = apr_pcalloc(pool, sizeof(*made));
     made->queries = apr_array_make(pool, 2, sizeof(const mc_feature_query *));
     made->pool = pool;
+    apr_pool_cleanup_register(pool, made, give_budget_back, apr_pool_cleanup_null);
     return made;
 }
 
@@ -82,8 +96,13 @@ keep_query(mc_kept *kept, const mc_feature_query *query)
 }
 
 static mc_error *
-check_bytes_kept(const mc_kept *kept, size_t more)
+check_bytes_kept(mc_kept *kept, size_t more)
 {
+    while (kept->bytes + more > kept->counted + FREE_BYTES && kept->counted < MC_KEPT_BYTES_MAX) {
+        if (!mc_budget_take(COUNTED_STEP))
+            return mc_budget_error(COUNTED_STEP, kept->pool);
+        kept->counted += COUNTED_STEP;
+    }
     if (kept->bytes + more <= MC_KEPT_BYTES_MAX)
         return MC_OK;
     return mc_error_create(kept->pool, MC_ERR_LIMIT,

@@ -39,7 +39,8 @@ typedef struct mc_kept_use {
 mc_kept *mc_kept_create(apr_pool_t *pool);
 mc_kept_group *mc_kept_group_create(mc_kept *kept, const mc_style_pass *sorting);
 
-/* Copies a feature, with all values of its query. MC_ERR_LIMIT beyond MC_KEPT_BYTES_MAX. */
+/* Copies a feature, with all values of its query. MC_ERR_LIMIT beyond MC_KEPT_BYTES_MAX,
+ * MC_ERR_UNAVAILABLE beyond the budget of the process. */
 mc_error *mc_kept_add(const mc_kept_feature **copy, mc_kept *kept, const mc_feature *feature) MC_CHECKED;
 
 /* Adds a use of a feature to a group; `words`: of the bits in `rules`. Errors as of mc_kept_add. */

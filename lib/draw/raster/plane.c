@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "base/pages.h"
 #include "image/scratch.h"
 
@@ -51,15 +52,32 @@ keep_plane(const kept_plane *given)
     return fits;
 }
 
+/* A plane goes with a map whose pixels the budget has let in: it counts, and is not refused. */
+static void *
+allocate_plane(size_t size)
+{
+    void *bytes = size < MC_PAGES_FROM ? calloc(1, size) : mc_pages_map(size);
+    MC_ASSERT(bytes != NULL);
+    mc_budget_charge(size);
+    return bytes;
+}
+
+static void
+free_plane(const kept_plane *plane)
+{
+    mc_budget_give(plane->size);
+    if (plane->size < MC_PAGES_FROM)
+        free(plane->bytes);
+    else
+        mc_pages_unmap(plane->bytes, plane->size);
+}
+
 static apr_status_t
 release_plane(void *data)
 {
     kept_plane *given = data;
     if (*given->dirty || !keep_plane(given)) {
-        if (given->size < MC_PAGES_FROM)
-            free(given->bytes);
-        else
-            mc_pages_unmap(given->bytes, given->size);
+        free_plane(given);
     }
     return APR_SUCCESS;
 }
@@ -70,8 +88,22 @@ mc_plane_acquire(size_t size, const bool *dirty, apr_pool_t *pool)
     kept_plane *given = apr_palloc(pool, sizeof(*given));
     *given = (kept_plane){ take_kept_plane(size), size, dirty };
     if (given->bytes == NULL)
-        given->bytes = size < MC_PAGES_FROM ? calloc(1, size) : mc_pages_map(size);
-    MC_ASSERT(given->bytes != NULL);
+        given->bytes = allocate_plane(size);
     apr_pool_cleanup_register(pool, given, release_plane, apr_pool_cleanup_null);
     return given->bytes;
+}
+
+void
+mc_planes_forget(void)
+{
+    kept_plane leaving[KEPT];
+    pthread_mutex_lock(&kept.lock);
+    int count = kept.count;
+    for (int i = 0; i < count; i++)
+        leaving[i] = kept.planes[i];
+    kept.count = 0;
+    kept.bytes = 0;
+    pthread_mutex_unlock(&kept.lock);
+    for (int i = 0; i < count; i++)
+        free_plane(&leaving[i]);
 }

@@ -12,4 +12,7 @@
  * are no longer all zero. */
 void *mc_plane_acquire(size_t size, const bool *dirty, apr_pool_t *pool);
 
+/* Gives all planes that are kept back to the system. */
+void mc_planes_forget(void);
+
 #endif

@@ -116,7 +116,7 @@ jpeg_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpo
     mc_jpeg_sink sink;
     mc_error *error = encode_rows(&sink, format, pixels, 0, pixels->height, pool);
     if (error == MC_OK)
-        *bytes = mc_buf_attach(mc_buf_copy(sink.data, sink.size), pool);
+        error = mc_buf_duplicate(bytes, sink.data, sink.size, pool);
     free(sink.data);
     return error;
 }

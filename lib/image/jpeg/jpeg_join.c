@@ -330,12 +330,14 @@ joined_size(const mosaic *m)
     return size;
 }
 
-static mc_buf *
-splice_jpeg_mosaic(const mosaic *m)
+/* *result is a reference, the caller's, also after an error. */
+static mc_error *
+splice_jpeg_mosaic(mc_buf **result, const mosaic *m)
 {
     const mc_jpeg_parts *model = &m->model->parts;
     size_t size = joined_size(m);
-    mc_buf *joined = mc_buf_create(size, size);
+    mc_buf *joined = *result = mc_buf_create(size, size);
+    MC_TRY(mc_buf_reserve(joined, size, m->pool));
     uint8_t *out = joined->data;
     memcpy(out, model->data, model->scan);
     unsigned height = (unsigned)(model->height * m->rows), width = (unsigned)(model->width * m->columns);
@@ -360,7 +362,7 @@ splice_jpeg_mosaic(const mosaic *m)
     }
     out[-1] = 0xd9; /* the last restart marker becomes the end of the image */
     joined->size = (size_t)(out - joined->data);
-    return joined;
+    return MC_OK;
 }
 
 static bool
@@ -390,8 +392,7 @@ join_jpeg_mosaic(mc_buf **joined, mosaic *m, mc_buf *const *tiles, const uint8_t
         if (!taken || !find_segments(m, tiles) || !make_fill(m, background))
             return MC_OK;
     }
-    *joined = splice_jpeg_mosaic(m);
-    return MC_OK;
+    return splice_jpeg_mosaic(joined, m);
 }
 
 mc_error *

@@ -185,6 +185,7 @@ put_together(mc_buf **bytes, const pieces *p, apr_pool_t *scratch, apr_pool_t *p
     jpeg_pieces_code *codes = apr_palloc(scratch, sizeof(jpeg_pieces_code) * (size_t)p->different_count);
     size_t size = find_codes(codes, &first, p);
     mc_buf *made = mc_buf_attach(mc_buf_create(first.scan + size, first.scan + size), pool);
+    MC_TRY(mc_buf_reserve(made, first.scan + size, pool));
     MC_TRY(mc_buf_append(made, first.data, first.scan, pool));
     uint8_t *frame = made->data + first.frame, *at = made->data + first.scan;
     frame[0] = (uint8_t)(p->pixels->height >> 8);

@@ -10,6 +10,7 @@
 #include <smmintrin.h>
 #endif
 
+#include "base/budget.h"
 #include "compress/inflate.h"
 #include "image/box.h"
 #include "image/codec.h"
@@ -142,7 +143,7 @@ gather_png_stream(const uint8_t **stream, uint8_t **owned, const chunks *found, 
         return MC_OK;
     *owned = mc_scratch_acquire(found->total + 1);
     if (*owned == NULL)
-        return mc_error_create(pool, MC_ERR_LIMIT, "no memory for %lu bytes of image data",
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for %lu bytes of image data",
                                (unsigned long)found->total);
     const uint8_t *chunk = found->first - 8;
     size_t filled = 0;
@@ -202,10 +203,13 @@ inflate_rows(raster *r, apr_pool_t *pool)
     MC_TRY(gather_png_stream(&stream, &owned, &r->found, pool));
     r->rows = mc_scratch_acquire(size + MC_INFLATE_SLACK);
     bool sparse = size / SPARSE_RATIO > r->found.total;
-    bool done = r->rows != NULL && (sparse ? inflate_sparse(r, size, stream) : inflate_dense(r, size, stream));
+    bool room = r->rows != NULL;
+    bool done = room && (sparse ? inflate_sparse(r, size, stream) : inflate_dense(r, size, stream));
     mc_scratch_release(owned);
     if (done)
         return MC_OK;
+    if (!room)
+        return mc_budget_error(size, pool);
     mc_scratch_release(r->rows);
     r->rows = NULL;
     return broken_png_error(pool, "image data that cannot be inflated to its size");
@@ -425,6 +429,7 @@ mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *bato
         convert_box(out, &image->box, &r);
     mc_scratch_release(r.rows);
     *done = true;
-    return image->box.width > 0 && out == NULL ? mc_error_create(pool, MC_ERR_LIMIT, "no memory for an image's pixels")
-                                               : MC_OK;
+    return image->box.width > 0 && out == NULL
+               ? mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image's pixels")
+               : MC_OK;
 }

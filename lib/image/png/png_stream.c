@@ -2,6 +2,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "compress/deflate.h"
 #include "compress/quick_deflate.h"
 #include "image/codec.h"
@@ -81,9 +82,12 @@ mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *
 {
     size_t room = libdeflate_zlib_compress_bound(NULL, size);
     *stream = mc_scratch_acquire(before + room);
-    *written = *stream == NULL ? 0 : deflate_rows(level, *stream + before, room, rows, size);
+    *written = 0;
+    if (*stream == NULL)
+        return mc_budget_error(before + room, pool);
+    *written = deflate_rows(level, *stream + before, room, rows, size);
     /* What cannot be shrunk may not fit the quick way; stored always does. */
-    if (*written == 0 && *stream != NULL)
+    if (*written == 0)
         *written = mc_deflate(*stream + before, room, rows, size, 0, false);
     if (*written > 0 && *written <= INT32_MAX - before)
         return MC_OK;

@@ -178,7 +178,7 @@ mc_palette_quantize(mc_palette *palette, uint8_t *indices, const mc_pixels *pixe
     /* One bit less of each channel at a time, until the distinct colours are few enough; the last step always is. */
     static const uint32_t masks[] = { 0xffffffffu, 0xfefefefeu, 0xfcfcfcfcu, 0xf8f8f8f8u, 0xf0f0f0f0u, 0xe0e0e0e0u };
     size_t total = (size_t)pixels->width * (size_t)pixels->height;
-    uint8_t *scratch = mc_scratch_acquire(sizeof(quantizer) + total * sizeof(uint16_t));
+    uint8_t *scratch = mc_scratch_require(sizeof(quantizer) + total * sizeof(uint16_t));
     MC_ASSERT(scratch != NULL);
     quantizer *q = (quantizer *)(void *)scratch;
     uint16_t *numbers = (uint16_t *)(void *)(scratch + sizeof(quantizer));

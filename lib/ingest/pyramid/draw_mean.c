@@ -101,7 +101,7 @@ mc_draw_mean(bool *changed, mc_pixels *tile, const mc_pixels *rows, int first, i
     s.count = (int)fmin(rows->width, ceil(right)) - s.first;
     if (s.count <= 0)
         return;
-    s.colors = mc_scratch_acquire((size_t)s.count * (sizeof(mc_vec4f) + sizeof(float)));
+    s.colors = mc_scratch_require((size_t)s.count * (sizeof(mc_vec4f) + sizeof(float)));
     MC_ASSERT(s.colors != NULL);
     s.weights = (float *)(void *)(s.colors + s.count);
     for (int y = 0; y < tile->height; y++) {

@@ -1,6 +1,7 @@
 /* <service type="metrics">: the counters and histograms of all processes of the server, in OpenMetrics 1.0 text, or as
  * Prometheus' older text format (0.0.4) where a client does not ask for the new one. */
 #include "base/metrics.h"
+#include "base/budget.h"
 
 #include <string.h>
 
@@ -15,6 +16,12 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
     const char *accept = call->http->headers == NULL ? NULL : apr_table_get(call->http->headers, "Accept");
     bool open = accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
     mc_buf *text = mc_buf_attach(mc_buf_create(0, TEXT_MAX), pool);
+    MC_TRY(mc_metrics_write_gauge(text, "memory_budget_bytes",
+                                  "Bytes that large allocations of the answering process may take; 0: any.",
+                                  mc_budget_limit(), pool));
+    MC_TRY(mc_metrics_write_gauge(text, "memory_used_bytes",
+                                  "Bytes that large allocations of the answering process take.", mc_budget_used(),
+                                  pool));
     MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics,
                             open ? MC_METRICS_OPEN : MC_METRICS_PLAIN, text, pool));
     mc_operations_respond(request, text,

@@ -121,6 +121,7 @@ add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, bool wrap, cons
     numbered n = { mvt, find_id(layer, fields) };
     query.ids = layer->data->has_ids && n.id < 0;
     mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)fields->elts, fields->nelts, layer->data->has_ids);
+    mc_mvt_set_origin(mvt, query.pixel_grid.x0);
     if (n.id >= 0)
         return layer->data->ops->read(layer->data, &query, take_numbered, &n, &skipped, ctx, pool);
     return layer->data->ops->read(layer->data, &query, mc_mvt_visit, mvt, &skipped, ctx, pool);

@@ -40,6 +40,7 @@ struct mc_mvt {
     mc_mvt_clipper *clipper;
     mc_mvt_mender *mender;
     bool beyond;          /* the shape that was made last is left out: it would have taken too much to make it valid */
+    double x0;            /* of the world in the middle; NAN: not known */
     int64_t seen, worked; /* worked: since the last look at the clock */
     uint64_t cost;        /* of all tiles */
     bool crowded;
@@ -69,6 +70,7 @@ mc_mvt_create(const mc_mvt_options *options, int columns, int rows, int layers, 
     made->columns = columns;
     made->rows = rows;
     made->layer_room = layers;
+    made->x0 = NAN;
     made->worked = BETWEEN_LOOKS; /* the first feature is looked at */
     made->tiles = apr_pcalloc(pool, sizeof(*made->tiles) * count);
     mc_mvt_layer_data *data = apr_palloc(pool, sizeof(*data) * count * (size_t)layers);
@@ -101,6 +103,12 @@ mc_mvt_layer(mc_mvt *mvt, const char *name, const mc_field *fields, int count, b
         mvt->tiles[i].layers[mvt->layer_count] =
             (mc_mvt_layer_data){ .name = name, .fields = fields, .field_count = count, .ids = ids };
     mvt->layer_count++;
+}
+
+void
+mc_mvt_set_origin(mc_mvt *mvt, double x0)
+{
+    mvt->x0 = x0;
 }
 
 bool
@@ -179,7 +187,26 @@ has_layer_failed(const mc_mvt_layer_data *layer)
 typedef struct reach {
     int32_t minx, miny, maxx, maxy;
     int left, top, right, bottom; /* columns and rows, the last ones included */
+    double away;                  /* units to the right of where the data has it */
 } reach;
+
+/* A whole turn or more; 0 in the world in the middle. */
+static double
+distance_from_data(const mc_mvt *mvt, const mc_feature *feature)
+{
+    if (feature->query == NULL || isnan(mvt->x0))
+        return 0;
+    const mc_pixel_grid *pixel_grid = &feature->query->pixel_grid;
+    return (mvt->x0 - pixel_grid->x0) * pixel_grid->per_x * MC_SUBPIXELS;
+}
+
+/* Whether the tile at x shows the feature also where the data has it, as far as boxes tell. */
+static bool
+is_shown_twice(const mc_mvt *mvt, const reach *r, int32_t x)
+{
+    double left = r->minx - r->away, right = r->maxx - r->away;
+    return r->away != 0 && right >= x - mvt->options.buffer && left <= x + mvt->options.extent + mvt->options.buffer;
+}
 
 /* The first of `count` tiles, with their buffers, that does not end before `value`. */
 static int
@@ -277,7 +304,8 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
     bool within = r->minx >= x - margin && r->maxx <= x + mvt->options.extent + margin && r->miny >= y - margin &&
                   r->maxy <= y + mvt->options.extent + margin;
     uint32_t width = (uint32_t)r->maxx - (uint32_t)r->minx, height = (uint32_t)r->maxy - (uint32_t)r->miny;
-    mc_mvt_record record = { .id = feature->id, .size = width > height ? width : height };
+    mc_mvt_record record = { .id = is_shown_twice(mvt, r, x) ? -1 : feature->id,
+                             .size = width > height ? width : height };
     mvt->beyond = false;
     const mc_shape *shape = within ? clean_whole_shape(mvt) : clip_to_tile(mvt, x, y);
     t->dropped += mvt->beyond;
@@ -325,6 +353,7 @@ take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx
     reach r;
     if (shape->part_count == 0 || !find_reach(&r, mvt, shape))
         return MC_OK;
+    r.away = distance_from_data(mvt, feature);
     mvt->now = shape;
     if (shape->kind != MC_SHAPE_POINTS) {
         mc_shape_simplify(&mvt->simple, shape, mvt->options.simplification);

@@ -35,6 +35,11 @@ mc_pixel_grid mc_mvt_pixel_grid(const mc_mvt_options *options, double x0, double
  * values and live as long as the block. `ids`: the features' numbers are written. */
 void mc_mvt_layer(mc_mvt *mvt, const char *name, const mc_field *fields, int count, bool ids);
 
+/* The x0 of the pixel grid of features that are where the data has them; of others, which are read for the other side
+ * of the antimeridian (vector/feature/wrap.h), it differs. In a tile that has a feature from both sides, only the one
+ * that is where the data has it keeps its number. Not called: all features are. */
+void mc_mvt_set_origin(mc_mvt *mvt, double x0);
+
 /* An mc_feature_visitor; the block is its baton. The features' geometry is in the pixel grid of the block. Each tile of
  * the block is the same to the last bit as a tile that is made alone. MC_ERR_UNAVAILABLE when time is up, MC_ERR_LIMIT
  * without memory. */

@@ -231,7 +231,7 @@ static mc_ogr_memory *
 create_memory(const mc_ogr_file *file)
 {
     apr_pool_t *own;
-    apr_pool_create_unmanaged_ex(&own, NULL, NULL);
+    apr_pool_create_unmanaged_ex(&own, mc_memory_exhausted, NULL);
     mc_ogr_memory *m = apr_pcalloc(own, sizeof(*m));
     mc_field *fields = apr_pmemdup(own, file->about.fields, sizeof(*fields) * (size_t)(file->about.field_count + 1));
     for (int i = 0; i < file->about.field_count; i++)

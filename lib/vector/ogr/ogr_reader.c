@@ -163,7 +163,7 @@ static mc_ogr_file *
 create_ogr_file(const char *path, const char *table, const mc_idle_key *key)
 {
     apr_pool_t *own;
-    apr_pool_create_unmanaged_ex(&own, NULL, NULL);
+    apr_pool_create_unmanaged_ex(&own, mc_memory_exhausted, NULL);
     mc_ogr_file *made = apr_pcalloc(own, sizeof(*made));
     made->pool = own;
     made->path = apr_pstrdup(own, path);

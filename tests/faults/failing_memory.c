@@ -1,0 +1,74 @@
+/* A library for LD_PRELOAD that refuses memory: the first four bytes of the file that FAILING_MEMORY names are a number
+ * N; while N is not 0, every Nth allocation of the process fails as if nothing were left. Who has the file open changes
+ * N at any time. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+typedef void *mmap_function(void *address, size_t size, int protection, int flags, int file, off_t offset);
+
+static const atomic_uint *every;
+static atomic_uint asked;
+static mmap_function *real_mmap;
+
+__attribute__((constructor)) static void
+find_order(void)
+{
+    const char *path = getenv("FAILING_MEMORY");
+    int file = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    real_mmap = (mmap_function *)dlsym(RTLD_NEXT, "mmap");
+    if (file < 0 || real_mmap == NULL)
+        return;
+    void *seen = real_mmap(NULL, sizeof(*every), PROT_READ, MAP_SHARED, file, 0);
+    if (seen != MAP_FAILED)
+        every = seen;
+    close(file);
+}
+
+static int
+refuse_memory(void)
+{
+    unsigned n = every == NULL ? 0 : atomic_load_explicit(every, memory_order_relaxed);
+    if (n == 0 || atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed) % n != n - 1)
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *
+malloc(size_t size)
+{
+    return refuse_memory() ? NULL : __libc_malloc(size);
+}
+
+void *
+calloc(size_t count, size_t size)
+{
+    return refuse_memory() ? NULL : __libc_calloc(count, size);
+}
+
+void *
+realloc(void *old, size_t size)
+{
+    return refuse_memory() ? NULL : __libc_realloc(old, size);
+}
+
+/* APR takes the memory of its pools by mmap(). Files and stacks of threads are mapped as ever. */
+void *
+mmap(void *address, size_t size, int protection, int flags, int file, off_t offset)
+{
+    if (real_mmap == NULL)
+        real_mmap = (mmap_function *)dlsym(RTLD_NEXT, "mmap");
+    if ((flags & MAP_ANONYMOUS) != 0 && (flags & MAP_STACK) == 0 && refuse_memory())
+        return MAP_FAILED;
+    return real_mmap(address, size, protection, flags, file, offset);
+}

@@ -1,0 +1,245 @@
+"""A PostgreSQL that speaks its protocol wrongly, or without end: vector sources, tiles, dimensions and jobs answer with an
+error in time, close the connection, keep their memory, and no thread of theirs goes on."""
+import contextlib
+import random
+import select
+import socket
+import struct
+import threading
+
+import pytest
+from conftest import GRID, wait_until
+from fastcgi import Server
+from patience import patience
+
+DEADLINE = 1
+MORE = 100 * 1024  # KB of memory above what the program had before; what comes for one result is 64 MB at most
+GARBAGE = random.Random(5).randbytes(1 << 16)
+CANCEL = 80877102  # the code of a request to cancel
+
+
+def message(kind, content=b""):
+    return kind + struct.pack(">I", len(content) + 4) + content
+
+
+def row_of(*fields):
+    return message(b"D", struct.pack(">H", len(fields)) + b"".join(
+        struct.pack(">i", -1) if field is None else struct.pack(">I", len(field)) + field for field in fields))
+
+
+def columns(count):
+    return message(b"T", struct.pack(">H", count) + b"".join(b"c%d\0" % i + struct.pack(">IHIhih", 0, 0, 25, -1, -1, 0) for i in range(count)))
+
+
+def notice(kind):
+    return message(kind, b"SERROR\0C58000\0Mall is lost\0\0")
+
+
+def done(tag=b"SELECT 0"):
+    return message(b"C", tag + b"\0")
+
+
+READY = message(b"Z", b"I")
+COPY = struct.pack(">BH", 0, 0)
+COPY_ROWS = message(b"H", struct.pack(">BHH", 1, 1, 1))
+PGCOPY = b"PGCOPY\n\377\r\n\0" + bytes(8)
+# What the server sends instead of an answer: once, and then for ever.
+BAD = {
+    "silence": (b"", b""),
+    "garbage": (GARBAGE, b""),
+    "garbage for ever": (b"", GARBAGE),
+    "copy out": (message(b"2") + message(b"H", COPY), b""),
+    "copy out for ever": (message(b"2") + message(b"H", COPY), message(b"d", bytes(4096))),
+    "copy in": (message(b"2") + message(b"G", COPY), b""),
+    "copy both": (message(b"2") + message(b"W", COPY), b""),
+    "copy out that ends": (message(b"2") + message(b"H", COPY) + message(b"c") + done() + READY, b""),
+    "rows for ever": (message(b"2") + columns(1), row_of(b"x" * 900) * 64),
+    "one row for ever": (message(b"2") + columns(1) + b"D" + struct.pack(">I", 1 << 30), bytes(1 << 16)),
+    "copied rows for ever": (COPY_ROWS + message(b"d", PGCOPY), message(b"d", struct.pack(">hi", 1, 900) + bytes(900)) * 64),
+    "a copied row for ever": (COPY_ROWS + b"d" + struct.pack(">I", 1 << 30), bytes(1 << 16)),
+    "copied garbage": (COPY_ROWS, message(b"d", GARBAGE[:2000])),
+    "copied rows of no fields": (COPY_ROWS + message(b"d", PGCOPY + struct.pack(">h", 0)), b""),
+    "results for ever": (message(b"2"), (columns(1) + done()) * 64),
+    "errors for ever": (b"", notice(b"E") * 64),
+    "notices for ever": (b"", notice(b"N") * 64),
+    "notifications for ever": (b"", message(b"A", struct.pack(">I", 1) + b"channel\0" + b"x" * 500 + b"\0") * 64),
+    "settings for ever": (b"", None),
+    "a row without columns": (message(b"2") + columns(0) + row_of() + done(b"SELECT 1") + READY, b""),
+    "a row of nulls": (message(b"2") + columns(60) + row_of(*[None] * 60) + done(b"SELECT 1") + READY, b""),
+    "short fields": (message(b"2") + columns(60) + row_of(*[b"\1"] * 60) + done(b"SELECT 1") + READY, b""),
+    "its end": (None, b""),
+}
+# libpq makes room for as much as a message says that it has, up to a gigabyte, and takes it as fast as it comes: until the deadline.
+LONG = {"garbage for ever", "one row for ever", "a copied row for ever"}
+LAWFUL = {"a row without columns", "a row of nulls", "short fields", "copied rows of no fields"}  # rows, if strange ones
+
+
+class BadPostgres:
+    """`mode`: of BAD; `stage`: from where on: "greeting", "first" (of the session's own statements), "query"."""
+
+    def __init__(self):
+        self.mode, self.stage, self.open, self.told, self.lock = "its end", "query", 0, 0, threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def connection(self):
+        return f"host=127.0.0.1 port={self.port} user=mapcache dbname=none sslmode=disable gssencmode=disable"
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                threading.Thread(target=self._talk, args=(near,), daemon=True).start()
+
+    def _talk(self, near):
+        with contextlib.suppress(OSError, EOFError), near, near.makefile("rb") as words:
+            size, code = struct.unpack(">II", self._take(words, 8))
+            self._take(words, size - 8)
+            if code == CANCEL:
+                near.recv(1)  # until the other side is tired of it
+                return
+            with self.lock:
+                self.open += 1
+            try:
+                self._serve(near, words)
+            finally:
+                with self.lock:
+                    self.open -= 1
+
+    @staticmethod
+    def _take(words, size):
+        taken = words.read(size)
+        if len(taken) < size:
+            raise EOFError
+        return taken
+
+    def _serve(self, near, words):
+        if self.stage == "greeting":
+            self._misbehave(near)
+            return
+        near.sendall(message(b"R", bytes(4)) + message(b"S", b"server_version\x0015.0\0") + message(b"K", bytes(8)) + READY)
+        batch = b""
+        while True:
+            kind = self._take(words, 1)
+            content = self._take(words, struct.unpack(">I", self._take(words, 4))[0] - 4)
+            if kind == b"X":
+                return
+            if kind == b"Q" and content.startswith(b"SET sync") and self.stage != "first":
+                near.sendall(done(b"SET") * 5 + columns(1) + row_of(b"100") + done(b"SELECT 1") + READY)
+            elif kind == b"Q" or kind == b"S" and b"E" in batch:
+                self._misbehave(near)
+                return
+            elif kind == b"S":
+                near.sendall(message(b"1") * (b"P" in batch) + (message(b"t", bytes(2)) + message(b"n")) * (b"D" in batch) + READY)
+                batch = b""
+            else:
+                batch += kind
+
+    def _misbehave(self, near):
+        self.told += 1
+        once, for_ever = BAD[self.mode]
+        near.sendall(once or b"")
+        if once is None or self.mode in LAWFUL:
+            return
+        number = 0
+        while for_ever != b"":
+            number += 1
+            near.sendall(for_ever or b"".join(message(b"S", b"setting%d.%d\0on\0" % (number, i)) for i in range(64)))
+        while near.recv(65536):
+            pass
+
+
+def config(folder, bad):
+    connection = f"<connection>{bad.connection()}</connection>"
+    path = folder / "mapcache.xml"
+    path.write_text(f"""<mapcache>
+  <deadline>{DEADLINE}</deadline>
+  <cache name="tiles" type="postgresql">{connection}</cache>
+  <cache name="disk" type="disk"><base>{folder}/tiles</base></cache>
+  <source name="any" type="dummy"/>
+  <source name="rows" type="postgis"><layer name="rows">{connection}<query>SELECT * FROM rows</query><geometry>geom</geometry><srid>3857</srid>
+    <transfer>binary</transfer></layer></source>
+  <source name="table" type="postgis"><layer name="table">{connection}<table>rows</table></layer></source>
+  <format name="mvt" type="MVT"/>
+  <tileset name="rows"><source>rows</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+  <tileset name="table"><source>table</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+  <tileset name="vector"><source>rows</source><cache>disk</cache><grid>{GRID}</grid><format>mvt</format></tileset>
+  <tileset name="tiles"><cache>tiles</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+  <tileset name="times"><source>any</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format><dimensions>
+    <dimension name="scene" type="postgresql" default="a">{connection}<validate_query>SELECT :dim</validate_query>
+      <list_query>SELECT 1</list_query></dimension></dimensions></tileset>
+  <default_format>PNG</default_format>
+  <jobs>{connection}</jobs>
+  <service type="jobs" enabled="true"><token>b07c2e9d51f84a6630ab42ce</token><public>true</public></service>
+  <service type="wms" enabled="true"><full_wms>forward</full_wms><maxsize>2048</maxsize></service><service type="wmts" enabled="true"/>
+  <service type="gmaps" enabled="true"/>
+  <lock_dir>{folder}</lock_dir></mapcache>""")
+    return path
+
+
+def map_of(layer):
+    return "/", f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&LAYERS={layer}&SRS=EPSG:3857&FORMAT=image/png&BBOX=0,0,9,9&WIDTH=64&HEIGHT=64"
+
+
+USES = {
+    "rows": map_of("rows"),
+    "table": map_of("table"),
+    "vector": ("/gmaps/vector/5/3/%d.mvt", ""),
+    "tiles": (f"/wmts/1.0.0/tiles/default/{GRID}/5/1/%d.png", ""),
+    "times": (f"/wmts/1.0.0/times/default/b/{GRID}/5/1/%d.png", ""),
+    "jobs": ("/jobs/api", ""),
+}
+
+
+def memory(server, what):
+    with open(f"/proc/{server.program.process.pid}/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
+def processor_time(server):
+    with open(f"/proc/{server.program.process.pid}/stat") as line:
+        return sum(map(int, line.read().rsplit(")", 1)[1].split()[11:13]))
+
+
+def is_at_rest(server):
+    """No thread of it does anything for a fifth of a second."""
+    before = processor_time(server)
+    select.select([], [], [], 0.2)
+    return processor_time(server) - before <= 1
+
+
+# Before the first query it is all the same what will be asked.
+@pytest.mark.parametrize("use, stage", [(use, "query") for use in USES] + [("rows", "greeting"), ("rows", "first")])
+def test_whatever_it_says(build, folder, use, stage):
+    sanitized = "MAPCACHE_SANITIZE:STRING=" in (build / "CMakeCache.txt").read_text() and \
+        "MAPCACHE_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text()
+    with BadPostgres() as bad:
+        server = Server(build, config(folder, bad), folder)
+        try:
+            for number, mode in enumerate(BAD):
+                bad.mode, bad.stage = mode, stage
+                before, bad.told = memory(server, "VmRSS"), 0
+                with open(f"/proc/{server.program.process.pid}/clear_refs", "w") as peak:
+                    peak.write("5")
+                path, query = USES[use]
+                answers = []
+                # A server that could not be reached is left alone for a second.
+                wait_until(lambda: answers.append(server.get(path.replace("%d", str(number)), query)) or bad.told > 0 or stage != "greeting",
+                           "the server is asked", 20)
+                answer = answers[-1]
+                assert answer.status in ((200, 204, 404) if mode in LAWFUL else ()) + (500, 502, 503, 504), (mode, answer.status, answer.body)
+                assert bad.told > 0, mode
+                assert answer.took < patience(DEADLINE + (10 if mode == "settings for ever" else 3)), (mode, answer.took)
+                if mode not in LAWFUL:
+                    wait_until(lambda: bad.open == 0, f"the connection is closed after {mode}", 20)
+                wait_until(lambda: is_at_rest(server), f"no thread goes on after {mode}", 20)
+                assert sanitized or mode in LONG or memory(server, "VmHWM") < before + MORE, (mode, before, memory(server, "VmHWM"))
+        finally:
+            server.stop()
