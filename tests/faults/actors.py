@@ -20,6 +20,16 @@ BY_ITSELF, KILLED, WITHOUT_MEMORY = "by itself", "killed", "without memory"
 MAY_END = {KILLED: {signal.SIGKILL}, WITHOUT_MEMORY: {signal.SIGABRT}}
 
 
+def library_of_crash(log, build):
+    """The library, none of ours, whose code is nearest to a crash for want of memory, beside the C library; or None."""
+    frames = log.rpartition("crash:\n")[2].splitlines() if "crash:\n" in log else []
+    for frame in frames:
+        path = frame.partition("(")[0]
+        if path.startswith("/") and not re.search(r"/(libc\.so|ld-linux|libpthread|failing_memory|libfaketime)", path):
+            return None if path.startswith(str(build)) else os.path.basename(path)
+    return None
+
+
 class Actor:
     """A process of the round that is started again and again; `excuses` are what was done to the one that runs now, with what is done to
     all at this moment (the world's weather)."""
@@ -52,6 +62,9 @@ class Actor:
             assert "broken invariant" not in log, f"{self.name}:\n{log[-1500:]}"
         if status < 0:
             allowed = set().union(*(MAY_END.get(excuse, set()) for excuse in self.excuses))
+            if WITHOUT_MEMORY in self.excuses and -status == signal.SIGSEGV and library_of_crash(log, self.world.build):
+                self.world.library_crashes.append(library_of_crash(log, self.world.build))
+                return status
             assert -status in allowed, f"{self.name} ended by signal {-status} after {sorted(self.excuses)}:\n{log[-1500:]}"
         assert "Sanitizer" not in log, f"{self.name}:\n{log[-8000:]}"
         return status

@@ -1,10 +1,14 @@
-/* A library for LD_PRELOAD that refuses memory: the first four bytes of the file that FAILING_MEMORY names are a number
+/*
+ * A library for LD_PRELOAD that refuses memory: the first four bytes of the file that FAILING_MEMORY names are a number
  * N; while N is not 0, every Nth allocation of the process fails as if nothing were left. Who has the file open changes
- * N at any time. */
+ * N at any time. A crash says on stderr in whose code: a line "crash:", then a line for each frame.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,9 +24,25 @@ static const atomic_uint *every;
 static atomic_uint asked;
 static mmap_function *real_mmap;
 
+/* The process ends by the same signal when this returns. */
+static void
+report_crash(int number)
+{
+    void *frames[48];
+    static const char head[] = "crash:\n";
+    (void)number;
+    if (write(STDERR_FILENO, head, sizeof(head) - 1) > 0)
+        backtrace_symbols_fd(frames, backtrace(frames, 48), STDERR_FILENO);
+}
+
 __attribute__((constructor)) static void
 find_order(void)
 {
+    void *frame;
+    struct sigaction action = { .sa_handler = report_crash, .sa_flags = (int)SA_RESETHAND };
+    (void)backtrace(&frame, 1); /* it loads what it needs now, not in the crash */
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
     const char *path = getenv("FAILING_MEMORY");
     int file = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     real_mmap = (mmap_function *)dlsym(RTLD_NEXT, "mmap");

@@ -48,7 +48,7 @@ class World:
         self.disk, self.scratch = folder / "disk", folder / "scratch"
         self.scratch.mkdir()
         self.ending = self.faulty = False
-        self.weather = set()
+        self.weather, self.library_crashes = set(), []
         self.clock = folder / "clock" if chance.random() < 0.5 else None
         self.environment = self._environment()
         self.actors = {name: kind(self) for name, kind in ACTORS.items()}
@@ -243,7 +243,7 @@ class World:
         whole = self.compare(True)
         self.check_rest(first, server.starts == 1)
         return {"faults": faults, "starts": {name: actor.starts for name, actor in self.actors.items()}, "answers": answers,
-                "tiles": partly, "tiles_in_the_end": whole, "full_disk": self.limits_disk, "clock": self.clock is not None}
+                "tiles": partly, "tiles_in_the_end": whole, "library_crashes": self.library_crashes, "full_disk": self.limits_disk, "clock": self.clock is not None}
 
     def end(self):
         self.refuse_memory(0)
