@@ -51,6 +51,7 @@ def earlier(folder, name, otherwise=None):
 def publish(folder, name, result, markdown, draw, **programs):
     """Stores a result with where and when it was taken, its tables and plots, and prints the tables. programs: versions beside those that are always told."""
     folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     result.update(machine={**describe(ROOT), **programs}, taken=datetime.datetime.now().isoformat(" ", "seconds"))
     write_whole(folder / f"{name}.json", json.dumps(result, indent=1) + "\n")
     text = markdown(result)
