@@ -158,7 +158,7 @@ end_aborted(mc_connection *connection)
     mc_fcgi_respond(&connection->output, connection->parser.request_id, head, 0, NULL, 0, connection->pool);
 }
 
-/* Writes what the socket takes. MC_WAIT_INPUT: everything has gone. */
+/* Writes what the socket takes. MC_CONNECTION_READS: everything has gone. */
 static mc_connection_wait
 flush_output(mc_connection *connection)
 {
@@ -171,21 +171,21 @@ flush_output(mc_connection *connection)
         ssize_t sent = sendmsg(connection->descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent >= 0) {
             if (!mc_fcgi_output_sent(output, (size_t)sent))
-                return MC_WAIT_INPUT;
+                return MC_CONNECTION_READS;
         } else if (errno == EAGAIN) {
-            return MC_WAIT_OUTPUT;
+            return MC_CONNECTION_WRITES;
         } else if (errno != EINTR) {
-            return MC_WAIT_NOT;
+            return MC_CONNECTION_ENDS;
         }
     }
 }
 
-/* Goes on with the response; MC_WAIT_INPUT: the connection is ready for its next request. */
+/* Goes on with the response; MC_CONNECTION_READS: the connection is ready for its next request. */
 static mc_connection_wait
 continue_fcgi_response(mc_connection *connection, mc_connections *shared)
 {
     mc_connection_wait wait = flush_output(connection);
-    connection->responding = wait == MC_WAIT_OUTPUT;
+    connection->responding = wait == MC_CONNECTION_WRITES;
     if (connection->responding)
         return wait;
     connection->served = true;
@@ -194,7 +194,7 @@ continue_fcgi_response(mc_connection *connection, mc_connections *shared)
     mc_fcgi_finish(&connection->parser);
     connection->variables = NULL;
     apr_pool_clear(connection->pool);
-    return wait == MC_WAIT_INPUT && keep ? MC_WAIT_INPUT : MC_WAIT_NOT;
+    return wait == MC_CONNECTION_READS && keep ? MC_CONNECTION_READS : MC_CONNECTION_ENDS;
 }
 
 /* Management answers and refusals are a few bytes: a socket that does not take them is broken. */
@@ -216,7 +216,7 @@ feed_fcgi_input(mc_connection *connection, const uint8_t **data, size_t *size, m
     while (*size > 0) {
         mc_fcgi_event event = mc_fcgi_feed(&connection->parser, data, size);
         if (event == MC_FCGI_BROKEN || !send_replies(connection))
-            return MC_WAIT_NOT;
+            return MC_CONNECTION_ENDS;
         if (event == MC_FCGI_MORE)
             break;
         if (event == MC_FCGI_BODY) {
@@ -229,10 +229,10 @@ feed_fcgi_input(mc_connection *connection, const uint8_t **data, size_t *size, m
         else
             end_aborted(connection);
         mc_connection_wait wait = continue_fcgi_response(connection, shared);
-        if (wait != MC_WAIT_INPUT)
+        if (wait != MC_CONNECTION_READS)
             return wait;
     }
-    return MC_WAIT_INPUT;
+    return MC_CONNECTION_READS;
 }
 
 /* What is left of the input has to wait for the response. */
@@ -255,7 +255,7 @@ take_pending(mc_connection *connection, mc_connections *shared)
     size_t size = connection->pending_size;
     connection->pending = NULL;
     mc_connection_wait wait = feed_fcgi_input(connection, &data, &size, shared);
-    if (wait == MC_WAIT_OUTPUT)
+    if (wait == MC_CONNECTION_WRITES)
         keep_pending(connection, data, size);
     free(pending);
     return wait;
@@ -267,27 +267,27 @@ mc_connection_serve(mc_connection *connection, mc_connections *shared, void (*sl
 {
     connection->slow = slow;
     connection->slow_baton = slow_baton;
-    mc_connection_wait wait = MC_WAIT_INPUT;
+    mc_connection_wait wait = MC_CONNECTION_READS;
     if (connection->responding)
         wait = continue_fcgi_response(connection, shared);
-    while (wait == MC_WAIT_INPUT && connection->pending != NULL)
+    while (wait == MC_CONNECTION_READS && connection->pending != NULL)
         wait = take_pending(connection, shared);
-    while (wait == MC_WAIT_INPUT) {
+    while (wait == MC_CONNECTION_READS) {
         uint8_t input[INPUT_SIZE];
         ssize_t received = recv(connection->descriptor, input, sizeof(input), MSG_DONTWAIT);
         if (received < 0 && errno == EINTR)
             continue;
         if (received < 0 && errno == EAGAIN)
-            return MC_WAIT_INPUT;
+            return MC_CONNECTION_READS;
         if (received <= 0)
-            return MC_WAIT_NOT;
+            return MC_CONNECTION_ENDS;
         const uint8_t *data = input;
         size_t size = (size_t)received;
         wait = feed_fcgi_input(connection, &data, &size, shared);
-        if (wait == MC_WAIT_OUTPUT)
+        if (wait == MC_CONNECTION_WRITES)
             keep_pending(connection, data, size);
-        if (wait == MC_WAIT_INPUT && (size_t)received < sizeof(input))
-            return MC_WAIT_INPUT; /* that was all; the next event says when there is more */
+        if (wait == MC_CONNECTION_READS && (size_t)received < sizeof(input))
+            return MC_CONNECTION_READS; /* that was all; the next event says when there is more */
     }
     return wait;
 }

@@ -19,9 +19,9 @@ typedef struct mc_connections {
 } mc_connections;
 
 typedef enum mc_connection_wait {
-    MC_WAIT_INPUT,  /* serve again when there is something to read */
-    MC_WAIT_OUTPUT, /* serve again when the socket takes more */
-    MC_WAIT_NOT,    /* it has ended: destroy it */
+    MC_CONNECTION_READS,  /* serve again when there is something to read */
+    MC_CONNECTION_WRITES, /* serve again when the socket takes more */
+    MC_CONNECTION_ENDS,   /* it has ended: destroy it */
 } mc_connection_wait;
 
 /* What a connection that waits for the web server is about: each has a bound of its own. */

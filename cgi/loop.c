@@ -122,8 +122,8 @@ serve_watched_connection(loop *l, watched *w, loop_worker *self)
 {
     atomic_store_explicit(&w->touched, 0, memory_order_relaxed);
     mc_connection_wait wait = mc_connection_serve(w->connection, &l->shared, mc_lane_slow, &self->lane);
-    if (wait != MC_WAIT_NOT) {
-        struct epoll_event event = { (wait == MC_WAIT_INPUT ? EPOLLIN : EPOLLOUT) | EPOLLONESHOT, { .ptr = w } };
+    if (wait != MC_CONNECTION_ENDS) {
+        struct epoll_event event = { (wait == MC_CONNECTION_READS ? EPOLLIN : EPOLLOUT) | EPOLLONESHOT, { .ptr = w } };
         int operation = w->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
         int descriptor = w->descriptor;
         w->registered = true; /* before another thread may have it, and free it */
@@ -132,9 +132,9 @@ serve_watched_connection(loop *l, watched *w, loop_worker *self)
                               memory_order_relaxed);
         atomic_fetch_add_explicit(&w->turns, 1, memory_order_release);
         if (epoll_ctl(l->epoll, operation, descriptor, &event) != 0)
-            wait = MC_WAIT_NOT;
+            wait = MC_CONNECTION_ENDS;
     }
-    if (wait == MC_WAIT_NOT)
+    if (wait == MC_CONNECTION_ENDS)
         destroy_watched_connection(l, w);
     if (atomic_load_explicit(&l->shared.draining, memory_order_relaxed))
         notify_supervisor(l);

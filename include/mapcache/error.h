@@ -61,6 +61,7 @@
     X(NOT_BUILT, 501, "OperationNotSupported", "a configured service that this build does not have")                   \
     X(UPSTREAM, 502, NULL, "an origin or database answered with an error or not at all")                               \
     X(BUSY, 503, NULL, "more is asked for than can be done in time")                                                   \
+    X(NO_MEMORY, 503, NULL, "an allocation failed or is beyond the budget")                                            \
     X(UNAVAILABLE, 503, NULL, "temporarily or by configuration not to be had")                                         \
     X(TIMEOUT, 504, NULL, "an origin did not answer before the deadline")
 

@@ -15,8 +15,6 @@ struct mc_admissions {
     pthread_mutex_t lock; /* of all below */
     mc_admission *first;
     int inside;
-    int refused; /* since the log was told */
-    apr_time_t told;
 };
 
 mc_admissions *
@@ -70,17 +68,28 @@ let_in(mc_admissions *admissions, mc_admission *own)
     own->inside = true;
 }
 
-/* How many refusals the log is to be told of; 0: none now. Lock held. */
+/* How many refusals the log is to be told of; 0: none now. */
 static int
-count_refusal(mc_admissions *admissions)
+count_refusal(void)
 {
+    static _Atomic int refused;
+    static _Atomic apr_time_t told;
     apr_time_t now = mc_clock_now();
-    int refused = ++admissions->refused;
-    if (admissions->told != 0 && now < admissions->told + TELL_EVERY)
+    apr_time_t last = atomic_load(&told);
+    atomic_fetch_add(&refused, 1);
+    if ((last != 0 && now < last + TELL_EVERY) || !atomic_compare_exchange_strong(&told, &last, now))
         return 0;
-    admissions->told = now;
-    admissions->refused = 0;
-    return refused;
+    return atomic_exchange(&refused, 0);
+}
+
+mc_error *
+mc_admission_refuse(mc_ctx *ctx, const char *message, const char *reason, apr_pool_t *pool)
+{
+    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_refused_total, 1);
+    int refused = count_refusal();
+    if (refused > 0)
+        mc_log_write(ctx, MC_LOG_WARN, "%d requests were refused, the last one because %s", refused, reason);
+    return mc_error_create(pool, MC_ERR_BUSY, "%s", message);
 }
 
 mc_error *
@@ -90,24 +99,19 @@ mc_admission_enter(mc_ctx *ctx, apr_pool_t *pool)
     if (own == NULL || own->admissions == NULL)
         return MC_OK;
     mc_admissions *admissions = own->admissions;
-    int refused = 0;
     pthread_mutex_lock(&admissions->lock);
     bool full = !own->inside && admissions->most > 0 && admissions->inside >= admissions->most;
     bool greedy = !own->inside && !full && has_too_many(admissions, own);
-    if (full || greedy)
-        refused = count_refusal(admissions);
-    else if (!own->inside)
+    if (!full && !greedy && !own->inside)
         let_in(admissions, own);
     pthread_mutex_unlock(&admissions->lock);
-    if (!full && !greedy)
-        return MC_OK;
-    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_refused_total, 1);
-    if (refused > 0)
-        mc_log_write(ctx, MC_LOG_WARN, "%d requests were refused because %s: see <max_slow_requests>", refused,
-                     full ? "all threads for drawing and waiting are in use" : "one client has too many under way");
-    return mc_error_create(pool, MC_ERR_BUSY, "%s",
-                           full ? "the server has more to draw than it can do in time"
-                                : "too many requests of this client are under way");
+    if (full)
+        return mc_admission_refuse(ctx, "the server has more to draw than it can do in time",
+                                   "too many others draw or wait: see <max_slow_requests>", pool);
+    if (greedy)
+        return mc_admission_refuse(ctx, "too many requests of this client are under way",
+                                   "its client has too many under way: see <max_slow_requests_per_client>", pool);
+    return MC_OK;
 }
 
 mc_error *

@@ -22,11 +22,13 @@ static bool
 try_to_take(size_t bytes)
 {
     size_t limit = atomic_load_explicit(&most, memory_order_relaxed);
-    size_t before = atomic_fetch_add_explicit(&used, bytes, memory_order_relaxed);
-    if (limit == 0 || (before <= limit && bytes <= limit - before))
-        return true;
-    mc_budget_give(bytes);
-    return false;
+    size_t before = atomic_load_explicit(&used, memory_order_relaxed);
+    do
+        if (limit != 0 && (before > limit || bytes > limit - before))
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(&used, &before, before + bytes, memory_order_relaxed,
+                                                  memory_order_relaxed));
+    return true;
 }
 
 bool
@@ -72,7 +74,7 @@ mc_budget_used(void)
 mc_error *
 mc_budget_error(size_t bytes, apr_pool_t *pool)
 {
-    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for %lu bytes: <memory_budget> is %lu, %lu are in use",
+    return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for %lu bytes: <memory_budget> is %lu, %lu are in use",
                            (unsigned long)bytes, (unsigned long)mc_budget_limit(), (unsigned long)mc_budget_used());
 }
 

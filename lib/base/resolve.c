@@ -126,24 +126,37 @@ ask_question(host_question **place, const char *host)
     return asked;
 }
 
+/* Lock held. */
+static void
+forget_question(host_question **place)
+{
+    release_question(*place);
+    *place = NULL;
+}
+
 /* What is known or being asked of that host. Lock held. */
 static host_question *
 find_host_question(const char *host)
 {
     host_question **place = NULL;
+    host_question **spare = NULL;
     host_question *found = NULL;
     apr_time_t now = mc_clock_now();
     for (int i = 0; i < QUESTIONS_MAX; i++) {
-        if (questions[i] != NULL && questions[i]->answered && now >= questions[i]->forget) {
-            release_question(questions[i]);
-            questions[i] = NULL;
-        }
+        if (questions[i] != NULL && questions[i]->answered && now >= questions[i]->forget)
+            forget_question(&questions[i]);
         if (questions[i] == NULL)
             place = &questions[i];
+        else if (questions[i]->answered && strcmp(questions[i]->host, host) != 0)
+            spare = &questions[i];
         else if (strcmp(questions[i]->host, host) == 0)
             found = questions[i];
     }
-    return found != NULL ? found : ask_question(place, host);
+    if (found != NULL)
+        return found;
+    if (place == NULL && spare != NULL)
+        forget_question(place = spare); /* what is known makes room for what is asked */
+    return ask_question(place, host);
 }
 
 static mc_error *

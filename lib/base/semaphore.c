@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/admission.h"
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "base/wait.h"
 
 /* Of so many waits the average is: places become free in bunches. */
@@ -25,6 +25,7 @@ typedef struct semaphore_waiter {
     pthread_cond_t turn;
     bool inside;
     bool newcomer;
+    apr_time_t joined;
     struct semaphore_waiter *next;
 } semaphore_waiter;
 
@@ -72,10 +73,8 @@ note_pace(mc_semaphore *semaphore, const semaphore_waiter *waiter)
     if (!waiter->newcomer)
         return;
     apr_time_t now = mc_clock_now();
-    if (semaphore->let_in != 0) {
-        apr_interval_time_t gap = now - semaphore->let_in;
-        semaphore->pace += (gap - semaphore->pace) / PACE_MEMORY;
-    }
+    apr_interval_time_t gap = now - (semaphore->let_in != 0 ? semaphore->let_in : waiter->joined);
+    semaphore->pace += (gap - semaphore->pace) / PACE_MEMORY;
     semaphore->let_in = now;
 }
 
@@ -90,8 +89,8 @@ is_hopeless(const mc_semaphore *semaphore, apr_interval_time_t patience)
 static mc_error *
 refuse_newcomer(mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_refused_total, 1);
-    return mc_error_create(pool, MC_ERR_BUSY, "the server has more to draw than it can do in time");
+    return mc_admission_refuse(ctx, "the server has more to draw than it can do in time",
+                               "the line of drawings is too long for its deadline", pool);
 }
 
 /* In line, until it is this one's turn, the client has gone or the moment has come (0: never, and no client counts).
@@ -99,7 +98,7 @@ refuse_newcomer(mc_ctx *ctx, apr_pool_t *pool)
 static bool
 wait_in_line(mc_semaphore *semaphore, bool ahead, apr_time_t until, mc_ctx *ctx)
 {
-    semaphore_waiter own = { .newcomer = !ahead };
+    semaphore_waiter own = { .newcomer = !ahead, .joined = mc_clock_now() };
     semaphore_waiter **at = &semaphore->first;
     mc_clock_condition(&own.turn);
     while (*at != NULL && !ahead)

@@ -77,7 +77,8 @@ put_client_name(mc_text_out *text, const char *name)
             mc_text_put(text, "%/", 2);
             begin = text->length;
         }
-        bool plain = byte >= 0x20 && byte != 0x7f && byte != '/' && byte != '%' && !(byte == '.' && dots);
+        bool hidden = byte == '.' && (dots || (text->length == begin && at != name)); /* no component is ".." */
+        bool plain = byte >= 0x20 && byte != 0x7f && byte != '/' && byte != '%' && !hidden;
         snprintf(escaped, sizeof(escaped), plain ? "%c" : "%%%02X", byte);
         mc_text_put_string(text, escaped);
     }

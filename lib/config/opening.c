@@ -141,8 +141,11 @@ mc_config_look(mc_diagnostics *diagnostics, const mc_node *at, const mc_opening 
         return;
     }
     apr_time_t began = mc_clock_now();
-    if (!ask_child(&answered, &status, findings, opening, within, pool))
+    if (!ask_child(&answered, &status, findings, opening, within, pool)) {
+        mc_complain(diagnostics, MC_WARNING, at, "%s: %s was not looked at: no process could be started for that",
+                    opening->subject, opening->what);
         return;
+    }
     diagnostics->opening += mc_clock_now() - began;
     if (!answered)
         mc_complain(diagnostics, MC_WARNING, at, "%s: %s was not open after %.0f seconds: nothing is known of it",

@@ -460,7 +460,7 @@ follow_hops(transfer *t, mc_http_engine *engine, header_line *l)
     for (int redirects = 0;; redirects++) {
         struct curl_slist *headers = header_list(&t->hop, t->pool);
         if (headers == NULL)
-            return mc_error_create(t->pool, MC_ERR_UNAVAILABLE, "no memory for a request to an origin");
+            return mc_error_create(t->pool, MC_ERR_NO_MEMORY, "no memory for a request to an origin");
         mc_error *error = perform_curl_transfer(t, engine, l, headers, end);
         bool goes_on = error == MC_OK && find_next_hop(&error, t, redirects);
         curl_easy_reset(l->easy);
@@ -479,7 +479,7 @@ engine_send(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *ca
     origin_of(origin, call->url);
     header_line *l = acquire_idle_line(engine, origin);
     if (l == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for a request to an origin");
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for a request to an origin");
     reply->headers = apr_table_make(pool, 16);
     reply->body = mc_buf_attach(mc_buf_create(0, call->max_response), pool);
     transfer t = {

@@ -1,6 +1,7 @@
 /* Addresses and origins of redirects: see http_target.h. */
 #include "http/http_target.h"
 
+#include <apr_strings.h>
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <netinet/in.h>
@@ -131,6 +132,31 @@ keep_type_of_body(const mc_http_hop *hop, apr_pool_t *pool)
     return kept;
 }
 
+/* `target` with the user and the password of `from`, where it names none. */
+static const char *
+keep_user(const char *from, const char *target, apr_pool_t *pool)
+{
+    static const CURLUPart parts[] = { CURLUPART_USER, CURLUPART_PASSWORD };
+    CURLU *old = curl_url(), *url = curl_url();
+    char *named = NULL, *whole = NULL;
+    bool known = old != NULL && url != NULL && curl_url_set(old, CURLUPART_URL, from, 0) == CURLUE_OK &&
+                 curl_url_set(url, CURLUPART_URL, target, 0) == CURLUE_OK &&
+                 curl_url_get(url, CURLUPART_USER, &named, 0) == CURLUE_NO_USER;
+    for (int i = 0; known && i < 2; i++) {
+        char *part = NULL;
+        if (curl_url_get(old, parts[i], &part, 0) == CURLUE_OK)
+            curl_url_set(url, parts[i], part, 0);
+        curl_free(part);
+    }
+    if (known && curl_url_get(url, CURLUPART_URL, &whole, 0) == CURLUE_OK)
+        target = apr_pstrdup(pool, whole);
+    curl_free(named);
+    curl_free(whole);
+    curl_url_cleanup(old);
+    curl_url_cleanup(url);
+    return target;
+}
+
 void
 mc_http_next_hop(mc_http_hop *hop, int status, const char *target, const char *address, apr_pool_t *pool)
 {
@@ -140,7 +166,9 @@ mc_http_next_hop(mc_http_hop *hop, int status, const char *target, const char *a
         hop->body = NULL;
         hop->body_size = 0;
     }
-    if (!mc_url_has_same_origin(hop->url, target))
+    if (mc_url_has_same_origin(hop->url, target))
+        target = keep_user(hop->url, target, pool);
+    else
         hop->headers = keep_type_of_body(hop, pool);
     hop->guarded = hop->guarded || mc_address_text_is_public(address);
     hop->url = target;

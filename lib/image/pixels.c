@@ -23,7 +23,7 @@ mc_pixels_create(mc_pixels **result, int width, int height, bool cleared, apr_po
     size_t capacity = (size_t)width * (size_t)height * 4;
     mc_pixels *pixels = mc_scratch_acquire(64 + capacity);
     if (pixels == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image of %d x %d pixels", width, height);
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image of %d x %d pixels", width, height);
     _Static_assert(sizeof(mc_pixels) <= 64, "the header fits before the aligned pixels");
     pixels->width = width;
     pixels->height = height;

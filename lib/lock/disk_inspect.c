@@ -51,8 +51,9 @@ mc_lock_file_problem(mc_severity *severity, const mc_disk_locker *disk, const ch
         return find_file_fault(path, &file, geteuid(), pool);
     }
     if (access(path, R_OK | W_OK) != 0) {
+        int reason = errno;
         *severity = disk->usual ? MC_NOTE : MC_WARNING;
-        return apr_psprintf(pool, "%s belongs to user %s: %s", path, name_user(file.st_uid, pool), strerror(errno));
+        return apr_psprintf(pool, "%s belongs to user %s: %s", path, name_user(file.st_uid, pool), strerror(reason));
     }
     return NULL;
 }

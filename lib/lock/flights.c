@@ -224,12 +224,14 @@ mc_flight_try(mc_flight_role *role, mc_flight **flight, mc_flights *flights, con
     return MC_OK;
 }
 
-/* The leader's client went away or its deadline passed: that says nothing about the tile. */
+/* The leader's client went away, its deadline passed, or it has asked for too much: that says nothing about the tile.
+ */
 static bool
 is_own_trouble(const mc_error *failure)
 {
     for (; failure != NULL; failure = failure->cause)
-        if (failure->kind == MC_ERR_UNAVAILABLE)
+        if (failure->kind == MC_ERR_UNAVAILABLE || failure->kind == MC_ERR_BUSY || failure->kind == MC_ERR_NO_MEMORY ||
+            failure->kind == MC_ERR_BAD_REQUEST)
             return true;
     return false;
 }

@@ -134,7 +134,7 @@ memcache_release(mc_locker *locker, void *held, mc_ctx *ctx)
     own.abandoned = NULL; /* a client that has gone is no reason to keep others out */
     mc_error *error = mc_memcached_is_usable(mine->server)
                           ? mc_memcached_remove(mine->server, mine->key, now + most, &own, ctx->pool)
-                          : MC_OK;
+                          : mc_error_create(ctx->pool, MC_ERR_IO, "memcached did not answer a moment ago");
     if (error != MC_OK)
         mc_log_write(ctx, MC_LOG_WARN, "a lock is not given back and ends after %.4g s: %s", locker->timeout,
                      mc_error_chain(error, ctx->pool));

@@ -47,6 +47,7 @@ typedef struct exchange {
     bool hurried;    /* so soon is the end that no answer until then says nothing about the server */
     const char *key; /* to be added; NULL: nothing is */
     int expiry;      /* of that key, seconds */
+    apr_time_t begun;
     mc_ctx *ctx;
     apr_pool_t *pool;
 } exchange;
@@ -175,7 +176,13 @@ connect_memcached(int *descriptor, exchange *e)
     MC_TRY(error);
     for (int i = 0; i < found.count && *descriptor < 0; i++) {
         set_port(&found.at[i], e->server->port);
-        MC_TRY(connect_address(descriptor, &reason, &found.at[i], e));
+        exchange part = *e; /* an address at which nobody answers leaves time for the others */
+        bool last = i == found.count - 1;
+        part.until -= last ? 0 : (e->until - mc_clock_now()) / (found.count - i) * (found.count - i - 1);
+        part.hurried = part.hurried || !last;
+        error = connect_address(descriptor, &reason, &found.at[i], &part);
+        if (error != MC_OK && (last || mc_ctx_abandoned(e->ctx)))
+            return error;
     }
     return *descriptor >= 0 ? MC_OK : memcached_failure(e, strerror(reason));
 }
@@ -272,7 +279,7 @@ remember_owed(const exchange *e, int descriptor)
     if (kept) {
         owed_answer *owed = &server->owed[server->owed_count++];
         owed->descriptor = descriptor;
-        owed->expires = mc_clock_now() + apr_time_from_sec(e->expiry);
+        owed->expires = e->begun + apr_time_from_sec(e->expiry);
         snprintf(owed->key, sizeof(owed->key), "%s", e->key);
     }
     pthread_mutex_unlock(&server->lock);
@@ -343,6 +350,7 @@ begin_exchange(mc_memcached *server, apr_time_t until, mc_ctx *ctx, apr_pool_t *
     apr_time_t most = now + SILENCE;
     return (exchange){
         .server = server,
+        .begun = now,
         .until = until < most ? until : most,
         .hurried = until < now + TELLING_TIME,
         .ctx = ctx,

@@ -113,20 +113,21 @@ const mc_key mc_root_keys[] = {
     MC_KEY_SIZE(
         "memory_budget", FIELD(memory_budget),
         "Bytes that images, bodies and stored tiles in use may take, for all processes of a server together and "
-        "besides `<memory_cache>`: a request beyond that gets 503. 0: three quarters of the memory of the machine "
+        "besides <memory_cache>: a request beyond that gets 503. 0: three quarters of the memory of the machine "
         "or of the control group, at least 256M a process.",
         .flags = MC_KEY_OURS, .max = 1099511627776.0, .fallback = "0"),
     MC_KEY_INT("open_files", FIELD(open_files),
                "Open SQLite files of a process, never more than a quarter of the descriptor limit.",
                .flags = MC_KEY_OURS, .min = 16, .max = 65536, .fallback = "384"),
     MC_KEY_INT("max_origin_requests", FIELD(max_origin_requests),
-               "Requests to origins that one request of a client may cause, repetitions included: a map of many layers "
+               "Requests to origins that one request of a client may cause, repetitions included and redirects not: a "
+               "map of many layers "
                "that are not in their caches needs many. 0: no limit.",
                .flags = MC_KEY_OURS, .max = 1048576, .fallback = "1024"),
     MC_KEY_INT("max_slow_requests", FIELD(max_slow_requests),
                "Requests of a process that may draw, or wait for origins, databases and locks, at the same time; "
-               "beyond, 503 at once. 0: in mapcache.fcgi seven eighths of its threads "
-               "(no limit below 64 of them), in Apache no limit. Stored tiles need no place.",
+               "beyond, 503 at once. 0: in mapcache.fcgi seven eighths of its threads, "
+               "and never more (below 64 threads no limit); in Apache no limit. Stored tiles need no place.",
                .flags = MC_KEY_OURS, .max = 65536, .fallback = "0"),
     MC_KEY_INT("max_slow_requests_per_client", FIELD(max_slow_requests_per_client),
                "How many of these may be of one client, by the address that the web server tells; 0: no limit. "

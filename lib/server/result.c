@@ -62,7 +62,8 @@ answer_slowly(mc_result *result, const mc_config *config, mc_call *call, mc_requ
 {
     if (request->kind == MC_REQUEST_MAP && mc_map_is_drawn(&request->u.map))
         MC_TRY(mc_semaphore_expect(ctx->process->drawing, ctx, pool));
-    MC_TRY(mc_admission_enter(ctx, pool));
+    if (request->kind == MC_REQUEST_INFO || request->kind == MC_REQUEST_FORWARD)
+        MC_TRY(mc_admission_enter(ctx, pool)); /* tiles and maps: where something has to be drawn or asked for */
     MC_SLOW(ctx);
     switch (request->kind) {
     case MC_REQUEST_TILE:

@@ -90,6 +90,16 @@ share_deadline(const mc_ctx *ctx, int sources_left)
     return copy;
 }
 
+/* Not what is refused because of this request, or of all others: another source's answer would be stored for good. */
+static bool
+is_trouble_of_source(const mc_error *error, mc_ctx *ctx)
+{
+    for (const mc_error *at = error; at != NULL; at = at->cause)
+        if (at->kind == MC_ERR_BUSY || at->kind == MC_ERR_NO_MEMORY || at->kind == MC_ERR_BAD_REQUEST)
+            return false;
+    return mc_ctx_check(ctx, ctx->pool) == MC_OK;
+}
+
 /* Logs why one did not do; the first error is the one that the caller gets (docs/reference/configuration.md 3.5). */
 static mc_error *
 note_failure(mc_error *first, mc_error *error, const mc_source *failed, mc_ctx *ctx)
@@ -107,8 +117,8 @@ fallback_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc
     for (int i = 0; i < fallback->count; i++) {
         mc_ctx call_ctx = share_deadline(ctx, fallback->count - i);
         mc_error *error = mc_source_render(map, fallback->sources[i], wanted, &call_ctx, pool);
-        if (error == MC_OK)
-            return MC_OK;
+        if (error == MC_OK || !is_trouble_of_source(error, ctx))
+            return error;
         first = note_failure(first, error, fallback->sources[i], ctx);
     }
     return first;
@@ -124,8 +134,8 @@ fallback_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, m
             continue;
         mc_ctx call_ctx = share_deadline(ctx, fallback->count - i);
         mc_error *error = mc_source_info(text, fallback->sources[i], wanted, &call_ctx, pool);
-        if (error == MC_OK)
-            return MC_OK;
+        if (error == MC_OK || !is_trouble_of_source(error, ctx))
+            return error;
         first = note_failure(first, error, fallback->sources[i], ctx);
     }
     if (first == MC_OK)

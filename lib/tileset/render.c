@@ -375,19 +375,24 @@ refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, 
     return error;
 }
 
+/* Whether the request may render, and its turn to draw will come in time. */
+static mc_error *
+expect_place(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (mc_source_draws(tileset->source))
+        MC_TRY(mc_semaphore_expect(ctx->process->drawing, ctx, pool));
+    return mc_admission_enter(ctx, pool);
+}
+
 /* Renders the metatile of a key by one renderer at a time, in this process and others; the tile is looked up again
  * first. Where *tile is an expired one, it is kept if anybody else renders or if rendering fails: then nobody waits. */
 static mc_error *
 render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *name = lock_name(tileset, key, pool);
-    mc_error *busy = mc_source_draws(tileset->source) ? mc_semaphore_expect(ctx->process->drawing, ctx, pool) : MC_OK;
-    if (busy == MC_OK)
-        busy = mc_admission_enter(ctx, pool);
-    if (*tile != NULL && busy != MC_OK)
-        return MC_OK;
-    MC_TRY(busy);
     if (*tile != NULL) {
+        if (expect_place(tileset, ctx, pool) != MC_OK)
+            return MC_OK;
         MC_SLOW(ctx);
         mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
         if (error != MC_OK)
@@ -397,6 +402,17 @@ render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key
     mc_flight_role role;
     mc_flight *flight = NULL;
     mc_error *shared = MC_OK;
+    MC_TRY(mc_flight_try(&role, &flight, ctx->process->flights, name, ctx, pool));
+    if (role == MC_LEAD) { /* refused before the thread gives way to others: that is what costs time */
+        mc_error *busy = expect_place(tileset, ctx, pool);
+        if (busy != MC_OK) {
+            mc_flight_land(flight, busy);
+            return busy;
+        }
+        MC_SLOW(ctx);
+        return lead_locked(tile, flight, tileset, key, name, ctx, pool);
+    }
+    MC_TRY(mc_admission_enter(ctx, pool));
     double timeout = tileset->locker == NULL ? 120 : mc_locker_timeout(tileset->locker);
     {
         MC_SLOW(ctx);

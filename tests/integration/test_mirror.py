@@ -16,7 +16,7 @@ HALF = 20037508.342789248
 MARK = b"\x89PNG"
 DISK = "<cache name='store' type='disk'>{}<base>{}/base</base></cache>"
 NAMES = ["roads", "ns:roads", "../../../escaped", "..", ".", "...", "a/b", "a%2Fb", "/tmp/escaped", "%", "name with blanks",
-         "Straße", "-rf", "x" * 255, "../" * 60 + "escaped", ".hidden"]
+         "Straße", "-rf", "x" * 255, "../" * 60 + "escaped", ".hidden", "x" * 231 + "..", "y" * 231 + ".."]
 
 
 def query(layers, x=0, y=0):

@@ -27,7 +27,8 @@ mc_postgresql_start(mc_postgres_result **result, const postgresql_cache *cache, 
                                 .sql = sql,
                                 .params = params == NULL ? NULL : params->list,
                                 .param_count = params == NULL ? 0 : params->count,
-                                .binary = true };
+                                .binary = true,
+                                .single_row = true };
     return mc_postgres_start(result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
 }
 

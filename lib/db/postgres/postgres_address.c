@@ -130,7 +130,7 @@ mc_pg_find_places(const char *const **names, const char *const **values, const m
     place_lists lists = { "", "", "", 0 };
     const char *hosts = or_default(find_conninfo_option(options, "host"), "");
     mc_error *error = MC_OK;
-    if (!is_local(hosts) && *or_default(find_conninfo_option(options, "hostaddr"), "") == '\0')
+    if (*hosts != '\0' && *or_default(find_conninfo_option(options, "hostaddr"), "") == '\0')
         error = resolve_hosts(&lists, hosts, or_default(find_conninfo_option(options, "port"), ""), wait);
     PQconninfoFree(options);
     if (lists.count > 0) {

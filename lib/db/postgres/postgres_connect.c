@@ -196,7 +196,9 @@ start_connecting(PGconn **pg, const mc_pg_target *target, const mc_pg_wait *wait
     const char *const *place_values;
     mc_pg_wait bounded = bound_wait(wait, target);
     apr_time_t begin = mc_clock_now();
+    mc_semaphore *semaphore = mc_semaphore_yield(wait->ctx); /* others draw meanwhile */
     mc_error *error = mc_pg_find_places(&places, &place_values, target, &bounded);
+    mc_semaphore_resume(semaphore, wait->ctx);
     if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && mc_clock_now() - begin < TELLING_TIME)
         return no_time_left(wait->pool);
     if (error != MC_OK)

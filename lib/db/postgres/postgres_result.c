@@ -201,6 +201,20 @@ fill_row(pg_result *query_result)
     count_answer_row(query_result, 7); /* DataRow: its letter, its length, how many fields */
 }
 
+/* Behind the mark of the end there is nothing but the end (PostgreSQL's manual, COPY, "File Trailer"). */
+static mc_error *
+next_copied_end(pg_result *query_result)
+{
+    int size;
+    PQfreemem(query_result->copied);
+    query_result->copied = NULL;
+    MC_TRY(mc_pg_copied(&query_result->copied, &size, query_result->connection, &query_result->wait));
+    if (query_result->copied == NULL)
+        return MC_OK;
+    query_result->connection->spoiled = true;
+    return mc_error_create(query_result->wait.pool, MC_ERR_UPSTREAM, "the database sent rows behind the end of a COPY");
+}
+
 /* The next row of a COPY; *row NULL after the last. */
 static mc_error *
 next_copied(const mc_postgres_row **row, pg_result *query_result)
@@ -214,7 +228,7 @@ next_copied(const mc_postgres_row **row, pg_result *query_result)
     MC_TRY(mc_pg_copy_fields(query_result->fields, &count, query_result->fields_size, query_result->copied, size,
                              query_result->next++ == 0, query_result->wait.pool));
     if (count < 0)
-        return next_copied(row, query_result);
+        return next_copied_end(query_result);
     end_row(query_result, count);
     count_answer_row(query_result, 7);
     *row = &query_result->row;

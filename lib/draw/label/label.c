@@ -251,7 +251,7 @@ take_symbol(mc_labels *labels, const mc_text_symbol *symbol, const mc_feature *f
     mc_label_candidate *kept = mc_label_candidate_copy(&made, made.along || made.standing ? &pieces : NULL, clean);
     mc_label_shield_unref(made.shield);
     if (kept == NULL)
-        return mc_error_create(scratch, MC_ERR_UNAVAILABLE, "no memory for labels");
+        return mc_error_create(scratch, MC_ERR_NO_MEMORY, "no memory for labels");
     keep_candidate(labels, kept);
     return MC_OK;
 }

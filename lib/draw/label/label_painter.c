@@ -408,8 +408,7 @@ mc_label_painter_draw(mc_label_painter *painter, const mc_label_spot *spot, cons
     on.height = (int)ceilf(bottom) - on.top;
     on.stride = (size_t)on.width + 4 * WIDE;
     if (!plane_for(painter, on.stride, on.height))
-        return mc_error_create(scratch, MC_ERR_UNAVAILABLE, "no memory for a label of %dx%d pixels", on.width,
-                               on.height);
+        return mc_error_create(scratch, MC_ERR_NO_MEMORY, "no memory for a label of %dx%d pixels", on.width, on.height);
     for (int i = 0; i < spot->glyph_count; i++)
         MC_TRY((spot->upright ? stamp_upright : stamp_turned)(painter, &on, &spot->glyphs[i], look->size, scratch));
     for (int i = 0; i < spot->underline_count; i++)

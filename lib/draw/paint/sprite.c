@@ -173,7 +173,7 @@ crop_indices(picture *to, const mc_canvas *from, int left, int top, size_t strid
     size_t width = (size_t)to->width, size = width * (size_t)to->height;
     uint8_t *block = calloc(size, 2 + sizeof(soft));
     if (block == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for a mark");
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for a mark");
     indices *made = &to->indices;
     *made = (indices){ .all = block, .solid = block + size, .softs = (soft *)(void *)(block + 2 * size) };
     for (int y = 0; y < to->height; y++)

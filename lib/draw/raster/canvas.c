@@ -224,7 +224,7 @@ begin_color_laying(laying **lay, mc_canvas *canvas, mc_color color)
     MC_TRY(mc_canvas_indexed(&image, canvas));
     *lay = mc_scratch_acquire(sizeof(**lay));
     if (*lay == NULL)
-        return mc_error_create(canvas->pool, MC_ERR_UNAVAILABLE, "no memory to lay a colour");
+        return mc_error_create(canvas->pool, MC_ERR_NO_MEMORY, "no memory to lay a colour");
     (*lay)->image = image;
     (*lay)->color = color;
     memset((*lay)->next, 0xff, sizeof((*lay)->next));

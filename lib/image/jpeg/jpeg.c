@@ -138,7 +138,7 @@ find_room(jpeg_decoding *d, int width, int height, apr_pool_t *pool)
     d->bottom = clamp_jpeg_coordinate(target->height - d->y, height);
     if (d->right - d->left < width || d->bottom - d->top < height) {
         d->line = mc_scratch_acquire((size_t)width * 4);
-        return d->line != NULL ? MC_OK : mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for %d pixels", width);
+        return d->line != NULL ? MC_OK : mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for %d pixels", width);
     }
     d->part.width = width;
     d->part.height = height;

@@ -105,7 +105,7 @@ encode_frame(void *baton, int index, mc_ctx *ctx)
     size_t size = mc_png_rows_size(&part, e->opaque);
     uint8_t *rows = mc_scratch_acquire(size);
     if (rows == NULL)
-        return mc_error_create(ctx->pool, MC_ERR_UNAVAILABLE, "no memory for a frame of %d x %d pixels", part.width,
+        return mc_error_create(ctx->pool, MC_ERR_NO_MEMORY, "no memory for a frame of %d x %d pixels", part.width,
                                part.height);
     mc_png_rows(rows, &part, e->opaque);
     mc_error *error = mc_png_deflate(&f->stream, &f->size, SEQUENCE_SIZE, rows, size, e->level, ctx->pool);

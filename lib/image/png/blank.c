@@ -60,7 +60,7 @@ write_blank(mc_buf *png, int width, int height, const uint8_t bgra[4], apr_pool_
     size_t size = (((size_t)width + 7) / 8 + 1) * (size_t)height;
     uint8_t *rows = mc_scratch_acquire(size);
     if (rows == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image of %d x %d pixels", width, height);
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image of %d x %d pixels", width, height);
     memset(rows, 0, size);
     mc_error *error = mc_png_begin(png, &header, pool);
     if (error == MC_OK)

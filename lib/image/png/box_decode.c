@@ -19,7 +19,7 @@ decode_and_cut(mc_box_image *image, mc_box_room *room, void *baton, const void *
         memcpy(out + row * (size_t)y, pixels->data + (size_t)(box->top + y) * pixels->stride + (size_t)box->left * 4,
                row);
     mc_pixels_unref(pixels);
-    return box->width > 0 && out == NULL ? mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image's pixels")
+    return box->width > 0 && out == NULL ? mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image's pixels")
                                          : MC_OK;
 }
 
@@ -33,7 +33,7 @@ decode_jpeg(mc_box_image *image, mc_box_room *room, void *baton, const void *dat
     *image = (mc_box_image){ width, height, { 0, 0, width, height, MC_OPAQUE } };
     mc_pixels pixels = { .width = width, .height = height, .stride = (size_t)width * 4, .data = room(baton, image) };
     if (pixels.data == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image's pixels");
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image's pixels");
     return mc_image_draw(&pixels, 0, 0, data, size, ctx, pool);
 }
 

@@ -23,7 +23,7 @@ mc_indexed_create(mc_indexed **image, int width, int height, apr_pool_t *pool)
     size_t size = made->stride * (size_t)height;
     made->rows = mc_scratch_acquire(size);
     if (made->rows == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image of %d x %d pixels", width, height);
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image of %d x %d pixels", width, height);
     apr_pool_cleanup_register(pool, made->rows, release_index_rows, apr_pool_cleanup_null);
     memset(made->rows, 0, size);
     *image = made;

@@ -143,7 +143,7 @@ gather_png_stream(const uint8_t **stream, uint8_t **owned, const chunks *found, 
         return MC_OK;
     *owned = mc_scratch_acquire(found->total + 1);
     if (*owned == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for %lu bytes of image data",
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for %lu bytes of image data",
                                (unsigned long)found->total);
     const uint8_t *chunk = found->first - 8;
     size_t filled = 0;
@@ -430,6 +430,6 @@ mc_png_decode_box(bool *done, mc_box_image *image, mc_box_room *room, void *bato
     mc_scratch_release(r.rows);
     *done = true;
     return image->box.width > 0 && out == NULL
-               ? mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image's pixels")
+               ? mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image's pixels")
                : MC_OK;
 }

@@ -169,7 +169,7 @@ encode_true_color(mc_buf *png, mc_pixels *pixels, mc_deflate_level level, apr_po
     size_t size = mc_png_rows_size(pixels, opaque);
     uint8_t *rows = mc_scratch_acquire(size);
     if (rows == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image of %d x %d pixels", pixels->width,
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image of %d x %d pixels", pixels->width,
                                pixels->height);
     mc_png_rows(rows, pixels, opaque);
     mc_png_header header = { .width = (uint32_t)pixels->width,
@@ -226,7 +226,7 @@ write_palette(mc_buf *png, const mc_palette *palette, const uint8_t *indices, si
         return mc_png_image_data(png, indices - 1, size, level, pool);
     uint8_t *rows = mc_scratch_acquire(size);
     if (rows == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image of %d x %d pixels", width, height);
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image of %d x %d pixels", width, height);
     pack_rows(rows, row_size, indices, stride, width, height, depth);
     mc_error *error = mc_png_image_data(png, rows, size, level, pool);
     mc_scratch_release(rows);
@@ -287,7 +287,7 @@ encode_png_pixels(mc_buf *png, const mc_format *format, mc_pixels *pixels, mc_pu
     mc_palette palette;
     uint8_t *indices = mc_scratch_acquire((size_t)pixels->width * (size_t)pixels->height);
     if (indices == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for an image of %d x %d pixels", pixels->width,
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image of %d x %d pixels", pixels->width,
                                pixels->height);
     mc_error *error = find_palette(&palette, indices, pixels, format, purpose)
                           ? encode_palette(png, pixels, &palette, indices, level, pool)

@@ -60,7 +60,7 @@ mc_raster_strip_move(mc_raster_strip *strip, int first, int end, apr_pool_t *poo
     if (strip->room < size) {
         uint8_t *grown = realloc(strip->memory, size);
         if (grown == NULL)
-            return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for %d rows", wanted);
+            return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for %d rows", wanted);
         strip->memory = grown;
         strip->room = size;
     }

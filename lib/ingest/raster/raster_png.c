@@ -99,7 +99,7 @@ decode_raster_png(mc_pixels **pixels, mc_raster *raster, apr_pool_t *pool)
     size_t size = (size_t)raster->file_size;
     uint8_t *data = mc_scratch_acquire(size);
     if (data == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for its %.0f bytes", (double)raster->file_size);
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for its %.0f bytes", (double)raster->file_size);
     rewind(raster->file);
     size_t read = fread(data, 1, size, raster->file);
     mc_error *error = mc_png_decode(pixels, data, read, pool);

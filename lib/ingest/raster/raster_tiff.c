@@ -260,7 +260,7 @@ read_strip(mc_raster *raster, tiff_state *state, int row, apr_pool_t *pool)
     if (state->tiled && state->tile == NULL)
         state->tile = malloc((size_t)state->tile_width * state->tile_height * 4);
     if (state->strip == NULL || (state->tiled && state->tile == NULL))
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no memory for %d of its rows", count);
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for %d of its rows", count);
     state->complaint[0] = '\0';
     state->first = row;
     state->count = 0;

@@ -139,25 +139,75 @@ come_in_time(void *deadline)
 /* Before any pace is known, too, no more wait than half of the time that is left is enough for. */
 START_TEST(a_line_that_is_too_long_is_not_joined)
 {
-    pthread_t threads[64];
+    enum { COMERS = 200 };
+    pthread_t threads[COMERS];
     semaphore = mc_semaphore_create(1);
     ck_ok(mc_semaphore_acquire(semaphore, &ctx, pool));
     atomic_store(&passed, 0);
     atomic_store(&inside, 0);
-    apr_time_t deadline = mc_clock_now() + 4 * APR_USEC_PER_SEC;
+    apr_time_t deadline = mc_clock_now() + 16 * APR_USEC_PER_SEC;
     mc_ctx late = { .deadline = deadline };
     ck_ok(mc_semaphore_expect(semaphore, &late, pool));
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < COMERS; i++)
         pthread_create(&threads[i], NULL, come_in_time, &deadline);
-    while (atomic_load(&refused) < 64 - 40)
+    while (atomic_load(&refused) < COMERS - 160)
         apr_sleep(1000);
     ck_fails(BUSY, mc_semaphore_expect(semaphore, &late, pool));
     mc_semaphore_release(&ctx);
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < COMERS; i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(atomic_load(&inside), 0);
     ck_assert_int_ge(atomic_load(&passed), 10);
     ck_ok(mc_semaphore_expect(semaphore, &late, pool));
+    mc_semaphore_destroy(semaphore);
+}
+END_TEST
+
+static void *
+pass_once(void *unused)
+{
+    mc_ctx own = { .deadline = 0 };
+    apr_pool_t *own_pool;
+    apr_pool_create_unmanaged(&own_pool);
+    if (mc_semaphore_acquire(semaphore, &own, own_pool) == MC_OK)
+        mc_semaphore_release(&own);
+    apr_pool_destroy(own_pool);
+    return unused;
+}
+
+/* What is said to somebody who has that many microseconds. */
+static mc_error *
+expect_within(apr_interval_time_t time)
+{
+    mc_ctx own = { .deadline = mc_clock_now() + time };
+    return mc_semaphore_expect(semaphore, &own, pool);
+}
+
+/* One waits for the place for so long; returns what somebody with 400 ms is told meanwhile. */
+static mc_error *
+let_one_wait(apr_interval_time_t time)
+{
+    pthread_t thread;
+    ck_ok(mc_semaphore_acquire(semaphore, &ctx, pool));
+    pthread_create(&thread, NULL, pass_once, NULL);
+    while (expect_within(0) == MC_OK) /* nobody is in line yet */
+        apr_sleep(100);
+    mc_error *told = expect_within(400000);
+    apr_sleep(time);
+    mc_semaphore_release(&ctx);
+    pthread_join(thread, NULL);
+    return told;
+}
+
+START_TEST(a_line_that_was_slow_may_get_fast_again)
+{
+    semaphore = mc_semaphore_create(1);
+    for (int i = 0; i < 8; i++)
+        (void)let_one_wait(400000);
+    ck_fails(BUSY, let_one_wait(0));
+    for (int i = 0; i < 100; i++)
+        (void)let_one_wait(0);
+    ck_ok(let_one_wait(0));
     mc_semaphore_destroy(semaphore);
 }
 END_TEST
@@ -172,4 +222,4 @@ START_TEST(no_gate_is_an_open_one)
 END_TEST
 
 UNIT_MAIN("semaphore", never_more_inside_than_places, waits_no_longer_than_the_deadline, in_the_order_of_coming,
-          a_line_that_is_too_long_is_not_joined, no_gate_is_an_open_one)
+          a_line_that_is_too_long_is_not_joined, a_line_that_was_slow_may_get_fast_again, no_gate_is_an_open_one)

@@ -6,6 +6,7 @@
 
 #include "base/semaphore.h"
 #include "base/wait.h"
+#include "db/sqlite/handles.h"
 #include "mapcache/lock.h"
 
 /* Longer than any test may take: a wait that does not end with the client does not end in time. */
@@ -138,6 +139,41 @@ START_TEST(nobody_waits_for_a_lock_when_the_client_has_gone)
 }
 END_TEST
 
+START_TEST(nobody_waits_for_a_store_when_the_client_has_gone)
+{
+    enum { MANY = 256 };
+    char folder[] = "/tmp/mapcache-store-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    mc_open_options how = { .write = true, .create = "CREATE TABLE IF NOT EXISTS t (a)" };
+    how.profile = mc_open_options_profile(&how);
+    mc_handles *handles = mc_handles_create(1);
+    mc_handle *held[MANY];
+    const char *paths[MANY];
+    int count = 0;
+    mc_error *error = MC_OK;
+    for (; error == MC_OK && count < MANY; count++) { /* until the table is full, or two share a queue of writers */
+        paths[count] = apr_psprintf(pool, "%s/%d.sqlite3", folder, count);
+        looks = -1000;
+        if (count > 0) {
+            looks = 0;
+            ck_fails(UNAVAILABLE, mc_handle_acquire(&held[count], handles, paths[0], NULL, &how, &ctx, pool));
+            looks = 0;
+        }
+        error = mc_handle_acquire(&held[count], handles, paths[count], NULL, &how, &ctx, pool);
+    }
+    ck_assert_ptr_nonnull(error);
+    ck_assert_int_eq(error->kind, MC_ERR_UNAVAILABLE);
+    ctx.abandoned = NULL;
+    for (int i = 0; i < count; i++) {
+        if (i < count - 1)
+            mc_handle_release(held[i], true);
+        unlink(paths[i]);
+    }
+    mc_handles_destroy(handles);
+    rmdir(folder);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -148,6 +184,7 @@ main(void)
         nobody_queues_for_a_client_that_has_gone,
         nobody_waits_for_a_flight_when_the_client_has_gone,
         nobody_waits_for_a_lock_when_the_client_has_gone,
+        nobody_waits_for_a_store_when_the_client_has_gone,
     };
     return unit_run_between("wait", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, unit_teardown);
 }

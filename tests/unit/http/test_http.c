@@ -179,6 +179,11 @@ START_TEST(headers_end_with_their_origin)
     call.url = apr_psprintf(pool, "http://user:word@127.0.0.1%s", strchr(origin_url(&o, outside) + 7, ':'));
     ck_ok(send_call(&reply, &call));
     ck_assert_ptr_null(strstr(body_text(&reply), "uthorization"));
+    call.url = apr_psprintf(
+        pool, "http://user:word@127.0.0.1%s",
+        strchr(origin_url(&o, apr_pstrcat(pool, "/elsewhere?to=", origin_url(&o, "/echo"), NULL)) + 7, ':'));
+    ck_ok(send_call(&reply, &call)); /* to the same origin, by a whole URL */
+    ck_assert_msg(strstr(body_text(&reply), "dXNlcjp3b3Jk") != NULL, "%s", body_text(&reply));
     origin_stop(&other);
 }
 END_TEST
