@@ -17,6 +17,8 @@
 /* Reads from the socket, and results, before a caller that only tidies up gives up. */
 #define DRAIN_READS 16
 #define DRAIN_RESULTS 64
+/* Bytes that libpq takes from a socket at once, at least, where so many wait. */
+#define READ_LEAST 8192
 /* Bytes that a server may send before the connection stands. */
 #define GREETING_MAX (INT64_C(1) << 20)
 /* Bytes for one result, or one row where they are read one by one: libpq keeps all of them in memory. */
@@ -65,33 +67,6 @@ mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
     return error;
 }
 
-static mc_error *
-count_arrived(int64_t *arrived, int64_t most, PGconn *pg, const mc_pg_wait *wait)
-{
-    int waiting = 0;
-    if (ioctl(PQsocket(pg), FIONREAD, &waiting) == 0)
-        *arrived += waiting;
-    return *arrived <= most
-               ? MC_OK
-               : mc_error_create(wait->pool, MC_ERR_UPSTREAM,
-                                 "the database sends more than %" APR_INT64_T_FMT " MB at once", most >> 20);
-}
-
-mc_error *
-mc_pg_count_arrived(int64_t *arrived, int64_t most, mc_pg_connection *connection, const mc_pg_wait *wait)
-{
-    mc_error *error = count_arrived(arrived, most, connection->pg, wait);
-    connection->spoiled = connection->spoiled || error != MC_OK;
-    return error;
-}
-
-static void
-ignore_notice(void *baton, const char *message)
-{
-    (void)baton;
-    (void)message;
-}
-
 /* libpq's message as one line, without its note on PostgreSQL's source code, and without the password in any case. */
 static const char *
 words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
@@ -105,6 +80,60 @@ words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
     if (password != NULL && *password != '\0')
         words = mc_replace_all(words, password, "***", pool);
     return words;
+}
+
+static mc_error *
+broken_connection_error(const mc_pg_connection *connection, apr_pool_t *pool)
+{
+    mc_error *cause = mc_error_create(pool, MC_ERR_UNAVAILABLE, "PostgreSQL (%s): %s", connection->target->label,
+                                      words_of(connection->pg, PQerrorMessage(connection->pg), pool));
+    return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
+}
+
+/* Bytes that wait in the socket; 0 where nobody tells. */
+static int
+count_waiting(PGconn *pg)
+{
+    int waiting = 0;
+    return ioctl(PQsocket(pg), FIONREAD, &waiting) == 0 ? waiting : 0;
+}
+
+/* After a read that found `before` bytes waiting: no more than it has taken. What comes meanwhile hides some of that,
+ * but libpq reads so much at least. */
+static int
+count_taken(PGconn *pg, int before)
+{
+    int gone = before - count_waiting(pg);
+    int least = before < READ_LEAST ? before : READ_LEAST;
+    return gone > least ? gone : least;
+}
+
+static mc_error *
+check_arrived(int64_t arrived, int64_t most, const mc_pg_wait *wait)
+{
+    return arrived <= most
+               ? MC_OK
+               : mc_error_create(wait->pool, MC_ERR_UPSTREAM,
+                                 "the database sends more than %" APR_INT64_T_FMT " MB at once", most >> 20);
+}
+
+mc_error *
+mc_pg_take_input(int64_t *arrived, int64_t most, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    int before = count_waiting(connection->pg);
+    if (!PQconsumeInput(connection->pg))
+        return broken_connection_error(connection, wait->pool);
+    *arrived += count_taken(connection->pg, before);
+    mc_error *error = check_arrived(*arrived, most, wait);
+    connection->spoiled = connection->spoiled || error != MC_OK;
+    return error;
+}
+
+static void
+ignore_notice(void *baton, const char *message)
+{
+    (void)baton;
+    (void)message;
 }
 
 static mc_error *
@@ -147,9 +176,11 @@ shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT)
             return no_connection(target, "no answer in time to the attempt to connect", wait->pool);
         MC_TRY(error);
-        if ((error = count_arrived(&arrived, GREETING_MAX, pg, wait)) != MC_OK)
-            return no_connection(target, error->message, wait->pool);
+        int before = count_waiting(pg);
         state = PQconnectPoll(pg);
+        arrived += count_taken(pg, before);
+        if ((error = check_arrived(arrived, GREETING_MAX, wait)) != MC_OK)
+            return no_connection(target, error->message, wait->pool);
     }
     if (state == PGRES_POLLING_OK)
         return MC_OK;
@@ -286,14 +317,6 @@ mc_pg_is_at_rest(const mc_pg_connection *connection)
            PQtransactionStatus(connection->pg) == PQTRANS_IDLE && PQbackendPID(connection->pg) == connection->backend;
 }
 
-static mc_error *
-broken_connection_error(const mc_pg_connection *connection, apr_pool_t *pool)
-{
-    mc_error *cause = mc_error_create(pool, MC_ERR_UNAVAILABLE, "PostgreSQL (%s): %s", connection->target->label,
-                                      words_of(connection->pg, PQerrorMessage(connection->pg), pool));
-    return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
-}
-
 /* What nobody listens for. */
 static void
 forget_notifications(PGconn *pg)
@@ -323,9 +346,7 @@ mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *
         if (left == 0 && !PQisBusy(pg))
             break;
         MC_TRY(mc_pg_wait_socket(pg, (short)(left == 0 ? POLLIN : POLLIN | POLLOUT), wait));
-        MC_TRY(mc_pg_count_arrived(&arrived, RESULT_MAX, connection, wait));
-        if (!PQconsumeInput(pg))
-            return broken_connection_error(connection, wait->pool);
+        MC_TRY(mc_pg_take_input(&arrived, RESULT_MAX, connection, wait));
         forget_notifications(pg);
     }
     *result = PQgetResult(pg);
@@ -347,9 +368,7 @@ mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wa
     *row = NULL;
     while ((*size = PQgetCopyData(pg, row, 1)) == 0) {
         MC_TRY(mc_pg_wait_socket(pg, POLLIN, wait));
-        MC_TRY(mc_pg_count_arrived(&arrived, RESULT_MAX, connection, wait));
-        if (!PQconsumeInput(pg))
-            return broken_connection_error(connection, wait->pool);
+        MC_TRY(mc_pg_take_input(&arrived, RESULT_MAX, connection, wait));
     }
     connection->copying = *size > 0;
     return *size == -2 ? broken_connection_error(connection, wait->pool) : MC_OK;
@@ -388,10 +407,10 @@ mc_pg_drain_arrived(mc_pg_connection *connection)
             }
         }
         /* Not before everything that is there has been taken: libpq moves the rest of its buffer at each read. */
-        int waiting = 0;
-        if (poll(&polled, 1, 0) <= 0 || ioctl(PQsocket(pg), FIONREAD, &waiting) != 0 || !PQconsumeInput(pg))
+        int before = count_waiting(pg);
+        if (poll(&polled, 1, 0) <= 0 || !PQconsumeInput(pg))
             return false;
-        connection->drained += waiting;
+        connection->drained += count_taken(pg, before);
     }
     connection->spoiled = connection->drained > RESULT_MAX;
     return false;

@@ -98,9 +98,13 @@ mc_error *mc_pg_find_places(const char *const **names, const char *const **value
 
 /* ---- postgres_connect.c: one connection, never blocking */
 
-/* Counts what has come on the socket before it is read. MC_ERR_UPSTREAM: it would be more than `most` bytes. */
-mc_error *mc_pg_count_arrived(int64_t *arrived, int64_t most, mc_pg_connection *connection,
-                              const mc_pg_wait *wait) MC_CHECKED;
+/*
+ * Takes what has come on the socket, without waiting, and adds about as many bytes to *arrived: never more than were
+ * taken. MC_ERR_UPSTREAM: these are more than `most`, and the connection is of no use any more. MC_ERR_UNAVAILABLE: the
+ * connection has ended.
+ */
+mc_error *mc_pg_take_input(int64_t *arrived, int64_t most, mc_pg_connection *connection,
+                           const mc_pg_wait *wait) MC_CHECKED;
 
 /* Waits until the socket is ready for `events` (poll's). MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE (the client has gone). */
 mc_error *mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait) MC_CHECKED;

@@ -121,9 +121,8 @@ mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
         if (left <= 0)
             return left == 0 ? MC_OK : broken_session_error(session);
         MC_TRY(mc_pg_wait_socket(pg, POLLIN | POLLOUT, &wait));
-        MC_TRY(mc_pg_count_arrived(&arrived, WORDS_MAX, session->connection, &wait));
-        if (!PQconsumeInput(pg)) /* a server that says why it stops must not wait for us to listen */
-            return broken_session_error(session);
+        /* A server that says why it stops must not wait for us to listen. */
+        MC_TRY(mc_pg_take_input(&arrived, WORDS_MAX, session->connection, &wait));
     }
 }
 

@@ -157,6 +157,7 @@ sent_after_redirect(const char *method, const char *path, const char *header, co
 
 START_TEST(headers_end_with_their_origin)
 {
+    mc_http_destroy(process.http); /* the other origin makes one, too */
     origin other = origin_start();
     const char *inside = "/redirect/2/echo";
     const char *outside = apr_pstrcat(pool, "/elsewhere?to=", origin_url(&other, "/echo"), NULL);
