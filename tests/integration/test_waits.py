@@ -84,6 +84,7 @@ def check_stopped_lock_server(memcached, get):
     assert get(tile(0))[0] == 200
     assert memcached.locks() == 0
     memcached.signal(signal.SIGSTOP)
+    os.waitpid(memcached.program.process.pid, os.WUNTRACED)  # all of its threads have stopped
     with concurrent.futures.ThreadPoolExecutor(MANY) as threads:
         waiting = [threads.submit(get, tile(1 + number)) for number in range(MANY)]
         assert get("/health")[0] == 200

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lock/memcached.h"
@@ -44,7 +45,9 @@ START_TEST(a_server_that_is_stopped_holds_nobody_up)
     pid_t server = start_memcached(&port);
     mc_locker *locker = create_locker(port);
     ck_ok(mc_locker_acquire(&held, &waited, locker, "held", &ctx, pool));
+    int stopped;
     kill(server, SIGSTOP);
+    ck_assert_int_eq(waitpid(server, &stopped, WUNTRACED), server); /* all of its threads */
     ctx.deadline = mc_clock_now() + 200000;
     ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
     ctx.deadline = 0;
