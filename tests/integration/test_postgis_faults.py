@@ -162,8 +162,8 @@ def test_what_will_be_stored_is_drawn_to_its_end(maps, database):
     wait_until(lambda: active(database) == 1, "the query runs")
     client.close()
     wait_for_rest(database)
-    stored = list((maps.folder / "cache" / "stored").rglob("*.png"))
-    assert len(stored) == 1
+    # The database is done before the tile is drawn and stored.
+    wait_until(lambda: len(list((maps.folder / "cache" / "stored").rglob("*.png"))) == 1, "the tile is stored")
     assert maps.server.get(path).status == 200
 
 
