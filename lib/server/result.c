@@ -78,7 +78,7 @@ answer_slowly(mc_result *result, const mc_config *config, mc_call *call, mc_requ
     case MC_REQUEST_DOCUMENT:
         break;
     }
-    MC_ASSERT(!"request kind");
+    MC_ASSERT(false); /* a document is answered without a result */
     return MC_OK;
 }
 

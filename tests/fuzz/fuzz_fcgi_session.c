@@ -140,13 +140,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_connections shared = { 0 };
     mc_connection *connection = mc_connection_create(ends[0], &shared);
     web_server web = { .socket = ends[1] };
-    mc_connection_wait wait = MC_WAIT_INPUT;
+    mc_connection_wait wait = MC_CONNECTION_READS;
     bool goes_on = true;
-    while (size > 0 && goes_on && wait != MC_WAIT_NOT) {
+    while (size > 0 && goes_on && wait != MC_CONNECTION_ENDS) {
         goes_on = take_step(&web, &data, &size);
         wait = mc_connection_serve(connection, &shared, NULL, NULL);
-        MC_ASSERT(atomic_load(&shared.active) == (wait == MC_WAIT_OUTPUT ? 1 : 0));
-        MC_ASSERT(atomic_load(&shared.bodies.bytes) <= 2 * 3000 || wait == MC_WAIT_OUTPUT);
+        MC_ASSERT(atomic_load(&shared.active) == (wait == MC_CONNECTION_WRITES ? 1 : 0));
+        MC_ASSERT(atomic_load(&shared.bodies.bytes) <= 2 * 3000 || wait == MC_CONNECTION_WRITES);
     }
     read_records(&web, SIZE_MAX);
     mc_connection_destroy(connection);
