@@ -1,7 +1,9 @@
 /*
- * The module mapcache-curl.so: HTTP by libcurl. A request runs on a line: a multi handle, which keeps its connections,
- * with one easy handle. Idle lines are kept by origin, so that connections live on; names and TLS sessions are shared.
- * Connections are not shared between lines: libcurl does not allow that between threads.
+ * The module mapcache-curl.so: HTTP by libcurl. A call runs on a line: a multi handle, which keeps its connections.
+ * Idle lines are kept by origin, so that connections live on; names and TLS sessions are shared. Connections are not
+ * shared between lines: libcurl does not allow that between threads. Each request has an easy handle of its own: one
+ * that is used again remembers the last header of the answer before, and libcurl before 8.5 reads that header after it
+ * is freed, where the headers of an origin begin with a blank.
  */
 #include <apr_strings.h>
 #include <curl/curl.h>
@@ -23,7 +25,6 @@ enum {
 
 typedef struct header_line {
     CURLM *multi;
-    CURL *easy;
     char origin[ORIGIN_LENGTH]; /* "https://host:port", cut */
     struct header_line *next;
 } header_line;
@@ -46,6 +47,7 @@ typedef struct transfer {
     mc_http_reply *reply;
     mc_http_hop hop; /* the request that is sent now */
     CURL *easy;
+    struct curl_slist *headers;
     size_t header_bytes;
     apr_interval_time_t limit; /* of the whole call */
     bool refused;              /* the hop led to an address that is not public */
@@ -82,10 +84,7 @@ unlock_share(CURL *easy, curl_lock_data data, void *baton)
 static void
 close_line(header_line *l)
 {
-    if (l->easy != NULL)
-        curl_easy_cleanup(l->easy);
-    if (l->multi != NULL)
-        curl_multi_cleanup(l->multi);
+    curl_multi_cleanup(l->multi);
     free(l);
 }
 
@@ -96,9 +95,8 @@ open_line(void)
     if (l == NULL)
         return NULL;
     l->multi = curl_multi_init();
-    l->easy = curl_easy_init();
-    if (l->multi == NULL || l->easy == NULL) {
-        close_line(l);
+    if (l->multi == NULL) {
+        free(l);
         return NULL;
     }
     curl_multi_setopt(l->multi, CURLMOPT_MAXCONNECTS, (long)LINE_CONNECTIONS);
@@ -188,7 +186,6 @@ acquire_idle_line(mc_http_engine *engine, const char *origin)
 static void
 give_line(mc_http_engine *engine, header_line *l, bool usable)
 {
-    curl_easy_reset(l->easy);
     pthread_mutex_lock(&engine->lock);
     bool kept = usable && engine->idle_count < engine->max_idle;
     if (kept) {
@@ -306,7 +303,7 @@ header_list(const mc_http_hop *call, apr_pool_t *pool)
 }
 
 static void
-set_options(transfer *t, const mc_http_engine *engine, struct curl_slist *headers, long timeout_ms)
+set_options(transfer *t, const mc_http_engine *engine, long timeout_ms)
 {
     CURL *easy = t->easy;
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -319,7 +316,7 @@ set_options(transfer *t, const mc_http_engine *engine, struct curl_slist *header
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a hanging name server does not hold up a request that ends */
     curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->call->max_response);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, t->headers);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, t);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
@@ -390,7 +387,7 @@ curl_transfer_error(transfer *t, CURLcode code, double seconds)
 static CURLcode
 drive_curl_transfer(transfer *t, header_line *l, apr_time_t end)
 {
-    if (curl_multi_add_handle(l->multi, l->easy) != CURLM_OK)
+    if (curl_multi_add_handle(l->multi, t->easy) != CURLM_OK)
         return CURLE_FAILED_INIT;
     CURLcode result = CURLE_RECV_ERROR;
     int running = 1;
@@ -415,16 +412,19 @@ drive_curl_transfer(transfer *t, header_line *l, apr_time_t end)
 }
 
 static mc_error *
-perform_curl_transfer(transfer *t, mc_http_engine *engine, header_line *l, struct curl_slist *headers, apr_time_t end)
+perform_curl_transfer(transfer *t, mc_http_engine *engine, header_line *l, apr_time_t end)
 {
     apr_interval_time_t limit = end - mc_clock_now();
-    set_options(t, engine, headers, (long)(limit > 0 ? limit / 1000 : 0) + 1);
+    set_options(t, engine, (long)(limit > 0 ? limit / 1000 : 0) + 1);
     CURLcode code = drive_curl_transfer(t, l, end);
     long status = 0;
-    curl_easy_getinfo(l->easy, CURLINFO_RESPONSE_CODE, &status);
-    curl_multi_remove_handle(l->multi, l->easy);
+    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_multi_remove_handle(l->multi, t->easy);
     if (code != CURLE_OK)
         return curl_transfer_error(t, code, (double)t->limit / APR_USEC_PER_SEC);
+    if (status < 100 || status > 599) /* RFC 9110 15: there is no other */
+        return mc_error_wrap(t->pool, describe_failure(t, apr_psprintf(t->pool, "the status %ld", status)),
+                             MC_ERR_UPSTREAM, "the origin's answer is not HTTP");
     t->reply->status = (int)status;
     const char *encoding = apr_table_get(t->reply->headers, "Content-Encoding");
     if (encoding != NULL && strcasecmp(encoding, "gzip") == 0) {
@@ -451,25 +451,33 @@ find_next_hop(mc_error **error, transfer *t, int redirects)
     return *error == MC_OK;
 }
 
+/* Sends the request of the hop. True where the answer leads on to another one; *error says what went wrong. */
+static bool
+send_hop(mc_error **error, transfer *t, mc_http_engine *engine, header_line *l, int redirects, apr_time_t end)
+{
+    t->header_bytes = 0;
+    t->reason[0] = '\0';
+    t->easy = curl_easy_init();
+    t->headers = header_list(&t->hop, t->pool);
+    *error = t->easy == NULL || t->headers == NULL
+                 ? mc_error_create(t->pool, MC_ERR_NO_MEMORY, "no memory for a request to an origin")
+                 : perform_curl_transfer(t, engine, l, end);
+    bool goes_on = *error == MC_OK && find_next_hop(error, t, redirects);
+    curl_easy_cleanup(t->easy);
+    curl_slist_free_all(t->headers);
+    return goes_on;
+}
+
 /* Sends the request, and those to which redirects lead. */
 static mc_error *
 follow_hops(transfer *t, mc_http_engine *engine, header_line *l)
 {
     t->limit = mc_ctx_remaining(t->ctx, (apr_interval_time_t)(t->call->timeout * APR_USEC_PER_SEC));
     const apr_time_t end = mc_clock_now() + t->limit;
-    for (int redirects = 0;; redirects++) {
-        struct curl_slist *headers = header_list(&t->hop, t->pool);
-        if (headers == NULL)
-            return mc_error_create(t->pool, MC_ERR_NO_MEMORY, "no memory for a request to an origin");
-        mc_error *error = perform_curl_transfer(t, engine, l, headers, end);
-        bool goes_on = error == MC_OK && find_next_hop(&error, t, redirects);
-        curl_easy_reset(l->easy);
-        curl_slist_free_all(headers);
-        if (!goes_on)
-            return error;
-        t->header_bytes = 0;
-        t->reason[0] = '\0';
-    }
+    mc_error *error = MC_OK;
+    for (int redirects = 0; send_hop(&error, t, engine, l, redirects, end); redirects++)
+        ;
+    return error;
 }
 
 static mc_error *
@@ -482,9 +490,7 @@ engine_send(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *ca
         return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for a request to an origin");
     reply->headers = apr_table_make(pool, 16);
     reply->body = mc_buf_attach(mc_buf_create(0, call->max_response), pool);
-    transfer t = {
-        .call = call, .ctx = ctx, .pool = pool, .reply = reply, .easy = l->easy, .hop = mc_http_first_hop(call)
-    };
+    transfer t = { .call = call, .ctx = ctx, .pool = pool, .reply = reply, .hop = mc_http_first_hop(call) };
     mc_error *error = follow_hops(&t, engine, l);
     give_line(engine, l, error == MC_OK);
     return error;

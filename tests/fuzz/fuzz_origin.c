@@ -89,7 +89,7 @@ ask(mc_http_engine *engine, const char *method, const char *body, apr_pool_t *po
     mc_error *error = mc_http_curl_ops.send(&reply, engine, &call, &ctx, pool);
     if (error != MC_OK)
         return;
-    MC_ASSERT(reply.status >= 0 && reply.status <= 999 && reply.body->size <= BODY_MAX);
+    MC_ASSERT(reply.status >= 100 && reply.status <= 599 && reply.body->size <= BODY_MAX);
     apr_table_do(check_header, NULL, end_to_end(reply.headers, pool), NULL);
 }
 
