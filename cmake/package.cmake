@@ -45,11 +45,24 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/mapcache.pc.in ${CMAKE_BINARY_DIR}/mapc
 install(FILES ${CMAKE_BINARY_DIR}/mapcache.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES mapcache.xml.sample DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
-# OpenLayers for the demo pages, once script/bootstrap has fetched it.
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/build/assets/ol DESTINATION ${data_dir} OPTIONAL)
+# What the pages draw maps with, once script/bootstrap has fetched it; their licences stand with ours in the file copyright.
+set(page_libraries ol maplibre-gl proj4)
+foreach(library ${page_libraries})
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/build/assets/${library} DESTINATION ${data_dir} OPTIONAL)
+endforeach()
+install(CODE "
+    file(READ \"${CMAKE_SOURCE_DIR}/LICENSE\" text)
+    foreach(library ${page_libraries})
+        file(GLOB licence \"${CMAKE_SOURCE_DIR}/build/assets/\${library}/LICENSE*\")
+        if(licence)
+            file(READ \${licence} more)
+            string(APPEND text \"\\n\\nFiles: ${CMAKE_INSTALL_DATADIR}/mapcache/\${library}/* (npm package \${library})\\n\\n\${more}\")
+        endif()
+    endforeach()
+    file(WRITE \"${CMAKE_BINARY_DIR}/copyright\" \"\${text}\")")
+install(FILES ${CMAKE_BINARY_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME mapcache)
