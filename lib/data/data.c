@@ -3,7 +3,6 @@
 
 #include <apr_file_info.h>
 #include <apr_strings.h>
-#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
@@ -11,86 +10,12 @@
 #include "data/data_private.h"
 #include "text/text.h"
 
-enum { NAME_MAX_BYTES = 60, NOTES_MAX = 100 };
-
 static const mc_data_limits usual_limits = { .layers = 200, .files = 10000, .seconds = 10 };
-
-mc_data_layer *
-mc_data_add(mc_data_search *search, mc_data_kind kind, const char *type)
-{
-    if (search->layers->nelts >= search->limits.layers) {
-        mc_data_note(search, "there are more than %d layers: the others are left out", search->limits.layers);
-        return NULL;
-    }
-    mc_data_layer *layer = apr_pcalloc(search->pool, sizeof(*layer));
-    *layer = (mc_data_layer){ .kind = kind, .type = type, .minzoom = -1, .maxzoom = -1 };
-    APR_ARRAY_PUSH(search->layers, mc_data_layer *) = layer;
-    return layer;
-}
-
-void
-mc_data_note(mc_data_search *search, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = apr_pvsprintf(search->pool, format, arguments);
-    va_end(arguments);
-    bool again = false;
-    for (int i = 0; i < search->notes->nelts; i++)
-        again = again || strcmp(APR_ARRAY_IDX(search->notes, i, const char *), text) == 0;
-    if (!again && search->notes->nelts < NOTES_MAX)
-        APR_ARRAY_PUSH(search->notes, const char *) = text;
-}
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
 static bool
-stands_in_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-}
-
-const char *
-mc_data_identifier(const char *text, apr_pool_t *pool)
-{
-    char *name = apr_pstrndup(pool, text, NAME_MAX_BYTES);
-    bool any = false;
-    for (char *c = name; *c != '\0'; c++) {
-        any = any || (stands_in_name(*c) && *c != '.' && *c != '_' && *c != '-');
-        if (!stands_in_name(*c))
-            *c = '_';
-    }
-    if (*name == '.' || *name == '-')
-        *name = '_';
-    return any ? name : "data";
-}
-
-/* "DIR/land.cover.tif" -> "land.cover"; of a folder the folder's name. */
-static const char *
-stem_of_path(const char *path, apr_pool_t *pool)
-{
-    char *copy = apr_pstrdup(pool, path);
-    size_t size = strcspn(copy, "?#");
-    copy[size] = '\0';
-    while (size > 1 && copy[size - 1] == '/')
-        copy[--size] = '\0';
-    char *last = strrchr(copy, '/');
-    last = last == NULL ? copy : last + 1;
-    char *dot = strrchr(last, '.');
-    if (dot != NULL && dot != last)
-        *dot = '\0';
-    return last;
-}
-
-const char *
-mc_data_name(const char *thing, apr_pool_t *pool)
-{
-    return mc_data_identifier(stem_of_path(thing, pool), pool);
-}
-
-static bool
-is_taken(const mc_data_search *search, int before, const char *name)
+name_is_taken(const mc_data_search *search, int before, const char *name)
 {
     for (int i = 0; i < before; i++)
         if (strcmp(APR_ARRAY_IDX(search->layers, i, const mc_data_layer *)->name, name) == 0)
@@ -106,7 +31,7 @@ name_layers(mc_data_search *search, const char *thing)
         const char *wanted =
             layer->name == NULL ? mc_data_name(thing, search->pool) : mc_data_identifier(layer->name, search->pool);
         layer->name = wanted;
-        for (int n = 2; is_taken(search, i, layer->name); n++)
+        for (int n = 2; name_is_taken(search, i, layer->name); n++)
             layer->name = apr_psprintf(search->pool, "%s_%d", wanted, n);
         if (layer->title == NULL || *layer->title == '\0')
             layer->title = layer->name;
