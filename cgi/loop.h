@@ -21,7 +21,8 @@ void mc_loop_signals(sigset_t *signals);
 
 /*
  * Serves `count` listening sockets until SIGTERM, SIGINT or SIGUSR1; then lets running requests finish, for at most 10
- * seconds. SIGHUP loads the configuration again. The caller has blocked them (mc_loop_signals). Returns the process's exit status.
+ * seconds. SIGHUP loads the configuration again. The caller has blocked them (mc_loop_signals). Returns the process's
+ * exit status.
  */
 int mc_loop_run(mc_generations *generations, const int *listeners, int count, const mc_loop_limits *limits,
                 apr_pool_t *pool);

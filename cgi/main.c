@@ -26,32 +26,31 @@ typedef struct main_options {
     int backlog;
 } main_options;
 
-static const char help_text[] =
-    "Usage: mapcache.fcgi [--config FILE] [--listen ADDRESS] [--threads N] [--backlog N]\n"
-    "                     [--idle SECONDS] [--user NAME]\n"
-    "\n"
-    "Serves a configuration by FastCGI or as a plain CGI program.\n"
-    "\n"
-    "  --config FILE     the configuration; without it, the environment variable\n"
-    "                    MAPCACHE_CONFIG_FILE names the file\n"
-    "  --listen ADDRESS  HOST:PORT, [HOST]:PORT, :PORT, or the path of a local socket\n"
-    "                    (which begins with a slash). Without it, sockets passed by\n"
-    "                    systemd are used, or a listening socket as descriptor 0, as\n"
-    "                    spawn-fcgi and mod_fcgid pass it. Without any of them the\n"
-    "                    program answers one request as a plain CGI.\n"
-    "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
-    "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
-    "  --idle SECONDS    connections on which nothing happens for so long are closed,\n"
-    "                    1 to 86400 (default: 600)\n"
-    "  --user NAME       once the socket is open, the program becomes that user, who also\n"
-    "                    gets the local socket; for a program that root starts\n"
-    "  --version         prints the version and ends\n"
-    "  --help            prints this text and ends\n"
-    "\n"
-    "SIGTERM and SIGUSR1 let running requests finish, for at most 10 seconds. SIGHUP\n"
-    "loads the configuration again, with the files that it names; requests go on.\n"
-    "Where the configuration cannot be used the program ends with status 1; only what\n"
-    "a web server has spawned (descriptor 0) answers 500 until the file is mended.\n";
+static const char help_text[] = "Usage: mapcache.fcgi [--config FILE] [--listen ADDRESS] [--threads N] [--backlog N]\n"
+                                "                     [--idle SECONDS] [--user NAME]\n"
+                                "\n"
+                                "Serves a configuration by FastCGI or as a plain CGI program.\n"
+                                "\n"
+                                "  --config FILE     the configuration; without it, the environment variable\n"
+                                "                    MAPCACHE_CONFIG_FILE names the file\n"
+                                "  --listen ADDRESS  HOST:PORT, [HOST]:PORT, :PORT, or the path of a local socket\n"
+                                "                    (which begins with a slash). Without it, sockets passed by\n"
+                                "                    systemd are used, or a listening socket as descriptor 0, as\n"
+                                "                    spawn-fcgi and mod_fcgid pass it. Without any of them the\n"
+                                "                    program answers one request as a plain CGI.\n"
+                                "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
+                                "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
+                                "  --idle SECONDS    connections on which nothing happens for so long are closed,\n"
+                                "                    1 to 86400 (default: 600)\n"
+                                "  --user NAME       once the socket is open, the program becomes that user, who also\n"
+                                "                    gets the local socket; for a program that root starts\n"
+                                "  --version         prints the version and ends\n"
+                                "  --help            prints this text and ends\n"
+                                "\n"
+                                "SIGTERM and SIGUSR1 let running requests finish, for at most 10 seconds. SIGHUP\n"
+                                "loads the configuration again, with the files that it names; requests go on.\n"
+                                "Where the configuration cannot be used the program ends with status 1; only what\n"
+                                "a web server has spawned (descriptor 0) answers 500 until the file is mended.\n";
 
 static bool
 number_option(int *value, const char *name, const char *text, int max)
@@ -67,11 +66,15 @@ static bool
 parse_fcgi_options(main_options *out, int *status, int argc, char **argv)
 {
     static const struct option known[] = {
-        { "config", required_argument, NULL, 'c' },  { "listen", required_argument, NULL, 'l' },
+        { "config", required_argument, NULL, 'c' },
+        { "listen", required_argument, NULL, 'l' },
         { "threads", required_argument, NULL, 't' },
-        { "backlog", required_argument, NULL, 'b' }, { "idle", required_argument, NULL, 'i' },
-        { "user", required_argument, NULL, 'u' },    { "version", no_argument, NULL, 'v' },
-        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+        { "backlog", required_argument, NULL, 'b' },
+        { "idle", required_argument, NULL, 'i' },
+        { "user", required_argument, NULL, 'u' },
+        { "version", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
     *out = (main_options){ .limits = { .threads = 512, .idle_seconds = 600 }, .backlog = 1024 };
     *status = EXIT_FAILURE;
@@ -162,7 +165,8 @@ main(int argc, char **argv)
     const char *file = chosen.config != NULL ? chosen.config : getenv("MAPCACHE_CONFIG_FILE");
     if (file == NULL || *file == '\0') {
         mc_ctx ctx = { .pool = pool, .log = &mc_log_stderr };
-        mc_log_write(&ctx, MC_LOG_ERROR, "no configuration: neither --config nor the environment variable MAPCACHE_CONFIG_FILE is there");
+        mc_log_write(&ctx, MC_LOG_ERROR,
+                     "no configuration: neither --config nor the environment variable MAPCACHE_CONFIG_FILE is there");
         status = EXIT_FAILURE;
     } else {
         status = run_fcgi_program(&chosen, file, pool);
