@@ -98,7 +98,7 @@ strip_markdown(const char *text, apr_pool_t *pool)
 
 /* The text of the next cell; *at: behind its bar. */
 static const char *
-take_cell(const char **at, apr_pool_t *pool)
+take_markdown_cell(const char **at, apr_pool_t *pool)
 {
     const char *begin = *at, *end = begin;
     while (*end != '\0' && !(*end == '|' && end[-1] != '\\'))
@@ -115,8 +115,8 @@ take_cell(const char **at, apr_pool_t *pool)
 static void
 print_table_row(FILE *out, const char *line, apr_pool_t *pool)
 {
-    const char *at = line + 1, *name = take_cell(&at, pool), *value = take_cell(&at, pool);
-    const char *fallback = take_cell(&at, pool), *meaning = take_cell(&at, pool);
+    const char *at = line + 1, *name = take_markdown_cell(&at, pool), *value = take_markdown_cell(&at, pool);
+    const char *fallback = take_markdown_cell(&at, pool), *meaning = take_markdown_cell(&at, pool);
     mc_roff_text(out, ".TP\n\\fB", name, "\\fR");
     if (strcmp(fallback, "required") == 0)
         mc_roff_text(out, " (", value, "; required)\n");
