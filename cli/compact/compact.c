@@ -37,9 +37,9 @@ static const mc_cli_option compact_rows[] = {
     MC_OPTION_TEXTS("cache", 'C', "NAME", offsetof(compacting, names), "only this cache; may be repeated"),
     MC_OPTION_FLAG("orphans", 'O', offsetof(compacting, orphans),
                    "also remove tiles that this configuration no longer knows, and leftover files"),
-    MC_OPTION_FLAG("dry-run", 'n', offsetof(compacting, dry), "change nothing, say what would be done"),
-    MC_OPTION_FLAG("json", 'j', offsetof(compacting, json), "an object a line, for programs"),
-    MC_OPTION_FLAG("quiet", 'q', offsetof(compacting, quiet), "no progress"),
+    MC_OPTION_DRY_RUN(offsetof(compacting, dry), "change nothing, say what would be done"),
+    MC_OPTION_JSON(offsetof(compacting, json), "an object a line, for programs"),
+    MC_OPTION_QUIET(offsetof(compacting, quiet)),
     MC_OPTION_END,
 };
 
