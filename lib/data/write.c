@@ -81,7 +81,7 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
 }
 
 static void
-put_metadata(apr_array_header_t *out, const mc_data_layer *layer)
+put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer)
 {
     put_line(out, "    <metadata>\n");
     put_element(out, "      ", "title", layer->title);
@@ -111,7 +111,7 @@ mc_data_write_tileset(apr_array_header_t *out, const mc_data_layer *layer, const
     const char *drawn = layer->kind == MC_DATA_RASTER ? "mixed" : "PNG";
     put_line(out, "  <tileset name=\"%s%s\">\n", mc_xml_escape(elements->tileset, out->pool),
              vector_tiles ? "-mvt" : "");
-    put_metadata(out, layer);
+    put_layer_metadata(out, layer);
     if (!stored)
         put_element(out, "    ", "source", elements->source);
     put_element(out, "    ", "cache", stored ? elements->source : elements->none);
@@ -155,7 +155,7 @@ mc_data_write_services(apr_array_header_t *out, const char *crs)
 }
 
 static void
-put_head(apr_array_header_t *out, const mc_data_config *config)
+put_config_head(apr_array_header_t *out, const mc_data_config *config)
 {
     put_line(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!--\n");
     if (config->made_by != NULL)
@@ -249,7 +249,7 @@ mc_data_write_config(const mc_data_found *found, const mc_data_config *config, a
 {
     apr_array_header_t *out = apr_array_make(pool, 64, sizeof(const char *));
     const mc_data_elements names = { .none = free_name("none", found, pool), .mvt = free_name("mvt", found, pool) };
-    put_head(out, config);
+    put_config_head(out, config);
     put_stores(out, found, &names);
     for (int i = 0; i < found->layers->nelts; i++) {
         const mc_data_layer *layer = APR_ARRAY_IDX(found->layers, i, const mc_data_layer *);
