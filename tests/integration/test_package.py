@@ -16,7 +16,7 @@ MODULES = ["usr/lib/apache2/modules/mod_mapcache.so", "usr/lib/mapcache/mapcache
            "usr/lib/mapcache/mapcache-gdal.so", "usr/lib/mapcache/mapcache-json.so",
            "usr/lib/mapcache/mapcache-postgres.so", "usr/lib/mapcache/mapcache-svg.so", "usr/lib/mapcache/mapcache-gif.so",
            "usr/lib/mapcache/mapcache-tiff.so", "usr/lib/libmapcache.so.2"]
-FILES = ["etc/apache2/mods-available/mapcache.load", "etc/apache2/mods-available/mapcache.conf", "usr/bin/mapcache",
+FILES = ["etc/apache2/mods-available/mapcache-server.load", "etc/apache2/mods-available/mapcache.conf", "usr/bin/mapcache",
          "usr/bin/mapcache_seed", "usr/bin/mapcache_detail", "usr/bin/mapcache.fcgi", "usr/lib/cgi-bin/mapcache", "usr/lib/libmapcache.so",
          "usr/lib/pkgconfig/mapcache.pc", "usr/share/mapcache/ol/ol.js", "usr/share/mapcache/ol/ol.css",
          "usr/share/doc/mapcache/README.md", "usr/share/doc/mapcache/copyright",
@@ -61,9 +61,9 @@ def environment(tree):
 def test_files(tree):
     assert [name for name in FILES if not (tree / name).exists()] == []
     assert os.readlink(tree / "usr/bin/mapcache_seed") == "mapcache"
-    load = (tree / "etc/apache2/mods-available/mapcache.load").read_text()
+    load = (tree / "etc/apache2/mods-available/mapcache-server.load").read_text()
     assert load.strip() == "LoadModule mapcache_module /usr/lib/apache2/modules/mod_mapcache.so"
-    active = [line for line in (tree / "etc/apache2/mods-available/mapcache.conf").read_text().splitlines()
+    active = [line for line in (tree / "etc/apache2/mods-available/mapcache-server.conf").read_text().splitlines()
               if line.strip() and not line.startswith("#")]
     assert active == [], "installing must not serve anything by itself"
 
@@ -87,7 +87,7 @@ def test_control(package):
     assert "libmapcache" not in fields["Depends"]
     assert {"fonts-liberation", "fonts-noto-core"} <= set(fields["Recommends"].split(", "))
     scripts = run("dpkg-deb", "-I", package, "postinst") + run("dpkg-deb", "-I", package, "prerm")
-    assert "apache2_invoke enmod mapcache" in scripts and "apache2_invoke dismod mapcache" in scripts
+    assert "apache2_invoke enmod mapcache-server" in scripts and "apache2_invoke dismod mapcache-server" in scripts
 
 
 def test_installing_replaces_the_peers(package):
