@@ -11,9 +11,15 @@ install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/$
 install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/mapcache_detail SYMBOLIC)")
 # Manual pages and completions, which the program has written (cli/CMakeLists.txt).
 set(made ${CMAKE_BINARY_DIR}/manual)
-foreach(section 1 5 8)
-    install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} FILES_MATCHING PATTERN "*.${section}")
-endforeach()
+install(CODE "
+    file(GLOB pages \"${made}/man/*\")
+    foreach(page \${pages})
+        string(REGEX MATCH \"[0-9]$\" section \${page})
+        get_filename_component(name \${page} NAME)
+        set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man\${section}\")
+        file(MAKE_DIRECTORY \${folder})
+        execute_process(COMMAND gzip -9nc \${page} OUTPUT_FILE \${folder}/\${name}.gz COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()")
 set(bash_completions ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 set(fish_completions ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${made}/completions/mapcache.bash DESTINATION ${bash_completions} RENAME mapcache)
