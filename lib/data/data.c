@@ -24,17 +24,18 @@ name_is_taken(const mc_data_search *search, int before, const char *name)
 }
 
 static void
-name_layers(mc_data_search *search, const char *thing)
+name_layers(mc_data_search *search, int first, const char *thing)
 {
-    for (int i = 0; i < search->layers->nelts; i++) {
+    for (int i = first; i < search->layers->nelts; i++) {
         mc_data_layer *layer = APR_ARRAY_IDX(search->layers, i, mc_data_layer *);
-        const char *wanted =
-            layer->name == NULL ? mc_data_name(thing, search->pool) : mc_data_identifier(layer->name, search->pool);
+        if (layer->name == NULL)
+            layer->name = mc_data_stem(thing, search->pool);
+        if (layer->title == NULL || *layer->title == '\0')
+            layer->title = layer->name;
+        const char *wanted = mc_data_identifier(layer->name, search->pool);
         layer->name = wanted;
         for (int n = 2; name_is_taken(search, i, layer->name); n++)
             layer->name = apr_psprintf(search->pool, "%s_%d", wanted, n);
-        if (layer->title == NULL || *layer->title == '\0')
-            layer->title = layer->name;
     }
 }
 
@@ -74,7 +75,10 @@ look_at_path(mc_data_search *search, const char *thing)
 {
     apr_finfo_t info;
     const char *path, *part;
+    char *whole;
     part_file_name(&path, &part, thing, search->pool);
+    if (apr_filepath_merge(&whole, NULL, path, APR_FILEPATH_NOTRELATIVE, search->pool) == APR_SUCCESS)
+        path = whole;
     if (apr_stat(&info, path, APR_FINFO_TYPE, search->pool) != APR_SUCCESS)
         return mc_error_create(search->pool, MC_ERR_UNAVAILABLE, "there is no file \"%s\"", path);
     return look_at_file(search, path, part);
@@ -96,28 +100,49 @@ look_at_thing(mc_data_search *search, const char *thing)
     return look_at_path(search, thing);
 }
 
+/* Fills in what is left open. */
+static void
+begin_search(mc_data_search *search, mc_ctx *own, const mc_data_limits *limits, const mc_ctx *ctx, apr_pool_t *pool)
+{
+    *own = *ctx;
+    *search = (mc_data_search){ .limits = limits == NULL ? usual_limits : *limits,
+                                .layers = apr_array_make(pool, 8, sizeof(mc_data_layer *)),
+                                .notes = apr_array_make(pool, 4, sizeof(const char *)),
+                                .ctx = own,
+                                .pool = pool };
+    if (search->limits.layers <= 0)
+        search->limits.layers = usual_limits.layers;
+    if (search->limits.files <= 0)
+        search->limits.files = usual_limits.files;
+    if (search->limits.seconds <= 0)
+        search->limits.seconds = usual_limits.seconds;
+    apr_time_t until = mc_clock_now() + (apr_time_t)(search->limits.seconds * APR_USEC_PER_SEC);
+    if (own->deadline == 0 || own->deadline > until)
+        own->deadline = until;
+}
+
+mc_error *
+mc_data_find_all(mc_data_found *found, const char *const *things, int count, const mc_data_limits *limits, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    mc_ctx own;
+    mc_data_search search;
+    begin_search(&search, &own, limits, ctx, pool);
+    for (int i = 0; i < count; i++) {
+        int first = search.layers->nelts;
+        MC_TRY(look_at_thing(&search, things[i]));
+        if (search.layers->nelts == first && first < search.limits.layers)
+            return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" holds nothing that can be served%s%s", things[i],
+                                   search.notes->nelts > 0 ? ": " : "",
+                                   search.notes->nelts > 0 ? APR_ARRAY_IDX(search.notes, 0, const char *) : "");
+        name_layers(&search, first, things[i]);
+    }
+    *found = (mc_data_found){ search.layers, search.notes };
+    return MC_OK;
+}
+
 mc_error *
 mc_data_find(mc_data_found *found, const char *thing, const mc_data_limits *limits, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_ctx own = *ctx;
-    mc_data_search search = { .limits = limits == NULL ? usual_limits : *limits,
-                              .layers = apr_array_make(pool, 8, sizeof(mc_data_layer *)),
-                              .notes = apr_array_make(pool, 4, sizeof(const char *)),
-                              .ctx = &own,
-                              .pool = pool };
-    if (search.limits.layers <= 0)
-        search.limits.layers = usual_limits.layers;
-    if (search.limits.files <= 0)
-        search.limits.files = usual_limits.files;
-    if (search.limits.seconds <= 0)
-        search.limits.seconds = usual_limits.seconds;
-    apr_time_t until = mc_clock_now() + (apr_time_t)(search.limits.seconds * APR_USEC_PER_SEC);
-    if (own.deadline == 0 || own.deadline > until)
-        own.deadline = until;
-    MC_TRY(look_at_thing(&search, thing));
-    if (search.layers->nelts == 0)
-        return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" holds nothing that can be served", thing);
-    name_layers(&search, thing);
-    *found = (mc_data_found){ search.layers, search.notes };
-    return MC_OK;
+    return mc_data_find_all(found, &thing, 1, limits, ctx, pool);
 }

@@ -77,6 +77,23 @@ typedef struct mc_data_found {
 mc_error *mc_data_find(mc_data_found *found, const char *thing, const mc_data_limits *limits, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
 
+/* As mc_data_find of each thing, in one list with unique names. An error is that of the first thing that has one. */
+mc_error *mc_data_find_all(mc_data_found *found, const char *const *things, int count, const mc_data_limits *limits,
+                           mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* What mc_data_write_config is told besides the layers. */
+typedef struct mc_data_config {
+    const char *made_by; /* for the comment at the top: "mapcache serve world.tif" */
+    const char *title;   /* of the whole service; NULL: none */
+} mc_data_config;
+
+/*
+ * A whole mapcache.xml, with comments, that serves the layers: sources that draw, a cache that keeps nothing for them,
+ * caches of tile files, a tileset for each layer, for vectors a second one NAME-mvt of vector tiles, all services for
+ * maps. Every text of the data is escaped.
+ */
+const char *mc_data_write_config(const mc_data_found *found, const mc_data_config *config, apr_pool_t *pool);
+
 /* A name for the thing itself (its file's or database's name), as those of layers; needs no look at it. */
 const char *mc_data_name(const char *thing, apr_pool_t *pool);
 

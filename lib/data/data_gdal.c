@@ -134,7 +134,7 @@ describe_raster(mc_data_search *search, double *pixel, GDALDatasetH raster, cons
     about.minzoom = about.maxzoom = -1;
     *layer = about;
     layer->data = apr_pstrdup(pool, path);
-    layer->name = mc_data_name(path, pool);
+    layer->name = mc_data_stem(path, pool);
     layer->srs = name_crs(GDALGetSpatialRef(raster), pool);
     layer->title = copy_item(raster, "TITLE", pool);
     layer->description = copy_item(raster, "TIFFTAG_IMAGEDESCRIPTION", pool);
@@ -216,7 +216,7 @@ describe_vectors(mc_data_search *search, GDALDatasetH file, OGRLayerH from, cons
     if (layer == NULL)
         return;
     layer->data = apr_pstrdup(search->pool, path);
-    layer->name = several ? apr_pstrdup(search->pool, OGR_L_GetName(from)) : mc_data_name(path, search->pool);
+    layer->name = several ? apr_pstrdup(search->pool, OGR_L_GetName(from)) : mc_data_stem(path, search->pool);
     layer->title = strcmp(driver, "GPKG") == 0 ? copy_item(from, "IDENTIFIER", search->pool) : NULL;
     layer->description = copy_item(from, "DESCRIPTION", search->pool);
     layer->table = several ? apr_pstrdup(search->pool, OGR_L_GetName(from)) : NULL;

@@ -20,6 +20,9 @@ void mc_data_note(mc_data_search *search, const char *format, ...) MC_PRINTF(2, 
 /* Letters, digits, '_', '-' and '.' of a text; others become '_'. Never empty. */
 const char *mc_data_identifier(const char *text, apr_pool_t *pool);
 
+/* "DIR/land.cover.tif" -> "land.cover"; of a folder the folder's name. */
+const char *mc_data_stem(const char *path, apr_pool_t *pool);
+
 /* Fills in what follows from srs and extent: degrees and, where they are unknown, levels. `pixel`: size of a pixel in
  * units of the srs; 0: of vectors. */
 void mc_data_place(mc_data_layer *layer, double pixel, apr_pool_t *pool);

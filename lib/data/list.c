@@ -58,9 +58,8 @@ mc_data_identifier(const char *text, apr_pool_t *pool)
     return any ? name : "data";
 }
 
-/* "DIR/land.cover.tif" -> "land.cover"; of a folder the folder's name. */
-static const char *
-stem_of_path(const char *path, apr_pool_t *pool)
+const char *
+mc_data_stem(const char *path, apr_pool_t *pool)
 {
     char *copy = apr_pstrdup(pool, path);
     size_t size = strcspn(copy, "?#");
@@ -78,5 +77,5 @@ stem_of_path(const char *path, apr_pool_t *pool)
 const char *
 mc_data_name(const char *thing, apr_pool_t *pool)
 {
-    return mc_data_identifier(stem_of_path(thing, pool), pool);
+    return mc_data_identifier(mc_data_stem(thing, pool), pool);
 }

@@ -42,7 +42,7 @@ static void
 describe_shapefile(mc_data_layer *layer, const mc_shp *shp, const char *path, apr_pool_t *pool)
 {
     layer->data = apr_pstrdup(pool, path);
-    layer->name = mc_data_name(path, pool);
+    layer->name = mc_data_stem(path, pool);
     layer->shape = shape_of_shapefile(shp->type);
     layer->srs = shp->projection == NULL ? NULL : apr_pstrdup(pool, shp->projection);
     layer->attributes = list_shapefile_fields(shp->attributes, pool);

@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "data/data.h"
+#include "mapcache/server.h"
 #include "unit.h"
 #include "vector/feature/feature.h"
 
@@ -156,9 +157,45 @@ START_TEST(vector_files_say_what_they_hold)
 }
 END_TEST
 
+static const char *
+written_config(const mc_data_found *found)
+{
+    const mc_data_config config = { .made_by = "mapcache serve -- a--b", .title = "<Maps> & more" };
+    const char *text = mc_data_write_config(found, &config, pool);
+    write_text("mapcache.xml", text);
+    return text;
+}
+
+START_TEST(written_configuration_loads)
+{
+    mc_data_found found;
+    mc_config *config;
+    mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
+    const char *things[2];
+    write_text("v.csv", POINTS);
+    run("gdal_create -of GTiff -ot Byte -bands 3 -burn 10 -outsize 20 20 -a_srs EPSG:4326 -a_ullr 7 47 8 46 'v "
+        "<&--\"x\".tif'");
+    run("ogr2ogr -f GPKG v.gpkg v.csv -a_srs EPSG:2056 -oo GEOM_POSSIBLE_NAMES=wkt -oo KEEP_GEOM_COLUMNS=NO -nlt "
+        "POLYGON");
+    things[0] = in_folder("v <&--\"x\".tif");
+    things[1] = in_folder("v.gpkg");
+    ck_ok(mc_data_find_all(&found, things, 2, NULL, &ctx, pool));
+    ck_assert_int_eq(found.layers->nelts, 2);
+    const char *text = written_config(&found);
+    ck_assert_msg(strstr(text, "<srs>EPSG:4326 CRS:84 EPSG:2056</srs>") != NULL, "%s", text);
+    ck_ok(mc_config_load(&config, in_folder("mapcache.xml"), diagnostics, pool));
+    for (int i = 0; i < diagnostics->complaints->nelts; i++)
+        ck_abort_msg("%s", APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint).text);
+    ck_assert_int_eq(config->tilesets->nelts, 3);
+    ck_assert_ptr_nonnull(apr_hash_get(config->tilesets_by_name, "v-mvt", APR_HASH_KEY_STRING));
+    ck_assert_int_ge(config->services->nelts, 7);
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *const tests[] = { raster_says_where_it_lies, bands_make_a_picture, vector_files_say_what_they_hold };
+    const TTest *const tests[] = { raster_says_where_it_lies, bands_make_a_picture, vector_files_say_what_they_hold,
+                                   written_configuration_loads };
     return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
 }
