@@ -37,8 +37,8 @@ mc_serve_address_find(mc_serve_address *address, const char *text, apr_pool_t *p
     struct addrinfo *found = NULL;
     char host[INET6_ADDRSTRLEN + 20];
     size_t size = strlen(text);
-    const char *bare = size > 2 && text[0] == '[' && text[size - 1] == ']' ? apr_pstrndup(pool, text + 1, size - 2)
-                                                                           : text;
+    const char *bare =
+        size > 2 && text[0] == '[' && text[size - 1] == ']' ? apr_pstrndup(pool, text + 1, size - 2) : text;
     int status = getaddrinfo(bare, "0", &wanted, &found);
     if (status != 0)
         return mc_error_create(pool, MC_ERR_CONFIG, "--listen %s: %s", text, gai_strerror(status));
@@ -49,15 +49,15 @@ mc_serve_address_find(mc_serve_address *address, const char *text, apr_pool_t *p
                          NI_NUMERICHOST);
     if (status != 0)
         return mc_error_create(pool, MC_ERR_CONFIG, "--listen %s: %s", text, gai_strerror(status));
-    address->host = address->socket.ss_family == AF_INET6 ? apr_pstrcat(pool, "[", host, "]", NULL)
-                                                          : apr_pstrdup(pool, host);
+    address->host =
+        address->socket.ss_family == AF_INET6 ? apr_pstrcat(pool, "[", host, "]", NULL) : apr_pstrdup(pool, host);
     address->public = !is_loopback(&address->socket);
     address->any = is_any_address(&address->socket);
     return MC_OK;
 }
 
 static void
-set_port(mc_serve_address *address, int port)
+set_address_port(mc_serve_address *address, int port)
 {
     address->port = port;
     if (address->socket.ss_family == AF_INET)
@@ -170,8 +170,8 @@ refuse_port(const mc_serve_address *address, int code, apr_pool_t *pool)
                                address->port, address->port);
     if (code == EADDRNOTAVAIL)
         return mc_error_create(pool, MC_ERR_CONFIG, "--listen %s is no address of this machine", address->host);
-    return mc_error_create(pool, MC_ERR_CONFIG, "port %d of %s cannot be listened on: %s", address->port,
-                           address->host, strerror(code));
+    return mc_error_create(pool, MC_ERR_CONFIG, "port %d of %s cannot be listened on: %s", address->port, address->host,
+                           strerror(code));
 }
 
 /* --- choosing ----------------------------------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ mc_serve_address_choose(mc_serve_address *address, int wanted, bool exactly, apr
                                "--port %d: root gives up its rights before it serves, and ports below %d need them",
                                wanted, FIRST_FREE_PORT);
     for (int port = wanted; port <= PORT_MAX && port < wanted + (exactly ? 1 : PORTS_TRIED); port++) {
-        set_port(address, port);
+        set_address_port(address, port);
         code = try_to_listen(address);
         if (code == 0)
             return MC_OK;
@@ -208,8 +208,6 @@ mc_serve_address_held(const mc_serve_address *address, pid_t process)
 const char *
 mc_serve_address_url(const mc_serve_address *address, apr_pool_t *pool)
 {
-    const char *host = !address->any                               ? address->host
-                       : address->socket.ss_family == AF_INET6 ? "[::1]"
-                                                                   : "127.0.0.1";
+    const char *host = !address->any ? address->host : address->socket.ss_family == AF_INET6 ? "[::1]" : "127.0.0.1";
     return apr_psprintf(pool, "http://%s:%d/", host, address->port);
 }

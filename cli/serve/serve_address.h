@@ -10,8 +10,8 @@
 typedef struct mc_serve_address {
     const char *host; /* numeric; an address of IPv6 in brackets */
     int port;
-    bool public;  /* other machines may reach it */
-    bool any;     /* all addresses of the machine */
+    bool public; /* other machines may reach it */
+    bool any;    /* all addresses of the machine */
     struct sockaddr_storage socket;
     socklen_t size;
 } mc_serve_address;

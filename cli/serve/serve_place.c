@@ -31,11 +31,11 @@ mc_serve_leave_root(const char **user, apr_pool_t *pool)
     if (entry == NULL || entry->pw_uid == 0)
         entry = getpwnam("nobody");
     if (entry == NULL || entry->pw_uid == 0)
-        return mc_error_create(pool, MC_ERR_CONFIG, "root does not serve, and there is no user www-data or nobody who "
-                                                    "could: start it as another user");
+        return mc_error_create(pool, MC_ERR_CONFIG,
+                               "root does not serve, and there is no user www-data or nobody who "
+                               "could: start it as another user");
     *user = apr_pstrdup(pool, entry->pw_name);
-    if (initgroups(entry->pw_name, entry->pw_gid) != 0 ||
-        setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) != 0 ||
+    if (initgroups(entry->pw_name, entry->pw_gid) != 0 || setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) != 0 ||
         setresuid(entry->pw_uid, entry->pw_uid, entry->pw_uid) != 0 || setuid(0) == 0)
         return mc_error_create(pool, MC_ERR_IO, "the rights of root cannot be given up: %s", strerror(errno));
     unsetenv("XDG_RUNTIME_DIR");
@@ -70,7 +70,7 @@ remove_serve_folder(const char *folder)
 
 /* Whether one of the groups is there after `seconds`; looks until then. */
 static bool
-outlast(const pid_t *groups, int count, double seconds)
+outlast_groups(const pid_t *groups, int count, double seconds)
 {
     static const struct timespec pause = { 0, 10000000 };
     for (apr_time_t until = mc_clock_now() + (apr_time_t)(seconds * 1e6);;) {
@@ -123,9 +123,9 @@ keep_place(const char *folder, int line)
         else if (got > 0 || errno != EINTR)
             break;
     signal_groups(groups, count, SIGTERM);
-    if (outlast(groups, count, PATIENCE)) {
+    if (outlast_groups(groups, count, PATIENCE)) {
         signal_groups(groups, count, SIGKILL);
-        outlast(groups, count, LAST_PATIENCE);
+        outlast_groups(groups, count, LAST_PATIENCE);
     }
     remove_serve_folder(folder);
     _exit(0);

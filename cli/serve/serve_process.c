@@ -15,8 +15,8 @@
 #include "base/clock.h"
 
 /* Variables by which servers are handed sockets that are meant for somebody else. */
-static const char *const not_inherited[] = { "NGINX=", "LISTEN_FDS=", "LISTEN_PID=", "LISTEN_FDNAMES=",
-                                             "NOTIFY_SOCKET=", "MAPCACHE_CONFIG_FILE=" };
+static const char *const not_inherited[] = { "NGINX=",          "LISTEN_FDS=",    "LISTEN_PID=",
+                                             "LISTEN_FDNAMES=", "NOTIFY_SOCKET=", "MAPCACHE_CONFIG_FILE=" };
 
 static bool
 is_inherited(const char *variable)

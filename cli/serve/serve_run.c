@@ -28,11 +28,11 @@ typedef struct serve_run {
     mc_serve_address address;
     mc_serve_server server;
     mc_serve_things things;
-    const apr_array_header_t *paths;      /* of const char *: the things that are files or folders */
+    const apr_array_header_t *paths;       /* of const char *: the things that are files or folders */
     mc_serve_watch path_watch, file_watch; /* of the things; of files that the configuration names */
-    const char *user; /* who serves for root; NULL: whoever has started it */
-    int saved;        /* the file of --save; -1: none */
-    int log;          /* what the server's programs write */
+    const char *user;                      /* who serves for root; NULL: whoever has started it */
+    int saved;                             /* the file of --save; -1: none */
+    int log;                               /* what the server's programs write */
     int signals;
     pid_t browser;
     bool stopped;
@@ -64,9 +64,9 @@ static void
 take_server_end(serve_run *run, const char *name, int status, double lasted)
 {
     const char *how = WIFSIGNALED(status) ? apr_psprintf(run->pool, "was ended by signal %d", WTERMSIG(status))
-                      : WEXITSTATUS(status) == 127 ? "cannot be executed"
-                                                   : apr_psprintf(run->pool, "has ended with status %d",
-                                                                  WEXITSTATUS(status));
+                      : WEXITSTATUS(status) == 127
+                          ? "cannot be executed"
+                          : apr_psprintf(run->pool, "has ended with status %d", WEXITSTATUS(status));
     take_log(run);
     if (lasted < LASTING) {
         run->failure = mc_error_create(run->pool, MC_ERR_UNAVAILABLE, "%s %s", name, how);
@@ -137,9 +137,8 @@ save_configuration(serve_run *run)
 {
     if (run->saved < 0)
         return MC_OK;
-    mc_error *error = ftruncate(run->saved, 0) == 0
-                          ? mc_serve_things_save(&run->things, run->saved, run->pool)
-                          : mc_error_create(run->pool, MC_ERR_IO, "%s", strerror(errno));
+    mc_error *error = ftruncate(run->saved, 0) == 0 ? mc_serve_things_save(&run->things, run->saved, run->pool)
+                                                    : mc_error_create(run->pool, MC_ERR_IO, "%s", strerror(errno));
     if (close(run->saved) != 0 && error == MC_OK)
         error = mc_error_create(run->pool, MC_ERR_IO, "%s", strerror(errno));
     run->saved = -1;
@@ -251,8 +250,9 @@ open_browser(serve_run *run)
         program = mc_serve_process_find(openers[i], run->pool);
     if (program == NULL ||
         (getenv("DISPLAY") == NULL && getenv("WAYLAND_DISPLAY") == NULL && getenv("BROWSER") == NULL)) {
-        mc_serve_show_note(&run->show, program == NULL ? "no program is installed that opens a browser (xdg-open)"
-                                                       : "there is no display for a browser: open the address yourself");
+        mc_serve_show_note(&run->show, program == NULL
+                                           ? "no program is installed that opens a browser (xdg-open)"
+                                           : "there is no display for a browser: open the address yourself");
         return;
     }
     const char *const words[] = { program, mc_serve_address_url(&run->address, run->pool), NULL };
@@ -268,9 +268,9 @@ look_again(serve_run *run)
     bool changed;
     mc_error *error = mc_serve_things_look(&run->things, &changed, run->pool);
     if (error != MC_OK) {
-        mc_serve_show_failure(&run->show,
-                              apr_pstrcat(run->pool, mc_serve_hide_passwords(mc_error_chain(error, run->pool), run->pool),
-                                          "; what was served before still is", NULL));
+        mc_serve_show_failure(
+            &run->show, apr_pstrcat(run->pool, mc_serve_hide_passwords(mc_error_chain(error, run->pool), run->pool),
+                                    "; what was served before still is", NULL));
         return;
     }
     mc_serve_server_reload(&run->server);
@@ -314,8 +314,8 @@ static void
 begin_serving(serve_run *run)
 {
     if (run->wishes->port == 0 && run->address.port != USUAL_PORT)
-        mc_serve_show_note(&run->show, apr_psprintf(run->pool, "port %d is taken: using %d", USUAL_PORT,
-                                                    run->address.port));
+        mc_serve_show_note(&run->show,
+                           apr_psprintf(run->pool, "port %d is taken: using %d", USUAL_PORT, run->address.port));
     if (run->user != NULL)
         mc_serve_show_note(&run->show,
                            apr_psprintf(run->pool, "root has started it: the user %s reads the files", run->user));
@@ -326,7 +326,7 @@ begin_serving(serve_run *run)
 }
 
 static void
-end_run(serve_run *run)
+end_serve_run(serve_run *run)
 {
     mc_serve_server_stop(&run->server);
     if (run->signals >= 0)
@@ -352,7 +352,7 @@ mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, ap
         serve_until_stopped(run);
         error = run->failure;
     }
-    end_run(run);
+    end_serve_run(run);
     if (error != MC_OK)
         fprintf(stderr, "mapcache serve: %s\n", mc_serve_hide_passwords(mc_error_chain(error, pool), pool));
     else

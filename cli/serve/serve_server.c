@@ -56,7 +56,8 @@ find_apache(mc_serve_programs *programs, apr_pool_t *pool)
     if (programs->apache == NULL)
         return;
     for (size_t i = 0; i < 15 && programs->mpm == NULL; i++) {
-        const char *const names[] = { apr_pstrcat(pool, folders[i % 5], "/mod_mpm_", models[i / 5], ".so", NULL), NULL };
+        const char *const names[] = { apr_pstrcat(pool, folders[i % 5], "/mod_mpm_", models[i / 5], ".so", NULL),
+                                      NULL };
         const char *file = first_file(folder_of_file(programs->apache, pool), names, pool);
         if (file == NULL)
             continue;
@@ -71,8 +72,8 @@ find_apache(mc_serve_programs *programs, apr_pool_t *pool)
 static void
 find_programs(mc_serve_programs *programs, apr_pool_t *pool)
 {
-    static const char *const module_files[] = { "/../modules/mod_mapcache.so", "/../lib/apache2/modules/mod_mapcache.so",
-                                                NULL };
+    static const char *const module_files[] = { "/../modules/mod_mapcache.so",
+                                                "/../lib/apache2/modules/mod_mapcache.so", NULL };
     static const char *const fcgi_files[] = { "/mapcache.fcgi", NULL };
     const char *folder = own_program_folder(pool);
     *programs = (mc_serve_programs){ .module = first_file(folder, module_files, pool),
@@ -93,13 +94,13 @@ mc_serve_server_choose(mc_serve_server *server, mc_serve_front wanted, apr_pool_
     if (wanted == MC_SERVE_NGINX && programs->nginx == NULL)
         return mc_error_create(pool, MC_ERR_CONFIG, "nginx is not installed: `sudo apt install nginx-light`");
     if (programs->apache == NULL && programs->nginx == NULL)
-        return mc_error_create(pool, MC_ERR_CONFIG, "a web server is needed, and none is installed: `sudo apt install "
-                                                    "apache2-bin`, or `sudo apt install nginx-light`");
-    if ((wanted == MC_SERVE_APACHE && !apache) || (wanted == MC_SERVE_NGINX && !nginx) || (!apache && !nginx))
         return mc_error_create(pool, MC_ERR_CONFIG,
-                               "%s is not installed with this program: install the package mapcache again",
-                               wanted == MC_SERVE_NGINX || programs->apache == NULL ? "mapcache.fcgi"
-                                                                                    : "mod_mapcache.so");
+                               "a web server is needed, and none is installed: `sudo apt install "
+                               "apache2-bin`, or `sudo apt install nginx-light`");
+    if ((wanted == MC_SERVE_APACHE && !apache) || (wanted == MC_SERVE_NGINX && !nginx) || (!apache && !nginx))
+        return mc_error_create(
+            pool, MC_ERR_CONFIG, "%s is not installed with this program: install the package mapcache again",
+            wanted == MC_SERVE_NGINX || programs->apache == NULL ? "mapcache.fcgi" : "mod_mapcache.so");
     server->front = wanted != MC_SERVE_ANY ? wanted : apache ? MC_SERVE_APACHE : MC_SERVE_NGINX;
     server->count = server->front == MC_SERVE_APACHE ? 1 : 2;
     return MC_OK;
@@ -158,44 +159,43 @@ static const char threads_text[] = "ThreadLimit 64\n"
                                    "MinSpareThreads 1\n"
                                    "MaxSpareThreads 128\n";
 
-static const char nginx_text[] =
-    "daemon off;\n"
-    "master_process off;\n"
-    "pid nginx.pid;\n"
-    "error_log stderr warn;\n"
-    "events { worker_connections 512; }\n"
-    "http {\n"
-    "  access_log off;\n"
-    "  server_tokens off;\n"
-    "  client_max_body_size 200m;\n"
-    "  keepalive_requests 1000000;\n"
-    "  client_body_temp_path body;\n"
-    "  fastcgi_temp_path fastcgi;\n"
-    "  proxy_temp_path proxy;\n"
-    "  uwsgi_temp_path uwsgi;\n"
-    "  scgi_temp_path scgi;\n"
-    "  upstream mapcache { server unix:%s/mapcache.sock; keepalive 64; }\n"
-    "  server {\n"
-    "    listen %s:%d;\n"
-    "    location / {\n"
-    "      fastcgi_param REQUEST_METHOD $request_method;\n"
-    "      fastcgi_param QUERY_STRING $query_string;\n"
-    "      fastcgi_param CONTENT_TYPE $content_type;\n"
-    "      fastcgi_param CONTENT_LENGTH $content_length;\n"
-    "      fastcgi_param SCRIPT_NAME \"\";\n"
-    "      fastcgi_param PATH_INFO $uri;\n"
-    "      fastcgi_param REQUEST_SCHEME $scheme;\n"
-    "      fastcgi_param SERVER_PROTOCOL $server_protocol;\n"
-    "      fastcgi_param SERVER_NAME $server_addr;\n"
-    "      fastcgi_param SERVER_PORT $server_port;\n"
-    "      fastcgi_param REMOTE_ADDR $remote_addr;\n"
-    "      fastcgi_param REMOTE_PORT $remote_port;\n"
-    "      fastcgi_keep_conn on;\n"
-    "      fastcgi_read_timeout 300s;\n"
-    "      fastcgi_pass mapcache;\n"
-    "    }\n"
-    "  }\n"
-    "}\n";
+static const char nginx_text[] = "daemon off;\n"
+                                 "master_process off;\n"
+                                 "pid nginx.pid;\n"
+                                 "error_log stderr warn;\n"
+                                 "events { worker_connections 512; }\n"
+                                 "http {\n"
+                                 "  access_log off;\n"
+                                 "  server_tokens off;\n"
+                                 "  client_max_body_size 200m;\n"
+                                 "  keepalive_requests 1000000;\n"
+                                 "  client_body_temp_path body;\n"
+                                 "  fastcgi_temp_path fastcgi;\n"
+                                 "  proxy_temp_path proxy;\n"
+                                 "  uwsgi_temp_path uwsgi;\n"
+                                 "  scgi_temp_path scgi;\n"
+                                 "  upstream mapcache { server unix:%s/mapcache.sock; keepalive 64; }\n"
+                                 "  server {\n"
+                                 "    listen %s:%d;\n"
+                                 "    location / {\n"
+                                 "      fastcgi_param REQUEST_METHOD $request_method;\n"
+                                 "      fastcgi_param QUERY_STRING $query_string;\n"
+                                 "      fastcgi_param CONTENT_TYPE $content_type;\n"
+                                 "      fastcgi_param CONTENT_LENGTH $content_length;\n"
+                                 "      fastcgi_param SCRIPT_NAME \"\";\n"
+                                 "      fastcgi_param PATH_INFO $uri;\n"
+                                 "      fastcgi_param REQUEST_SCHEME $scheme;\n"
+                                 "      fastcgi_param SERVER_PROTOCOL $server_protocol;\n"
+                                 "      fastcgi_param SERVER_NAME $server_addr;\n"
+                                 "      fastcgi_param SERVER_PORT $server_port;\n"
+                                 "      fastcgi_param REMOTE_ADDR $remote_addr;\n"
+                                 "      fastcgi_param REMOTE_PORT $remote_port;\n"
+                                 "      fastcgi_keep_conn on;\n"
+                                 "      fastcgi_read_timeout 300s;\n"
+                                 "      fastcgi_pass mapcache;\n"
+                                 "    }\n"
+                                 "  }\n"
+                                 "}\n";
 
 static mc_error *
 write_server_file(const char *file, const char *text, apr_pool_t *pool)
@@ -204,8 +204,7 @@ write_server_file(const char *file, const char *text, apr_pool_t *pool)
     bool written = out != NULL && fputs(text, out) >= 0;
     if (out != NULL && fclose(out) != 0)
         written = false;
-    return written ? MC_OK
-                   : mc_error_create(pool, MC_ERR_IO, "%s cannot be written: %s", file, strerror(errno));
+    return written ? MC_OK : mc_error_create(pool, MC_ERR_IO, "%s cannot be written: %s", file, strerror(errno));
 }
 
 static mc_error *
@@ -216,8 +215,9 @@ write_apache_configuration(const mc_serve_server *server, const char *file, apr_
     const char *config = quote_directive(server->config, pool), *module = quote_directive(programs->module, pool);
     bool threaded = strcmp(programs->mpm, "prefork") != 0;
     if (config == NULL || module == NULL)
-        return mc_error_create(pool, MC_ERR_CONFIG, "the name of a file that Apache reads cannot have ${ or control "
-                                                    "characters: %s",
+        return mc_error_create(pool, MC_ERR_CONFIG,
+                               "the name of a file that Apache reads cannot have ${ or control "
+                               "characters: %s",
                                config == NULL ? server->config : programs->module);
     mkdir(apr_pstrcat(pool, folder, "/pages", NULL), 0700);
     return write_server_file(file,
@@ -231,7 +231,8 @@ static mc_error *
 write_nginx_configuration(const mc_serve_server *server, const char *file, apr_pool_t *pool)
 {
     return write_server_file(
-        file, apr_psprintf(pool, nginx_text, server->place->folder, server->address->host, server->address->port), pool);
+        file, apr_psprintf(pool, nginx_text, server->place->folder, server->address->host, server->address->port),
+        pool);
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */

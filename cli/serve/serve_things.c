@@ -63,8 +63,7 @@ explain_unreadable(const char *name, apr_pool_t *pool)
 }
 
 mc_error *
-mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *arguments, const char *folder,
-                     apr_pool_t *pool)
+mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *arguments, const char *folder, apr_pool_t *pool)
 {
     apr_array_header_t *names = apr_array_make(pool, arguments->nelts, sizeof(const char *));
     *things = (mc_serve_things){ .names = names, .config = apr_pstrcat(pool, folder, "/", config_name, NULL) };
@@ -94,13 +93,11 @@ list_notes(const apr_array_header_t *found, const mc_diagnostics *diagnostics, a
 {
     apr_array_header_t *notes = apr_array_make(pool, 8, sizeof(const char *));
     for (int i = 0; found != NULL && i < found->nelts; i++)
-        APR_ARRAY_PUSH(notes, const char *) =
-            mc_serve_hide_passwords(APR_ARRAY_IDX(found, i, const char *), pool);
+        APR_ARRAY_PUSH(notes, const char *) = mc_serve_hide_passwords(APR_ARRAY_IDX(found, i, const char *), pool);
     for (int i = 0; i < diagnostics->complaints->nelts; i++) {
         const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
         if (complaint->severity != MC_NOTE)
-            APR_ARRAY_PUSH(notes, const char *) =
-                mc_serve_hide_passwords(mc_complaint_format(complaint, pool), pool);
+            APR_ARRAY_PUSH(notes, const char *) = mc_serve_hide_passwords(mc_complaint_format(complaint, pool), pool);
     }
     return notes;
 }

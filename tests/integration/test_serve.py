@@ -1,4 +1,4 @@
-"""`mapcache serve`: how it starts, tells and ends. What it makes of data is in test_serve_data.py."""
+"""`mapcache serve`: how it starts, tells and ends."""
 import json
 import os
 import pty
