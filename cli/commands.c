@@ -59,12 +59,16 @@ const mc_cli_command mc_cli_commands[] = {
              "IMAGE", "Makes the overviews of a cube that was stored with another number of them.",
              "0 all overviews are stored\n1 an error\n2 interrupted: what is stored is right; run it again",
              "mapcache cube overviews -c mapcache.xml --cube sentinel\nafter the number of overviews was changed"),
-    { "detail", "count the tiles that stores hold of an area", "-c FILE -t TILESET -g GRID [OPTIONS]",
-      &mc_detail_option_table, mc_command_detail, mc_check_detail_options,
-      .about = "Writes to standard output how many tiles of the area each SQLite file has, as JSON.",
+    { "detail", "count the tiles that stores hold of an area", "-c FILE -t TILESET [OPTIONS]", &mc_detail_option_table,
+      mc_command_detail, mc_check_detail_options,
+      .about =
+          "Counts the tiles that the stores of a tileset hold, level by level. On a terminal the table has bars. All\n"
+          "levels are counted unless --zoom names some; of a store of very many files the deepest ones are not,\n"
+          "and the report says so. --json is the report of MapCache's program, file by file.",
       .statuses = PLAIN_STATUSES,
       .drop_in =
-          "The program mapcache_detail has the options, the output and the exit statuses of MapCache's program. It\n"
+          "The program mapcache_detail has the options, the output and the exit statuses of MapCache's program: -q is\n"
+          "--query, -o is --short-output, the output is JSON, and level 0 is counted unless --zoom names others. It\n"
           "looks into SQLite files only, and has no --stores.",
       .also = "mapcache_detail(1) mapcache-purge(1) mapcache-compact(1)",
       .examples = "mapcache detail -c mapcache.xml -t world -g WGS84\na table with a line for each level\n"

@@ -32,6 +32,12 @@ mc_cli_is_screen(FILE *stream)
     return isatty(fileno(stream)) == 1 && terminal != NULL && *terminal != '\0' && strcmp(terminal, "dumb") != 0;
 }
 
+mc_log_level
+mc_cli_log_level(bool verbose, bool quiet)
+{
+    return verbose ? MC_LOG_DEBUG : quiet ? MC_LOG_ERROR : MC_LOG_WARN;
+}
+
 static bool
 is_colored(FILE *stream)
 {

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "mapcache/ctx.h"
+
 typedef enum mc_cli_ink {
     MC_INK_END, /* back to what the terminal has */
     MC_INK_HEADING,
@@ -23,5 +25,8 @@ bool mc_cli_is_screen(FILE *stream);
 
 /* The escape sequence of an ink, or "" where the stream gets no colours. */
 const char *mc_cli_ink_of(FILE *stream, mc_cli_ink ink);
+
+/* What is logged on standard error. A warning is no failure: --quiet does not say it. */
+mc_log_level mc_cli_log_level(bool verbose, bool quiet);
 
 #endif
