@@ -9,15 +9,21 @@ install(DIRECTORY include/mapcache DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 install(TARGETS mapcache mapcache.fcgi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/mapcache_seed SYMBOLIC)")
 install(CODE "file(CREATE_LINK mapcache \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/mapcache_detail SYMBOLIC)")
-# Manual pages and completion, which the program has written (cli/CMakeLists.txt).
-install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
-install(FILES ${CMAKE_BINARY_DIR}/mapcache.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-        RENAME mapcache)
-foreach(name seed detail)
+# Manual pages and completions, which the program has written (cli/CMakeLists.txt).
+set(made ${CMAKE_BINARY_DIR}/manual)
+foreach(section 1 5 8)
+    install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} FILES_MATCHING PATTERN "*.${section}")
+endforeach()
+set(bash_completions ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+set(fish_completions ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${made}/completions/mapcache.bash DESTINATION ${bash_completions} RENAME mapcache)
+install(FILES ${made}/completions/_mapcache DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${made}/completions/mapcache.fish DESTINATION ${fish_completions})
+foreach(name seed detail) # shells look for a file of the program's name
     install(CODE "
         set(prefix \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX})
-        file(CREATE_LINK mapcache-${name}.1 \${prefix}/${CMAKE_INSTALL_MANDIR}/man1/mapcache_${name}.1 SYMBOLIC)
-        file(CREATE_LINK mapcache \${prefix}/${CMAKE_INSTALL_DATADIR}/bash-completion/completions/mapcache_${name} SYMBOLIC)")
+        file(CREATE_LINK mapcache \${prefix}/${bash_completions}/mapcache_${name} SYMBOLIC)
+        file(CREATE_LINK mapcache.fish \${prefix}/${fish_completions}/mapcache_${name}.fish SYMBOLIC)")
 endforeach()
 # Where Debian's mapcache-cgi has its program.
 install(CODE "

@@ -47,6 +47,7 @@ typedef struct mc_cache_ops {
     const char *help;
     const char *sample; /* what stands in <cache> at least, {folder} for a folder of its own: every such kind is run
                            through the common tests; NULL: it needs a server or other caches */
+    bool keeps_nothing; /* what is put is gone: who renders a tile hands it on, and nobody waits for another one's */
     bool pictures_only; /* other programs read its files, and they take every tile for a PNG or JPEG */
     mc_cache *(*from_config)(const mc_node *node, mc_build *build); /* NULL after a complaint */
     mc_error *(*get)(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
