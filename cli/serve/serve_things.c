@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "data/data.h"
+#include "db/postgres/postgres.h"
 #include "serve_words.h"
 
 static const char config_name[] = "mapcache.xml";
@@ -88,6 +90,40 @@ mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *argument
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
+/* Whole at once, for nobody else to read: it may hold passwords. */
+static mc_error *
+write_configuration(const char *file, const char *text, apr_pool_t *pool)
+{
+    const char *draft = apr_pstrcat(pool, file, ".draft", NULL);
+    int out = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool written = out >= 0 && mc_files_write(out, text, strlen(text));
+    if (out >= 0 && close(out) != 0)
+        written = false;
+    if (written && rename(draft, file) == 0)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_IO, "%s cannot be written: %s", file, strerror(errno));
+}
+
+/* What the comment of the configuration says. */
+static const char *
+describe_call(const apr_array_header_t *names, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "mapcache serve ", mc_serve_hide_passwords(apr_array_pstrcat(pool, names, ' '), pool),
+                       NULL);
+}
+
+static mc_error *
+look_at_data(mc_data_found *found, const mc_serve_things *things, apr_pool_t *pool)
+{
+    enum { CONNECTIONS = 4 };
+    mc_process process = { .postgres = mc_postgres_create(CONNECTIONS, 1, APR_USEC_PER_SEC, false) };
+    mc_ctx ctx = { .pool = pool, .process = &process };
+    mc_error *error = mc_data_find_all(found, (const char *const *)(void *)things->names->elts, things->names->nelts,
+                                       NULL, &ctx, pool);
+    mc_postgres_destroy(process.postgres);
+    return error;
+}
+
 static const apr_array_header_t *
 list_notes(const apr_array_header_t *found, const mc_diagnostics *diagnostics, apr_pool_t *pool)
 {
@@ -105,14 +141,21 @@ list_notes(const apr_array_header_t *found, const mc_diagnostics *diagnostics, a
 static mc_error *
 look_in_pool(mc_serve_things *next, bool *changed, apr_pool_t *pool)
 {
+    mc_data_found found = { NULL, NULL };
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
     *changed = true;
-    if (!next->given)
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s is no configuration (mapcache.xml)",
-                               mc_serve_hide_passwords(APR_ARRAY_IDX(next->names, 0, const char *), pool));
+    if (!next->given) {
+        const mc_data_config about = { .made_by = describe_call(next->names, pool) };
+        const char *before = next->text;
+        MC_TRY(look_at_data(&found, next, pool));
+        next->text = mc_data_write_config(&found, &about, pool);
+        *changed = before == NULL || strcmp(before, next->text) != 0;
+        if (*changed)
+            MC_TRY(write_configuration(next->config, next->text, pool));
+    }
     MC_TRY(mc_config_load(&next->model, next->config, diagnostics, pool));
     next->files = diagnostics->files;
-    next->notes = list_notes(NULL, diagnostics, pool);
+    next->notes = list_notes(found.notes, diagnostics, pool);
     return MC_OK;
 }
 
