@@ -169,6 +169,22 @@ const mc_cli_command mc_cli_commands[] = {
           "mapcache seed -c mapcache.xml -t world -z 0,14 --checkpoint place --resume\ngoes on where a run ended\n"
           "mapcache seed -c mapcache.xml -t world -z 0,14 --dry-run\nhow many tiles that would be, level by level",
       .page = "seeding.md" },
+    { "serve", "show a file, a folder or a database as maps, at once", "THING ... [OPTIONS]", &mc_serve_option_table,
+      mc_command_serve, mc_check_serve_options, .argument = "THING",
+      .about =
+          "Looks what the things hold, runs Apache or nginx with a configuration for them, and prints the address\n"
+          "of the maps. A THING is a raster that GDAL reads, an MBTiles, a GeoPackage, a SQLite cache, a shapefile,\n"
+          "a GeoJSON, an http:// address of one of them, a postgresql:// address, a folder of files, or a "
+          "mapcache.xml.\n"
+          "The server listens on this machine alone, reads nothing of the system's configuration, and ends with\n"
+          "this program, on Ctrl-C. A changed or a new file shows within a few seconds.",
+      .statuses = "0 it was ended by a signal\n1 an error", .also = "mapcache-check(1) mapcache.xml(5)",
+      .examples = "mapcache serve world.tif\na raster on http://127.0.0.1:8080/\n"
+                  "mapcache serve data/ --open\neverything in a folder, and a browser that shows it\n"
+                  "mapcache serve postgresql://localhost/gis --save mapcache.xml\nthe tables of a database; the "
+                  "configuration is kept\n"
+                  "mapcache serve /etc/mapcache/mapcache.xml --nginx --port 9000\na configuration, behind nginx",
+      .page = "serve.md" },
     { "trace", "read trace lines from a server's error log", "[--summary] [--html FILE] [LOG ...]",
       &mc_trace_option_table, mc_command_trace, mc_check_trace_options, .argument = "LOG",
       .about = "Reads trace lines from the logs, or from standard input, and prints the calls of each request\n"

@@ -14,7 +14,7 @@ PROGRAM = BUILD / "bin/mapcache"
 COMMANDS = {"check": "operations.md", "compact": "operations.md", "cube ingest": "datacube.md", "cube dates": "datacube.md",
             "cube overviews": "datacube.md", "detail": "operations.md", "purge": "seeding.md", "index": "drawing.md", "ingest": "ingest.md",
             **{f"jobs {name}": "jobs.md" for name in ("enqueue", "work", "list", "show", "watch", "cancel", "pause", "resume", "retry", "prune")},
-            "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "trace": "operations.md", "help": None, "version": None}
+            "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "serve": "serve.md", "trace": "operations.md", "help": None, "version": None}
 
 
 def run(*words, **options):
@@ -115,7 +115,7 @@ def test_manual_pages_render_without_warnings(manual):
 
 
 def test_completion_of_commands_values_and_files():
-    assert complete("mapcache", "s") == {"seed"}
+    assert complete("mapcache", "s") == {"seed", "serve"} and complete("mapcache", "see") == {"seed"}
     assert {"enqueue", "work", "prune"} <= complete("mapcache", "jobs", "")
     assert complete("mapcache", "seed", "-m", "") >= {"seed", "delete", "transfer"}
     assert complete("mapcache", "ingest", "--resample", "n") == {"nearest"}
