@@ -17,6 +17,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "directives.h"
+
 APLOG_USE_MODULE(mapcache);
 
 static const char handler_name[] = "mapcache";
@@ -286,10 +288,10 @@ register_hooks(apr_pool_t *pool)
 }
 
 static const command_rec directives[] = {
-    AP_INIT_TAKE23("MapCacheAlias", set_alias, NULL, RSRC_CONF,
-                   "URL path, mapcache configuration file, and optionally the word 'quick' to answer before "
-                   "authentication and authorisation"),
-    { NULL },
+#define X(name, values, function, help) AP_INIT_TAKE23(name, function, NULL, RSRC_CONF, help),
+    MC_APACHE_DIRECTIVES(X)
+#undef X
+        { NULL },
 };
 
 module AP_MODULE_DECLARE_DATA mapcache_module = {

@@ -87,12 +87,20 @@ replace_current_generation(mc_generations *generations, mc_generation *next)
         mc_generation_release(old);
 }
 
-/* Everything is logged that happens while no configuration says otherwise; the same failure once. */
+/* What happens to configurations is logged whatever they say of logs themselves. */
+static const mc_log *
+log_of_everything(apr_pool_t *pool)
+{
+    mc_log *log = apr_palloc(pool, sizeof(*log));
+    *log = (mc_log){ MC_LOG_DEBUG, mc_log_stderr.write, mc_log_stderr.baton };
+    return log;
+}
+
+/* The same failure once. */
 static void
 log_failure(mc_generations *generations, const mc_error *error, apr_pool_t *pool)
 {
-    const mc_log log = { MC_LOG_DEBUG, mc_log_stderr.write, mc_log_stderr.baton };
-    mc_ctx ctx = { .pool = pool, .log = &log };
+    mc_ctx ctx = { .pool = pool, .log = log_of_everything(pool) };
     const char *why = mc_error_chain(error, pool);
     uint64_t hash = mc_hash64(why, strlen(why), 0);
     if (hash == generations->told)
@@ -122,32 +130,72 @@ put_load_off(mc_generations *generations)
     generations->again = mc_clock_now() + generations->pause;
 }
 
+static struct stat
+stamp_of_file(const mc_generations *generations)
+{
+    struct stat now;
+    return stat(generations->file, &now) == 0 ? now : (struct stat){ 0 };
+}
+
+/* Loads the file, of which the stamp was taken before. Called with `loading` held. */
+static bool
+load_next_generation(mc_generations *generations, struct stat stamp)
+{
+    generations->looked = true;
+    generations->tried = stamp;
+    apr_pool_t *pool;
+    apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
+    mc_generation *next = NULL;
+    mc_error *error = load_generation(&next, generations, pool);
+    if (error == MC_OK) {
+        generations->pause = 0;
+        replace_current_generation(generations, next);
+    } else {
+        put_load_off(generations);
+        log_failure(generations, error, pool);
+        apr_pool_destroy(pool);
+    }
+    mc_runtime *runtime = atomic_load(&generations->runtime);
+    if (runtime != NULL)
+        atomic_store(&mc_runtime_process(runtime)->reload_failed, error != MC_OK);
+    return error == MC_OK;
+}
+
 /* Loads the file if that is due. */
 static void
 reload_changed_generation(mc_generations *generations)
 {
     if (pthread_mutex_trylock(&generations->loading) != 0)
         return; /* another thread is at it; until it has finished, the old one serves */
-    struct stat now;
-    if (stat(generations->file, &now) != 0)
-        now = (struct stat){ 0 };
-    if (is_load_due(generations, &now)) {
-        generations->looked = true;
-        generations->tried = now;
-        apr_pool_t *pool;
-        apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
-        mc_generation *next = NULL;
-        mc_error *error = load_generation(&next, generations, pool);
-        if (error == MC_OK) {
-            generations->pause = 0;
-            replace_current_generation(generations, next);
-        } else {
-            put_load_off(generations);
-            log_failure(generations, error, pool);
-            apr_pool_destroy(pool);
-        }
-    }
+    struct stat now = stamp_of_file(generations);
+    if (is_load_due(generations, &now))
+        load_next_generation(generations, now);
     pthread_mutex_unlock(&generations->loading);
+}
+
+void
+mc_generations_reload(mc_generations *generations)
+{
+    apr_pool_t *pool;
+    apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
+    pthread_mutex_lock(&generations->loading);
+    generations->pause = 0;
+    generations->told = 0;
+    bool loaded = load_next_generation(generations, stamp_of_file(generations));
+    mc_ctx ctx = { .pool = pool, .log = log_of_everything(pool) };
+    if (loaded)
+        mc_log_write(&ctx, MC_LOG_NOTICE, "reloaded config file %s", generations->file);
+    pthread_mutex_unlock(&generations->loading);
+    apr_pool_destroy(pool);
+}
+
+bool
+mc_generations_loaded(mc_generations *generations)
+{
+    pthread_mutex_lock(&generations->lock);
+    bool loaded = generations->current != NULL;
+    pthread_mutex_unlock(&generations->lock);
+    return loaded;
 }
 
 mc_generations *

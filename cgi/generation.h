@@ -27,6 +27,13 @@ void mc_generations_destroy(mc_generations *generations);
 mc_generation *mc_generation_acquire(mc_generations *generations);
 void mc_generation_release(mc_generation *generation);
 
+/* Whether there is a configuration to serve. */
+bool mc_generations_loaded(mc_generations *generations);
+
+/* Loads the file once more, whether it has changed or not, with all files that it names. Where that fails, the log says
+ * why, and the one in use goes on. From any thread. */
+void mc_generations_reload(mc_generations *generations);
+
 /* NULL as long as nothing could be loaded. */
 mc_runtime *mc_generations_runtime(mc_generations *generations);
 

@@ -23,6 +23,8 @@
 #include "connection.h"
 #include "lanes.h"
 #include "records.h"
+#include "reloader.h"
+#include "supervisor.h"
 
 enum {
     QUICK_LEAST = 2,
@@ -273,8 +275,21 @@ shut_idle(loop *l)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* Whether the process goes on: SIGHUP loads the configuration again, all other signals end it. */
+static bool
+take_signals(loop *l, mc_reloader *reloader)
+{
+    struct signalfd_siginfo told;
+    while (read(l->signals, &told, sizeof(told)) == (ssize_t)sizeof(told)) {
+        if (told.ssi_signo != SIGHUP)
+            return false;
+        mc_reloader_ask(reloader);
+    }
+    return true;
+}
+
 static void
-supervise_loop_workers(loop *l)
+supervise_loop_workers(loop *l, mc_reloader *reloader)
 {
     apr_interval_time_t shortest = l->idle_max < PARAMS_TIME ? l->idle_max : PARAMS_TIME;
     apr_interval_time_t between = shortest / IDLE_LOOKS + 1000;
@@ -286,7 +301,7 @@ supervise_loop_workers(loop *l)
         int idle_wait = atomic_load(&l->connections) > 0 ? (int)(between / 1000) : -1;
         if (poll(waits, 2, asked ? TICK_MS : paused ? PAUSE_MS : idle_wait) < 0 && errno != EINTR)
             return;
-        if (waits[0].revents != 0)
+        if (waits[0].revents != 0 && !take_signals(l, reloader))
             return;
         if (mc_clock_now() >= next_look) {
             shut_idle(l);
@@ -313,6 +328,10 @@ static bool
 drain_loop_connections(loop *l)
 {
     atomic_store(&l->shared.draining, true);
+    mc_runtime *runtime = mc_generations_runtime(l->shared.generations);
+    if (runtime != NULL)
+        atomic_store(&mc_runtime_process(runtime)->draining, true);
+    mc_supervisor_tell(MC_SUPERVISED_ENDS);
     for (int i = 0; i < l->listener_count; i++) {
         if (!atomic_load(&l->paused))
             epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->listeners[i].descriptor, NULL);
@@ -357,18 +376,25 @@ stop_workers(loop *l)
     mc_lanes_destroy(&l->lanes);
 }
 
+void
+mc_loop_signals(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGUSR1);
+    sigaddset(signals, SIGHUP);
+}
+
 static bool
 prepare_loop_descriptors(loop *l)
 {
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     l->notify = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigset_t ending;
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGUSR1);
-    l->signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigset_t signals;
+    mc_loop_signals(&signals);
+    l->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (l->epoll < 0 || l->wake < 0 || l->notify < 0 || l->signals < 0)
         return false;
     pthread_mutex_init(&l->lock, NULL);
@@ -428,16 +454,20 @@ mc_loop_run(mc_generations *generations, const int *listeners, int count, const 
     bool ready = prepare_loop_descriptors(l);
     for (int i = 0; ready && i < l->lanes.quick; i++)
         ready = start_worker(l);
-    ready = ready && listen_to(l, listeners, count, pool); /* last: a slow request may take threads of those to come */
+    mc_reloader *reloader = mc_reloader_start(generations, pool);
+    ready = ready && reloader != NULL &&
+            listen_to(l, listeners, count, pool); /* last: a slow request may take threads of those to come */
     if (!ready) {
         mc_log_write(&ctx, MC_LOG_CRIT, "the event loop cannot be started: %s", strerror(errno));
         return EXIT_FAILURE;
     }
-    supervise_loop_workers(l);
+    mc_supervisor_tell(MC_SUPERVISED_SERVES);
+    supervise_loop_workers(l, reloader);
     if (!drain_loop_connections(l)) {
         mc_log_write(&ctx, MC_LOG_WARN, "%d requests were not finished in time", atomic_load(&l->shared.active));
         _exit(EXIT_SUCCESS); /* their threads still use everything */
     }
+    mc_reloader_stop(reloader);
     stop_workers(l);
     return EXIT_SUCCESS;
 }

@@ -7,6 +7,8 @@
 #ifndef MC_CGI_LOOP_H
 #define MC_CGI_LOOP_H
 
+#include <signal.h>
+
 #include "generation.h"
 
 typedef struct mc_loop_limits {
@@ -14,9 +16,13 @@ typedef struct mc_loop_limits {
     int idle_seconds; /* a connection on which nothing happens for so long is closed */
 } mc_loop_limits;
 
+/* The signals that mean something to the loop. */
+void mc_loop_signals(sigset_t *signals);
+
 /*
- * Serves `count` listening sockets until SIGTERM, SIGINT or SIGUSR1, which the caller has blocked; then lets running
- * requests finish, for at most 10 seconds. Returns the process's exit status.
+ * Serves `count` listening sockets until SIGTERM, SIGINT or SIGUSR1; then lets running requests finish, for at most 10
+ * seconds. SIGHUP loads the configuration again. The caller has blocked them (mc_loop_signals). Returns the process's
+ * exit status.
  */
 int mc_loop_run(mc_generations *generations, const int *listeners, int count, const mc_loop_limits *limits,
                 apr_pool_t *pool);

@@ -19,33 +19,38 @@
 #include "user.h"
 
 typedef struct main_options {
+    const char *config; /* the file, or NULL */
     const char *listen;
     const char *user; /* NULL: whoever has started the program */
     mc_loop_limits limits;
     int backlog;
 } main_options;
 
-static const char help_text[] =
-    "Usage: mapcache.fcgi [--listen ADDRESS] [--threads N] [--backlog N] [--idle SECONDS] [--user NAME]\n"
-    "\n"
-    "Serves the configuration that the environment variable MAPCACHE_CONFIG_FILE names,\n"
-    "by FastCGI or as a plain CGI program.\n"
-    "\n"
-    "  --listen ADDRESS  HOST:PORT, [HOST]:PORT, :PORT, or the path of a local socket\n"
-    "                    (which begins with a slash). Without it, sockets passed by\n"
-    "                    systemd are used, or a listening socket as descriptor 0, as\n"
-    "                    spawn-fcgi and mod_fcgid pass it. Without any of them the\n"
-    "                    program answers one request as a plain CGI.\n"
-    "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
-    "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
-    "  --idle SECONDS    connections on which nothing happens for so long are closed,\n"
-    "                    1 to 86400 (default: 600)\n"
-    "  --user NAME       once the socket is open, the program becomes that user, who also\n"
-    "                    gets the local socket; for a program that root starts\n"
-    "  --version         prints the version and ends\n"
-    "  --help            prints this text and ends\n"
-    "\n"
-    "SIGTERM and SIGUSR1 let running requests finish, for at most 10 seconds.\n";
+static const char help_text[] = "Usage: mapcache.fcgi [--config FILE] [--listen ADDRESS] [--threads N] [--backlog N]\n"
+                                "                     [--idle SECONDS] [--user NAME]\n"
+                                "\n"
+                                "Serves a configuration by FastCGI or as a plain CGI program.\n"
+                                "\n"
+                                "  --config FILE     the configuration; without it, the environment variable\n"
+                                "                    MAPCACHE_CONFIG_FILE names the file\n"
+                                "  --listen ADDRESS  HOST:PORT, [HOST]:PORT, :PORT, or the path of a local socket\n"
+                                "                    (which begins with a slash). Without it, sockets passed by\n"
+                                "                    systemd are used, or a listening socket as descriptor 0, as\n"
+                                "                    spawn-fcgi and mod_fcgid pass it. Without any of them the\n"
+                                "                    program answers one request as a plain CGI.\n"
+                                "  --threads N       at most N requests at the same time, 1 to 1024 (default: 512)\n"
+                                "  --backlog N       connections that may wait to be accepted (default: 1024)\n"
+                                "  --idle SECONDS    connections on which nothing happens for so long are closed,\n"
+                                "                    1 to 86400 (default: 600)\n"
+                                "  --user NAME       once the socket is open, the program becomes that user, who also\n"
+                                "                    gets the local socket; for a program that root starts\n"
+                                "  --version         prints the version and ends\n"
+                                "  --help            prints this text and ends\n"
+                                "\n"
+                                "SIGTERM and SIGUSR1 let running requests finish, for at most 10 seconds. SIGHUP\n"
+                                "loads the configuration again, with the files that it names; requests go on.\n"
+                                "Where the configuration cannot be used the program ends with status 1; only what\n"
+                                "a web server has spawned (descriptor 0) answers 500 until the file is mended.\n";
 
 static bool
 number_option(int *value, const char *name, const char *text, int max)
@@ -61,16 +66,23 @@ static bool
 parse_fcgi_options(main_options *out, int *status, int argc, char **argv)
 {
     static const struct option known[] = {
-        { "listen", required_argument, NULL, 'l' },  { "threads", required_argument, NULL, 't' },
-        { "backlog", required_argument, NULL, 'b' }, { "idle", required_argument, NULL, 'i' },
-        { "user", required_argument, NULL, 'u' },    { "version", no_argument, NULL, 'v' },
-        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+        { "config", required_argument, NULL, 'c' },
+        { "listen", required_argument, NULL, 'l' },
+        { "threads", required_argument, NULL, 't' },
+        { "backlog", required_argument, NULL, 'b' },
+        { "idle", required_argument, NULL, 'i' },
+        { "user", required_argument, NULL, 'u' },
+        { "version", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
     *out = (main_options){ .limits = { .threads = 512, .idle_seconds = 600 }, .backlog = 1024 };
     *status = EXIT_FAILURE;
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option == 'l') {
+        if (option == 'c') {
+            out->config = optarg;
+        } else if (option == 'l') {
             out->listen = optarg;
         } else if (option == 'u') {
             out->user = optarg;
@@ -98,16 +110,13 @@ parse_fcgi_options(main_options *out, int *status, int argc, char **argv)
     return true;
 }
 
-/* The signals that end the process are taken by the loop's thread alone: all others inherit the block. */
+/* Signals are taken by the loop's thread alone: all others inherit the block. */
 static void
 prepare_signals(void)
 {
-    sigset_t ending;
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &ending, NULL);
+    sigset_t signals;
+    mc_loop_signals(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -131,8 +140,11 @@ run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
     if (!plain && chosen->user == NULL)
         mc_user_warn_of_root(pool);
     mc_generations *generations = mc_generations_create(file, plain ? 0 : chosen->limits.threads, pool);
-    int status = plain ? mc_plain_run(generations, pool)
-                       : mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
+    int status = EXIT_FAILURE;
+    if (plain)
+        status = mc_plain_run(generations, pool);
+    else if (sockets.spawned || mc_generations_loaded(generations))
+        status = mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
     mc_sockets_remove(&sockets);
     mc_generations_destroy(generations);
     return status;
@@ -150,10 +162,11 @@ main(int argc, char **argv)
     apr_pool_create(&pool, NULL);
     apr_pool_abort_set(mc_memory_exhausted, pool);
     apr_pool_abort_set(mc_memory_exhausted, apr_pool_parent_get(pool)); /* of all that will have no parent */
-    const char *file = getenv("MAPCACHE_CONFIG_FILE");
+    const char *file = chosen.config != NULL ? chosen.config : getenv("MAPCACHE_CONFIG_FILE");
     if (file == NULL || *file == '\0') {
         mc_ctx ctx = { .pool = pool, .log = &mc_log_stderr };
-        mc_log_write(&ctx, MC_LOG_ERROR, "the environment variable MAPCACHE_CONFIG_FILE is not set");
+        mc_log_write(&ctx, MC_LOG_ERROR,
+                     "no configuration: neither --config nor the environment variable MAPCACHE_CONFIG_FILE is there");
         status = EXIT_FAILURE;
     } else {
         status = run_fcgi_program(&chosen, file, pool);

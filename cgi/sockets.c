@@ -147,7 +147,8 @@ mc_sockets_open(mc_sockets *sockets, const char *address, int backlog, apr_pool_
     if (address != NULL)
         return listen_network(sockets, address, backlog, pool);
     take_passed(sockets);
-    if (sockets->count == 0 && is_listening(STDIN_FILENO))
+    sockets->spawned = sockets->count == 0 && is_listening(STDIN_FILENO);
+    if (sockets->spawned)
         sockets->descriptors[sockets->count++] = STDIN_FILENO;
     return MC_OK;
 }

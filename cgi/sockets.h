@@ -9,6 +9,7 @@ enum { MC_SOCKETS_MAX = 16 };
 typedef struct mc_sockets {
     int descriptors[MC_SOCKETS_MAX];
     int count;        /* 0: none, a plain CGI */
+    bool spawned;     /* descriptor 0: who has started the program would start it again and again */
     const char *path; /* of a local socket that was made here, to be removed at the end; or NULL */
 } mc_sockets;
 

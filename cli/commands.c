@@ -1,51 +1,24 @@
 /* The table of commands: the program, its help, its manual pages and its completion come from these rows. */
 #include "commands.h"
 
-#include <apr_strings.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "cli/common/help.h"
-#include "mapcache/server.h"
-
 static const mc_cli_option no_rows[] = { MC_OPTION_END };
 static const mc_cli_option_table no_options = { no_rows, 0, NULL };
-
-typedef struct help_options {
-    const char *manual;
-    int completion; /* -1: none */
-} help_options;
-
-static void
-set_help_defaults(void *options, apr_pool_t *pool)
-{
-    (void)pool;
-    ((help_options *)options)->completion = -1;
-}
-
-static const mc_cli_option help_rows[] = {
-    MC_OPTION_TEXT("man", 0, "FOLDER", offsetof(help_options, manual), "write the manual pages into a folder"),
-    MC_OPTION_CHOICE("completion", 0, "SHELL", offsetof(help_options, completion), "bash",
-                     "print the completion of a shell: bash"),
-    MC_OPTION_END,
-};
-static const mc_cli_option_table help_table = { help_rows, sizeof(help_options), set_help_defaults };
 
 #define PLAIN_STATUSES "0 done\n1 an error"
 #define CUBE_STATUSES                                                                                                  \
     "0 all is stored\n1 an error\n2 interrupted: what is stored is right; run it again\n"                              \
     "3 images were left out, each named with its reason, and with it the others of its time"
-#define JOBS_ROW(name_, summary_, synopsis_, mask_, argument_, about_)                                                 \
+#define JOBS_ROW(name_, summary_, synopsis_, mask_, argument_, about_, ...)                                            \
     {                                                                                                                  \
         .name = "jobs " name_, .summary = summary_, .synopsis = synopsis_, .table = &mc_jobs_option_table,             \
         .run = mc_command_jobs, .check = mc_check_jobs_options, .mask = mask_, .argument = argument_, .about = about_, \
-        .statuses = PLAIN_STATUSES, .page = "jobs.md"                                                                  \
+        .statuses = PLAIN_STATUSES, .page = "jobs.md", .also = "mapcache-seed(1)", .examples = __VA_ARGS__             \
     }
-#define CUBE_ROW(name_, summary_, synopsis_, mask_, argument_, about_, statuses_)                                      \
+#define CUBE_ROW(name_, summary_, synopsis_, mask_, argument_, about_, statuses_, ...)                                 \
     {                                                                                                                  \
         .name = "cube " name_, .summary = summary_, .synopsis = synopsis_, .table = &mc_cube_option_table,             \
         .run = mc_command_cube, .check = mc_check_cube_options, .mask = mask_, .argument = argument_, .about = about_, \
-        .statuses = statuses_, .page = "datacube.md"                                                                   \
+        .statuses = statuses_, .page = "datacube.md", .also = "mapcache.xml(5)", .examples = __VA_ARGS__               \
     }
 
 const mc_cli_command mc_cli_commands[] = {
@@ -53,12 +26,19 @@ const mc_cli_command mc_cli_commands[] = {
       .argument = "FILE", .about = "Reads a configuration as a server would and prints what is wrong with it.",
       .statuses = "0 nothing is wrong\n1 the file would not be served\n"
                   "2 the file would be served, with warnings or without some of its items",
+      .also = "mapcache.xml(5)",
+      .examples = "mapcache check /etc/mapcache/mapcache.xml\nsays what is wrong, with file, line and column\n"
+                  "mapcache check --json --connect mapcache.xml\none object of JSON; the databases are asked, too",
       .page = "operations.md" },
     { "compact", "give back what stores do not need any more", "-c FILE [OPTIONS]", &mc_compact_option_table,
       mc_command_compact,
       .about = "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage\n"
                "files, dead rows of PostgreSQL tables. Servers and seeders may use them meanwhile.",
       .statuses = "0 done\n1 a wrong option or configuration\n2 a store could not be compacted",
+      .also = "mapcache-detail(1) mapcache.xml(5)",
+      .examples = "mapcache compact -c mapcache.xml --dry-run\nsays how much each store could give back\n"
+                  "mapcache compact -c mapcache.xml -C tiles --orphans\nalso removes tiles that the configuration no "
+                  "longer knows",
       .page = "operations.md" },
     { "cube", "store images of many dates in a data cube, or list its dates", "COMMAND", &no_options,
       .about = "A data cube holds images of one area at many dates. These commands store images in a cube that a\n"
@@ -69,25 +49,38 @@ const mc_cli_command mc_cli_commands[] = {
         "Stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each at\n"
         "its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
         "cube has already is corrected where the images lie.",
-        CUBE_STATUSES),
+        CUBE_STATUSES,
+        "mapcache cube ingest -c mapcache.xml --cube sentinel --time S2_%Y%m%d S2_*.tif\nthe time of each image stands "
+        "in its name"),
     CUBE_ROW("dates", "list the times of a cube", "-c FILE --cube NAME [--json]", MC_CUBE_DATES, "IMAGE",
-             "Prints the times of the images of a cube, the earliest first, one on a line.", PLAIN_STATUSES),
+             "Prints the times of the images of a cube, the earliest first, one on a line.", PLAIN_STATUSES,
+             "mapcache cube dates -c mapcache.xml --cube sentinel\none time on a line"),
     CUBE_ROW("overviews", "make the overviews that are configured", "-c FILE --cube NAME [OPTIONS]", MC_CUBE_OVERVIEWS,
              "IMAGE", "Makes the overviews of a cube that was stored with another number of them.",
-             "0 all overviews are stored\n1 an error\n2 interrupted: what is stored is right; run it again"),
-    { "detail", "count the tiles that stores hold of an area", "-c FILE -t TILESET -g GRID [OPTIONS]",
-      &mc_detail_option_table, mc_command_detail, mc_check_detail_options,
-      .about = "Writes to standard output how many tiles of the area each SQLite file has, as JSON.",
+             "0 all overviews are stored\n1 an error\n2 interrupted: what is stored is right; run it again",
+             "mapcache cube overviews -c mapcache.xml --cube sentinel\nafter the number of overviews was changed"),
+    { "detail", "count the tiles that stores hold of an area", "-c FILE -t TILESET [OPTIONS]", &mc_detail_option_table,
+      mc_command_detail, mc_check_detail_options,
+      .about =
+          "Counts the tiles that the stores of a tileset hold, level by level. On a terminal the table has bars. All\n"
+          "levels are counted unless --zoom names some; of a store of very many files the deepest ones are not,\n"
+          "and the report says so. --json is the report of MapCache's program, file by file.",
       .statuses = PLAIN_STATUSES,
       .drop_in =
-          "The program mapcache_detail has the options, the output and the exit statuses of MapCache's program. It\n"
+          "The program mapcache_detail has the options, the output and the exit statuses of MapCache's program: -q is\n"
+          "--query, -o is --short-output, the output is JSON, and level 0 is counted unless --zoom names others. It\n"
           "looks into SQLite files only, and has no --stores.",
+      .also = "mapcache_detail(1) mapcache-purge(1) mapcache-compact(1)",
+      .examples = "mapcache detail -c mapcache.xml -t world -g WGS84\na table with a line for each level\n"
+                  "mapcache detail -c mapcache.xml -t world -g WGS84 -z 0,9 --json\nthe report of mapcache_detail, "
+                  "file by file",
       .page = "operations.md" },
-    { "index", "write the spatial index of shapefiles", "FILE.shp ...", &no_options, mc_command_index,
+    { "index", "write the spatial index of shapefiles", "FILE.shp ...", &mc_index_option_table, mc_command_index,
       .argument = "FILE.shp",
       .about = "Writes the spatial index of each shapefile (FILE.qix, as MapServer, GDAL and QGIS have it): under "
                "another\nname first, so that whoever reads meanwhile has the old one or the new one.",
-      .statuses = "0 all indexes were written\n1 an index was not written", .page = "drawing.md" },
+      .statuses = "0 all indexes were written\n1 an index was not written", .also = "mapcache.xml(5)",
+      .examples = "mapcache index roads.shp rivers.shp\nwrites roads.qix and rivers.qix", .page = "drawing.md" },
     { "ingest", "make tiles of georeferenced images", "-c FILE -t TILESET [OPTIONS] IMAGE ...", &mc_ingest_option_table,
       mc_command_ingest, mc_check_ingest_options, .argument = "IMAGE",
       .about = "Makes tiles of georeferenced images: PNG and JPEG with world files, TIFF with GeoTIFF tags or a world\n"
@@ -95,38 +88,66 @@ const mc_cli_command mc_cli_commands[] = {
                "data. The last line of --json has the exit status, too.",
       .statuses = "0 all is stored\n1 an error\n2 interrupted: what is stored is right; run it again\n"
                   "3 bad images were passed over",
+      .also = "mapcache-cube(1) mapcache.xml(5)",
+      .examples = "mapcache ingest -c mapcache.xml -t photos images/*.tif\ntiles of all levels from the images\n"
+                  "mapcache ingest -c mapcache.xml -t photos --list images.txt --dry-run\nsays what would be made",
       .page = "ingest.md" },
     { "jobs", "share seeding between any number of hosts", "COMMAND -c FILE [OPTIONS]", &no_options,
       .about = "A queue of seeding jobs in PostgreSQL. A job is put into the queue once; workers on any number of\n"
                "hosts share the job, and each of its metatiles is drawn once.",
       .page = "jobs.md" },
     JOBS_ROW("enqueue", "add a job", "-c FILE -t TILESET [OPTIONS]", MC_JOBS_ENQUEUE, NULL,
-             "Puts a job into the queue and prints the number of the job. The same --request adds a job only once."),
+             "Puts a job into the queue and prints the number of the job. The same --request adds a job only once.",
+             "mapcache jobs enqueue -c mapcache.xml -t world -z 0,14\nprints the number of the job"),
     JOBS_ROW("work", "lease units and work on them, until interrupted", "-c FILE [OPTIONS]", MC_JOBS_WORK, NULL,
              "Leases units of the job with the highest priority, draws and stores their tiles, and takes the next\n"
-             "units. An interrupt gives back what is not finished. With -p the death of a process is an error."),
+             "units. An interrupt gives back what is not finished. With -p the death of a process is an error.",
+             "mapcache jobs work -c mapcache.xml -n 4 --drain\nworks with four threads until no open job is left"),
     JOBS_ROW("list", "list the newest jobs", "-c FILE [OPTIONS]", MC_JOBS_LIST, NULL,
-             "Prints a line for each job, the newest first: state, progress, workers."),
+             "Prints a line for each job, the newest first: state, progress, workers.",
+             "mapcache jobs list -c mapcache.xml --state open\njobs that are not done"),
     JOBS_ROW("show", "show one job with its leased, returned and failed units", "-c FILE JOB [OPTIONS]", MC_JOBS_SHOW,
-             "JOB", "Prints a job and those of its units that are leased, given back or failed, with their messages."),
+             "JOB", "Prints a job and those of its units that are leased, given back or failed, with their messages.",
+             "mapcache jobs show -c mapcache.xml 17\njob 17 with the messages of its failed units"),
     JOBS_ROW("watch", "follow open jobs until they are done", "-c FILE [JOB ...] [OPTIONS]", MC_JOBS_WATCH, "JOB",
-             "Prints the progress of the jobs, or of all open jobs, until none of them is open."),
+             "Prints the progress of the jobs, or of all open jobs, until none of them is open.",
+             "mapcache jobs watch -c mapcache.xml 17\nends when job 17 has ended"),
     JOBS_ROW("cancel", "end jobs; what is stored stays", "-c FILE JOB ... [OPTIONS]", MC_JOBS_CHANGE, "JOB",
-             "Ends jobs before they are done. Tiles that are stored stay. Workers hear of it within two seconds."),
+             "Ends jobs before they are done. Tiles that are stored stay. Workers hear of it within two seconds.",
+             "mapcache jobs cancel -c mapcache.xml 17\nwhat job 17 has stored stays"),
     JOBS_ROW("pause", "hand out nothing more of jobs for now", "-c FILE JOB ... [OPTIONS]", MC_JOBS_CHANGE, "JOB",
-             "Hands out no more units of the jobs, until they are resumed. Workers hear of it within two seconds."),
+             "Hands out no more units of the jobs, until they are resumed. Workers hear of it within two seconds.",
+             "mapcache jobs pause -c mapcache.xml --all\nnothing more is handed out"),
     JOBS_ROW("resume", "go on with paused jobs", "-c FILE JOB ... [OPTIONS]", MC_JOBS_CHANGE, "JOB",
-             "Hands out units of paused jobs again."),
+             "Hands out units of paused jobs again.", "mapcache jobs resume -c mapcache.xml 17\njob 17 goes on"),
     JOBS_ROW("retry", "try failed units of jobs again", "-c FILE JOB ... [OPTIONS]", MC_JOBS_CHANGE, "JOB",
-             "Hands out the failed units of the jobs again. Only the metatiles that failed are drawn."),
+             "Hands out the failed units of the jobs again. Only the metatiles that failed are drawn.",
+             "mapcache jobs retry -c mapcache.xml 17\nfailed units of job 17 are handed out again"),
     JOBS_ROW("prune", "remove jobs that are done or cancelled", "-c FILE [OPTIONS]", MC_JOBS_PRUNE, NULL,
-             "Removes jobs that ended some time ago from the queue, and workers that are silent for as long."),
-    { "keys", "write the reference of all configuration keys", "", &no_options, mc_command_keys,
+             "Removes jobs that ended some time ago from the queue, and workers that are silent for as long.",
+             "mapcache jobs prune -c mapcache.xml --age 86400\nremoves jobs that ended more than a day ago"),
+    { "keys", "write the reference of all configuration keys", "", &mc_keys_option_table, mc_command_keys,
       .about = "Writes the reference of all configuration keys, in Markdown.", .statuses = PLAIN_STATUSES,
+      .also = "mapcache.xml(5)", .examples = "mapcache keys > configuration.md\nthe reference as a file",
       .page = "configuration.md" },
-    { "parameters", "write the reference of all parameters of requests", "", &no_options, mc_command_parameters,
-      .about = "Writes the reference of all parameters of requests, in Markdown.", .statuses = PLAIN_STATUSES,
-      .page = "parameters.md" },
+    { "parameters", "write the reference of all parameters of requests", "", &mc_keys_option_table,
+      mc_command_parameters, .about = "Writes the reference of all parameters of requests, in Markdown.",
+      .statuses = PLAIN_STATUSES, .also = "mapcache.xml(5)",
+      .examples = "mapcache parameters > parameters.md\nthe reference as a file", .page = "parameters.md" },
+    { "purge", "delete tiles of a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_purge_option_table, mc_command_purge,
+      mc_check_purge_options,
+      .about = "Deletes tiles of a tileset from all of its stores: all grids and all values of dimensions, unless\n"
+               "options name some. On a terminal the command says what it would delete, and asks; elsewhere it needs\n"
+               "--yes. Servers and seeders may use the stores meanwhile. `mapcache compact` gives back the room.",
+      .statuses = "0 deleted, or nothing to delete\n1 an error, or not confirmed\n"
+                  "2 interrupted, or a store could not be changed: run it again",
+      .also = "mapcache-seed(1) mapcache-compact(1) mapcache-detail(1)",
+      .examples = "mapcache purge -c mapcache.xml -t world --dry-run\nsays what would be deleted, level by level\n"
+                  "mapcache purge -c mapcache.xml -t world -z 12,18 --yes\ndeletes levels 12 to 18 without asking\n"
+                  "mapcache purge -c mapcache.xml -t world --area france.geojson --older 30d\n"
+                  "deletes old tiles of an area\n"
+                  "mapcache purge -c mapcache.xml -t weather -D time=2024-01-01\ndeletes the tiles of one time",
+      .page = "seeding.md" },
     { "seed", "fill, refresh, empty or copy a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_seed_option_table,
       mc_command_seed, mc_check_seed_options,
       .about =
@@ -141,57 +162,46 @@ const mc_cli_command mc_cli_commands[] = {
       .drop_in =
           "The program mapcache_seed has the options, the lines and the exit statuses of MapCache's program. It\n"
           "prints what is wrong with its options to standard output, and the list of options behind it.",
+      .also = "mapcache_seed(1) mapcache-purge(1) mapcache-jobs(1) mapcache.xml(5)",
+      .examples =
+          "mapcache seed -c mapcache.xml -t world -z 0,8 -n 4\nlevels 0 to 8 with four threads\n"
+          "mapcache seed -c mapcache.xml -t world -z 9,14 --area france.geojson -n 4\nonly where the area is\n"
+          "mapcache seed -c mapcache.xml -t world -z 0,14 --checkpoint place --resume\ngoes on where a run ended\n"
+          "mapcache seed -c mapcache.xml -t world -z 0,14 --dry-run\nhow many tiles that would be, level by level",
       .page = "seeding.md" },
+    { "serve", "show a file, a folder or a database as maps, at once", "THING ... [OPTIONS]", &mc_serve_option_table,
+      mc_command_serve, mc_check_serve_options, .argument = "THING",
+      .about =
+          "Looks what the things hold, runs Apache or nginx with a configuration for them, and prints the address\n"
+          "of the maps. A THING is a raster that GDAL reads, an MBTiles, a GeoPackage, a SQLite cache, a shapefile,\n"
+          "a GeoJSON, an http:// address of one of them, a postgresql:// address, a folder of files, or a "
+          "mapcache.xml.\n"
+          "The server listens on this machine alone, reads nothing of the system's configuration, and ends with\n"
+          "this program, on Ctrl-C. A changed or a new file shows within a few seconds.",
+      .statuses = "0 it was ended by a signal\n1 an error", .also = "mapcache-check(1) mapcache.xml(5)",
+      .examples = "mapcache serve world.tif\na raster on http://127.0.0.1:8080/\n"
+                  "mapcache serve data/ --open\neverything in a folder, and a browser that shows it\n"
+                  "mapcache serve postgresql://localhost/gis --save mapcache.xml\nthe tables of a database; the "
+                  "configuration is kept\n"
+                  "mapcache serve /etc/mapcache/mapcache.xml --nginx --port 9000\na configuration, behind nginx",
+      .page = "serve.md" },
     { "trace", "read trace lines from a server's error log", "[--summary] [--html FILE] [LOG ...]",
       &mc_trace_option_table, mc_command_trace, mc_check_trace_options, .argument = "LOG",
       .about = "Reads trace lines from the logs, or from standard input, and prints the calls of each request\n"
                "and thread as a tree, with microseconds. LogLevel mapcache:debug makes a server write them.",
-      .statuses = PLAIN_STATUSES, .page = "operations.md" },
-    { "version", "print the version", "", &no_options, mc_command_version,
-      .about = "Prints the name and the version of the program.", .statuses = PLAIN_STATUSES, .page = NULL },
-    { "help", "print this list, or explain a command", "[COMMAND]", &help_table, mc_command_help, .argument = "COMMAND",
-      .about = "Prints the list of commands, or the help of a command. With an option: the manual pages of all\n"
-               "commands, or the completion of a shell.",
-      .statuses = PLAIN_STATUSES },
+      .statuses = PLAIN_STATUSES, .also = "mod_mapcache(8) mapcache.fcgi(8)",
+      .examples = "mapcache trace /var/log/apache2/error.log\nthe calls of each request as a tree\n"
+                  "mapcache trace --html flame.html < error.log\na page with a flame chart of every request",
+      .page = "operations.md" },
+    { "version", "print the version", "", &mc_version_option_table, mc_command_version,
+      .about = "Prints the name and the version of the program.", .statuses = PLAIN_STATUSES,
+      .examples = "mapcache version --json\nas an object of JSON" },
+    { "help", "print this list, or explain a command", "[COMMAND]", &mc_help_option_table, mc_command_help,
+      .argument = "COMMAND",
+      .about = "Prints the list of commands, or the help of a command. With an option: what is made of the same\n"
+               "tables for machines and for the package.",
+      .statuses = PLAIN_STATUSES, .page = "commands.md",
+      .examples = "mapcache help jobs work\nthe same as `mapcache jobs work --help`\n"
+                  "source <(mapcache help --completion bash)\ncompletion in this shell, without the package" },
     { .name = NULL },
 };
-
-int
-mc_command_version(mc_cli_call *call)
-{
-    (void)call;
-    puts("mapcache " MC_VERSION);
-    return 0;
-}
-
-/* help COMMAND, with one word or two. */
-static int
-print_help_of_command(mc_cli_call *call)
-{
-    const char *name = apr_array_pstrcat(call->pool, call->arguments, ' ');
-    for (const mc_cli_command *row = mc_cli_commands; row->name != NULL; row++)
-        if (strcmp(row->name, name) == 0) {
-            if (row->run == NULL)
-                mc_cli_list_commands(stdout, mc_cli_commands, row->name);
-            else
-                mc_cli_print_help(stdout, row, apr_pstrcat(call->pool, "mapcache ", name, NULL), NULL);
-            return 0;
-        }
-    fprintf(stderr, "mapcache help: there is no command \"%s\"\n", name);
-    return 1;
-}
-
-int
-mc_command_help(mc_cli_call *call)
-{
-    const help_options *options = call->options;
-    if (options->manual != NULL)
-        return mc_cli_write_manual(options->manual, mc_cli_commands, call->pool) ? 0 : 1;
-    if (options->completion >= 0)
-        mc_cli_print_completion(stdout, mc_cli_commands, call->pool);
-    else if (call->arguments->nelts > 0)
-        return print_help_of_command(call);
-    else
-        mc_cli_list_commands(stdout, mc_cli_commands, NULL);
-    return 0;
-}

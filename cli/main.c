@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/common/help.h"
+#include "cli/common/style.h"
 #include "commands.h"
 #include "mapcache/config.h"
 
@@ -24,6 +25,17 @@ find_command(const char *name)
     return NULL;
 }
 
+/* With --quiet the result goes unsaid, too: the exit status tells. What --json prints is asked for. */
+static int
+run_silenced(const mc_cli_command *command, mc_cli_call *call)
+{
+    if (call->quiet && !call->json && !call->drop_in && freopen("/dev/null", "w", stdout) == NULL) {
+        fputs("mapcache: /dev/null cannot be opened\n", stderr);
+        return 1;
+    }
+    return command->run(call);
+}
+
 /* argv[0] is the last word of the command's name. */
 static int
 run_command_row(const mc_cli_command *command, const char *drop_in, int argc, const char *const *argv)
@@ -39,7 +51,7 @@ run_command_row(const mc_cli_command *command, const char *drop_in, int argc, co
     else if (help)
         mc_cli_print_help(stdout, command, call.program, NULL), status = 0;
     else
-        status = command->run(&call);
+        status = run_silenced(command, &call);
     apr_pool_destroy(call.pool);
     return status;
 }
@@ -52,13 +64,12 @@ refuse_command(const char *group, const char *name)
     int count = 0;
     size_t skip = group == NULL ? 0 : strlen(group) + 1;
     for (const mc_cli_command *row = mc_cli_commands; row->name != NULL && count < MOST; row++)
-        if (group == NULL ? strchr(row->name, ' ') == NULL
-                          : strncmp(row->name, group, skip - 1) == 0 && row->name[skip - 1] == ' ')
+        if (group == NULL ? strchr(row->name, ' ') == NULL : mc_cli_is_command_of(row, group))
             known[count++] = row->name + skip;
     const char *nearest = mc_config_nearest(name, known, count);
     fprintf(stderr, "mapcache%s%s: there is no command \"%s\"%s%s%s\n\n", group == NULL ? "" : " ",
-            group == NULL ? "" : group, name, nearest == NULL ? "" : ": is \"", nearest == NULL ? "" : nearest,
-            nearest == NULL ? "" : "\" meant?");
+            group == NULL ? "" : group, name, nearest == NULL ? "" : ": did you mean \"",
+            nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
     mc_cli_list_commands(stderr, mc_cli_commands, group);
     return 1;
 }
@@ -112,6 +123,7 @@ main(int argc, const char *const *argv)
 {
     if (argc < 1)
         return 1;
+    mc_cli_choose_color(argc, argv);
     apr_initialize();
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);

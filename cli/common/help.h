@@ -2,6 +2,7 @@
 #ifndef MC_CLI_HELP_H
 #define MC_CLI_HELP_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "options.h"
@@ -16,11 +17,16 @@ void mc_cli_print_help(FILE *out, const mc_cli_command *command, const char *pro
  * the list of its options to standard output, as MapCache's seeder does. */
 void mc_cli_refuse(const mc_cli_call *call, const char *problem);
 
-/* Writes mapcache.1, mapcache-seed.1 and the others into a folder. False: one of them cannot be written, it has been
- * said. */
-bool mc_cli_write_manual(const char *folder, const mc_cli_command *commands, apr_pool_t *pool);
+/* Whether a row is a command of the group: "jobs work" of "jobs". */
+bool mc_cli_is_command_of(const mc_cli_command *row, const char *group);
 
-/* The completion for bash. */
-void mc_cli_print_completion(FILE *out, const mc_cli_command *commands, apr_pool_t *pool);
+/* Whether the program is called as MapCache calls its own: "mapcache_seed". */
+bool mc_cli_is_drop_in_name(const char *program);
+
+/* The manual page that a command stands in: "mapcache-jobs(1)". */
+const char *mc_cli_page_of(const mc_cli_command *command, apr_pool_t *pool);
+
+/* The example at `at`, and where the next one begins; NULL: there is none left. */
+const char *mc_cli_next_example(const char **command, const char **meaning, const char *at, apr_pool_t *pool);
 
 #endif

@@ -9,17 +9,68 @@
 #include "text/text.h"
 #include "values.h"
 
-static const mc_cli_option help_row = MC_OPTION_FLAG("help", 'h', 0, "this list");
+/* What every command has. The program itself looks at --color before it reads anything else (style.c). */
+static const mc_cli_option common_rows[] = {
+    MC_OPTION_HEADING("General"),
+    MC_OPTION_QUIET(0),
+    MC_OPTION_CHOICE("color", 0, "WHEN", 0, "auto|always|never",
+                     "colours: auto (default: on a terminal, unless NO_COLOR is set), always or never",
+                     .names = MC_CLI_OUR_NAME),
+    MC_OPTION_FLAG("help", 'h', 0, "this list"),
+    MC_OPTION_END,
+};
+
+static bool
+is_common_row(const mc_cli_option *row)
+{
+    return row >= common_rows && row < common_rows + sizeof(common_rows) / sizeof(common_rows[0]);
+}
+
+static bool
+has_command_option(const mc_cli_command *command, const mc_cli_option *row, bool drop_in)
+{
+    return row->kind != MC_CLI_HEADING && (row->commands == 0 || (row->commands & command->mask) != 0) &&
+           !(drop_in && row->names == MC_CLI_OUR_NAME);
+}
+
+static bool
+is_option_listed(const apr_array_header_t *list, const char *name)
+{
+    for (int i = 0; i < list->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(list, i, const mc_cli_option *)->name, name) == 0)
+            return true;
+    return false;
+}
 
 const apr_array_header_t *
-mc_cli_options_of(const mc_cli_command *command, apr_pool_t *pool)
+mc_cli_options_of(const mc_cli_command *command, bool drop_in, apr_pool_t *pool)
 {
     apr_array_header_t *list = apr_array_make(pool, 48, sizeof(const mc_cli_option *));
     for (const mc_cli_option *row = command->table->rows; row->name != NULL; row++)
-        if (row->commands == 0 || (row->commands & command->mask) != 0)
+        if (has_command_option(command, row, drop_in))
             APR_ARRAY_PUSH(list, const mc_cli_option *) = row;
-    APR_ARRAY_PUSH(list, const mc_cli_option *) = &help_row;
+    for (const mc_cli_option *row = common_rows; row->name != NULL; row++)
+        if (has_command_option(command, row, drop_in) && !is_option_listed(list, row->name) &&
+            !(drop_in && strcmp(row->name, "quiet") == 0)) /* what MapCache's program does not know */
+            APR_ARRAY_PUSH(list, const mc_cli_option *) = row;
     return list;
+}
+
+const char *
+mc_cli_heading_of(const mc_cli_command *command, const mc_cli_option *option)
+{
+    const mc_cli_option *first = is_common_row(option) ? common_rows : command->table->rows;
+    bool grouped = command->table->rows->kind == MC_CLI_HEADING;
+    for (const mc_cli_option *row = option; row >= first && grouped; row--)
+        if (row->kind == MC_CLI_HEADING)
+            return row->name;
+    return "Options";
+}
+
+int
+mc_cli_letter_of(const mc_cli_option *option, bool drop_in)
+{
+    return drop_in && option->drop_in_letter != 0 ? option->drop_in_letter : option->letter;
 }
 
 static bool
@@ -64,6 +115,8 @@ store_option_value(void *options, const mc_cli_option *row, const char *text, ap
         return parse_choice(field, row->choices, text);
     case MC_CLI_VALUE:
         return row->parse(field, text, pool);
+    case MC_CLI_HEADING:
+        break;
     }
     return false;
 }
@@ -93,8 +146,9 @@ describe_unknown_option(const option_reader *reader, const char *word)
         names[i] = get_option_row(reader, i)->name;
     const char *nearest =
         mc_config_nearest(apr_pstrmemdup(reader->call->pool, name, strcspn(name, "=")), names, reader->rows->nelts);
-    return nearest == NULL ? apr_psprintf(reader->call->pool, "\"%s\" is no option", word)
-                           : apr_psprintf(reader->call->pool, "\"%s\" is no option: is \"--%s\" meant?", word, nearest);
+    return nearest == NULL
+               ? apr_psprintf(reader->call->pool, "\"%s\" is no option", word)
+               : apr_psprintf(reader->call->pool, "\"%s\" is no option: did you mean \"--%s\"?", word, nearest);
 }
 
 /* `value`: NULL where the option's value is the next word, or the option has none. */
@@ -103,7 +157,7 @@ read_option(option_reader *reader, int index, const char *word, const char *valu
 {
     const mc_cli_option *row = get_option_row(reader, index);
     apr_pool_t *pool = reader->call->pool;
-    if (row == &help_row) {
+    if (row->kind == MC_CLI_FLAG && strcmp(row->name, "help") == 0) {
         reader->help = true;
         return NULL;
     }
@@ -113,7 +167,9 @@ read_option(option_reader *reader, int index, const char *word, const char *valu
         value = reader->argv[reader->next++];
     }
     reader->seen[index] = true;
-    if (store_option_value(reader->call->options, row, value, pool))
+    int choice; /* what all commands have is in no struct of theirs */
+    if (is_common_row(row) ? row->choices == NULL || parse_choice(&choice, row->choices, value)
+                           : store_option_value(reader->call->options, row, value, pool))
         return NULL;
     return apr_psprintf(pool, "--%s cannot be \"%s\": --%s %s: %s", row->name, value, row->name, row->value, row->help);
 }
@@ -141,7 +197,8 @@ read_letters(option_reader *reader, const char *word)
     for (const char *at = word + 1; *at != '\0' && !reader->help; at++) {
         const char name[] = { '-', *at, '\0' };
         int i = 0;
-        while (i < reader->rows->nelts && get_option_row(reader, i)->letter != (unsigned char)*at)
+        while (i < reader->rows->nelts &&
+               mc_cli_letter_of(get_option_row(reader, i), reader->call->drop_in) != (unsigned char)*at)
             i++;
         if (i == reader->rows->nelts)
             return describe_unknown_option(reader, at == word + 1 ? word : apr_pstrdup(reader->call->pool, name));
@@ -171,6 +228,15 @@ find_missing_option(const option_reader *reader)
     return NULL;
 }
 
+static bool
+was_option_given(const option_reader *reader, const char *name)
+{
+    for (int i = 0; i < reader->rows->nelts; i++)
+        if (reader->seen[i] && strcmp(get_option_row(reader, i)->name, name) == 0)
+            return true;
+    return false;
+}
+
 const char *
 mc_cli_options_parse(bool *help, mc_cli_call *call, int argc, const char *const *argv)
 {
@@ -178,7 +244,7 @@ mc_cli_options_parse(bool *help, mc_cli_call *call, int argc, const char *const 
     const mc_cli_option_table *table = call->command->table;
     const char *problem = NULL;
     bool options_ended = false;
-    reader.rows = mc_cli_options_of(call->command, call->pool);
+    reader.rows = mc_cli_options_of(call->command, call->drop_in, call->pool);
     reader.seen = apr_pcalloc(call->pool, sizeof(bool) * (size_t)reader.rows->nelts);
     call->options = apr_pcalloc(call->pool, table->size + 1);
     call->arguments = apr_array_make(call->pool, 16, sizeof(const char *));
@@ -194,6 +260,8 @@ mc_cli_options_parse(bool *help, mc_cli_call *call, int argc, const char *const 
             problem = word[1] == '-' ? read_long_option(&reader, word) : read_letters(&reader, word);
     }
     *help = reader.help;
+    call->quiet = was_option_given(&reader, "quiet");
+    call->json = was_option_given(&reader, "json");
     if (problem != NULL || reader.help)
         return problem;
     problem = find_missing_option(&reader);

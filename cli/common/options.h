@@ -24,7 +24,14 @@ typedef enum mc_cli_kind {
     MC_CLI_SIZE,       /* int64_t: bytes from min to max, with K, M, G */
     MC_CLI_CHOICE,     /* int, or an enum: the index of the word in `choices` */
     MC_CLI_VALUE,      /* what `parse` makes of the text */
+    MC_CLI_HEADING,    /* no option: the heading of the rows behind it */
 } mc_cli_kind;
+
+/* Under which names of the program an option is there. */
+typedef enum mc_cli_names {
+    MC_CLI_ALL_NAMES,
+    MC_CLI_OUR_NAME, /* not under MapCache's name: mapcache_seed, mapcache_detail */
+} mc_cli_names;
 
 /* One row of a table of options, written with the makers below. A table ends with MC_OPTION_END. */
 typedef struct mc_cli_option {
@@ -38,7 +45,9 @@ typedef struct mc_cli_option {
     const char *choices;        /* "a|b|c": of CHOICE; of VALUE: words that a shell completes */
     mc_cli_value_parser *parse; /* of VALUE */
     bool required;
-    unsigned commands; /* where commands share a table: those that have this option; 0: all of them */
+    unsigned commands;  /* where commands share a table: those that have this option; 0: all of them */
+    int drop_in_letter; /* the letter that the option has under MapCache's name of the command; 0: `letter` */
+    mc_cli_names names;
 } mc_cli_option;
 
 /* Name, letter, value, offset of the field, what the kind needs, help; then .required and .commands where they are
@@ -67,6 +76,16 @@ typedef struct mc_cli_option {
     MC_OPTION_ROW(MC_CLI_CHOICE, name_, letter_, value_, offset_, __VA_ARGS__, .choices = choices_)
 #define MC_OPTION_VALUE(name_, letter_, value_, offset_, parse_, ...)                                                  \
     MC_OPTION_ROW(MC_CLI_VALUE, name_, letter_, value_, offset_, __VA_ARGS__, .parse = parse_)
+/* "Area": the rows behind it, up to the next heading, are one group in help, manual pages and documents. */
+#define MC_OPTION_HEADING(title_)                                                                                      \
+    {                                                                                                                  \
+        .name = title_, .kind = MC_CLI_HEADING                                                                         \
+    }
+/* Rows that mean the same in every command that has them. */
+#define MC_OPTION_JSON(offset_, ...) MC_OPTION_FLAG("json", 'j', offset_, __VA_ARGS__)
+#define MC_OPTION_QUIET(offset_) MC_OPTION_FLAG("quiet", 'q', offset_, "say nothing unless something fails")
+#define MC_OPTION_VERBOSE(offset_) MC_OPTION_FLAG("verbose", 'v', offset_, "all messages, on standard error")
+#define MC_OPTION_DRY_RUN(offset_, ...) MC_OPTION_FLAG("dry-run", 'N', offset_, __VA_ARGS__)
 #define MC_OPTION_END                                                                                                  \
     {                                                                                                                  \
         .name = NULL                                                                                                   \
@@ -84,6 +103,7 @@ typedef struct mc_cli_call {
     const struct mc_cli_command *command;
     const char *program;           /* as messages name it: "mapcache seed", "mapcache_seed" */
     bool drop_in;                  /* under the name of a program of MapCache */
+    bool quiet, json;              /* --quiet and --json were given */
     void *options;                 /* the command's own struct */
     apr_array_header_t *arguments; /* of const char * */
     apr_pool_t *pool;
@@ -102,10 +122,18 @@ typedef struct mc_cli_command {
     const char *statuses;                    /* "0 done\n1 an error"; NULL only of a group */
     const char *drop_in;                     /* how the command differs under MapCache's name of it; NULL: has none */
     const char *page;                        /* in docs */
+    const char *examples;                    /* pairs of lines, "mapcache seed ...\nwhat it does\n"; or NULL */
+    const char *also;                        /* manual pages besides mapcache(1): "mapcache.xml(5) mapcache-jobs(1)" */
 } mc_cli_command;
 
-/* The options of a command, --help the last: of const mc_cli_option *. */
-const apr_array_header_t *mc_cli_options_of(const mc_cli_command *command, apr_pool_t *pool);
+/* The options of a command, those that all commands have the last: of const mc_cli_option *, without headings. */
+const apr_array_header_t *mc_cli_options_of(const mc_cli_command *command, bool drop_in, apr_pool_t *pool);
+
+/* The heading that an option of this command stands under; "Options" where the table has none. */
+const char *mc_cli_heading_of(const mc_cli_command *command, const mc_cli_option *option);
+
+/* The letter of an option under one of the two names of its command; 0: none. */
+int mc_cli_letter_of(const mc_cli_option *option, bool drop_in);
 
 /* Reads argv into call->options and call->arguments. NULL, or what is wrong. *help: --help was met, the rest is not
  * read. Options and arguments stand in any order; behind "--" all are arguments. */

@@ -3,12 +3,13 @@
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/json_line.h"
 #include "cli/common/stores.h"
+#include "cli/common/style.h"
+#include "cli/common/words.h"
 
 typedef struct compacting {
     apr_pool_t *pool;
@@ -37,9 +38,9 @@ static const mc_cli_option compact_rows[] = {
     MC_OPTION_TEXTS("cache", 'C', "NAME", offsetof(compacting, names), "only this cache; may be repeated"),
     MC_OPTION_FLAG("orphans", 'O', offsetof(compacting, orphans),
                    "also remove tiles that this configuration no longer knows, and leftover files"),
-    MC_OPTION_FLAG("dry-run", 'n', offsetof(compacting, dry), "change nothing, say what would be done"),
-    MC_OPTION_FLAG("json", 'j', offsetof(compacting, json), "an object a line, for programs"),
-    MC_OPTION_FLAG("quiet", 'q', offsetof(compacting, quiet), "no progress"),
+    MC_OPTION_DRY_RUN(offsetof(compacting, dry), "change nothing, say what would be done"),
+    MC_OPTION_JSON(offsetof(compacting, json), "an object a line, for programs"),
+    MC_OPTION_QUIET(offsetof(compacting, quiet)),
     MC_OPTION_END,
 };
 
@@ -51,10 +52,10 @@ set_compact_defaults(void *options, apr_pool_t *pool)
 
 const mc_cli_option_table mc_compact_option_table = { compact_rows, sizeof(compacting), set_compact_defaults };
 
-static double
-bytes_to_megabytes(int64_t bytes)
+static const char *
+size_words(const compacting *c, int64_t bytes)
 {
-    return (double)bytes / (1 << 20);
+    return mc_cli_size_words((double)bytes, c->pool);
 }
 
 static bool
@@ -76,8 +77,8 @@ tell_orphan(void *baton, const mc_store *store, const mc_store_group *group)
     const compacting *c = baton;
     if (!c->orphans || c->json)
         return;
-    printf("%s: %lld tiles (%.1f MB) of tileset %s, grid %s, dimensions %s, level %d are not known%s\n", store->name,
-           (long long)group->tiles, bytes_to_megabytes(group->bytes), or_any(group->tileset), or_any(group->grid),
+    printf("%s: %lld tiles (%s) of tileset %s, grid %s, dimensions %s, level %d are not known%s\n", store->name,
+           (long long)group->tiles, size_words(c, group->bytes), or_any(group->tileset), or_any(group->grid),
            or_any(group->dim), group->z, c->dry ? "" : ": removed");
 }
 
@@ -85,7 +86,7 @@ static void
 tell_progress(void *baton, const mc_store *store, const char *what, double done)
 {
     const compacting *c = baton;
-    if (!c->quiet && !c->json && isatty(STDERR_FILENO))
+    if (!c->quiet && !c->json && mc_cli_is_screen(stderr))
         fprintf(stderr, "\033[2K%s %s: %.0f%%\r", what, store->name, done * 100);
 }
 
@@ -125,7 +126,7 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
     c->after += after != NULL ? after->bytes : before->bytes > 0 ? before->bytes : 0;
     c->free += gain;
     c->failures += error != MC_OK;
-    if (!c->quiet && !c->json && isatty(STDERR_FILENO))
+    if (!c->quiet && !c->json && mc_cli_is_screen(stderr))
         fputs("\033[2K", stderr);
     if (c->json)
         tell_json(c, before, after, error);
@@ -134,11 +135,10 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
     else if (error != MC_OK)
         fprintf(stderr, "mapcache compact: %s\n", mc_error_chain(error, c->pool));
     else if (after != NULL)
-        printf("%s: %.1f MB before, %.1f MB now\n", before->name, bytes_to_megabytes(before->bytes),
-               bytes_to_megabytes(after->bytes));
+        printf("%s: %s before, %s now\n", before->name, size_words(c, before->bytes), size_words(c, after->bytes));
     else
-        printf("%s: %.1f MB, %.1f MB of it free%s\n", before->name, bytes_to_megabytes(before->bytes),
-               bytes_to_megabytes(gain), c->dry || gain > 0 ? "" : ": nothing to do");
+        printf("%s: %s, %s of it free%s\n", before->name, size_words(c, before->bytes), size_words(c, gain),
+               c->dry || gain > 0 ? "" : ": nothing to do");
     if (!c->json && before->leftovers > 0 && c->orphans)
         printf("%s: %lld files that writers have left behind%s\n", before->name, (long long)before->leftovers,
                c->dry ? "" : ": removed");
@@ -189,7 +189,7 @@ run_compact_upkeep(compacting *c)
                              .report = tell_store,
                              .baton = c };
     log = mc_log_stderr;
-    log.level = MC_LOG_WARN;
+    log.level = mc_cli_log_level(false, c->quiet);
     MC_TRY(mc_runtime_create(&runtime, config, 1, false, &log, c->pool));
     ctx.process = mc_runtime_process(runtime);
     mc_error *error = MC_OK;
@@ -200,8 +200,8 @@ run_compact_upkeep(compacting *c)
     }
     mc_runtime_destroy(runtime);
     if (error == MC_OK && !c->json)
-        printf("%d stores, %.1f MB%s, %.1f MB %s\n", c->stores, bytes_to_megabytes(c->before), c->dry ? "" : " before",
-               bytes_to_megabytes(c->dry ? c->free : c->after), c->dry ? "of it can be given back" : "now");
+        printf("%d stores, %s%s, %s %s\n", c->stores, size_words(c, c->before), c->dry ? "" : " before",
+               size_words(c, c->dry ? c->free : c->after), c->dry ? "of it can be given back" : "now");
     return error;
 }
 

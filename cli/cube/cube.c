@@ -10,6 +10,8 @@
 #include "cli/common/image_inputs.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/json_line.h"
+#include "cli/common/style.h"
+#include "cli/common/words.h"
 #include "cube_options.h"
 #include "mapcache/server.h"
 #include "text/time.h"
@@ -192,7 +194,8 @@ report_text(const cube_run *run, bool images, double seconds)
                r->images, seconds, seconds > 0 ? r->images / seconds : 0, r->dates, r->corrected, (long long)r->chunks,
                (long long)r->rewritten);
     if (r->bytes_before >= 0 && r->bytes_after >= 0)
-        printf("store: %.1f MB before, %.1f MB now\n", (double)r->bytes_before / 1e6, (double)r->bytes_after / 1e6);
+        printf("store: %s before, %s now\n", mc_cli_size_words((double)r->bytes_before, run->pool),
+               mc_cli_size_words((double)r->bytes_after, run->pool));
     if (r->left_out > 0)
         printf("%d images were left out\n", r->left_out);
 }
@@ -213,7 +216,7 @@ run_cube_ingest(cube_run *run, bool images)
     if (images)
         MC_TRY(find_inputs(run));
     mc_cli_stop_on_interrupt(&stop, "\ninterrupted: what is being written is completed (once more: ends at once)\n");
-    run->bar = !options->json && !options->quiet && isatty(STDOUT_FILENO);
+    run->bar = !options->json && !options->quiet && mc_cli_is_screen(stdout);
     if (!images)
         return mc_cube_make_overviews(&run->report, run->cube, &how, &run->ctx, run->ctx.pool);
     return mc_cube_ingest(&run->report, run->cube, (const mc_cube_input *)(const void *)run->inputs->elts,
@@ -270,7 +273,7 @@ mc_command_cube(mc_cli_call *call)
 {
     cube_run run = { .log = mc_log_stderr, .pool = call->pool };
     run.options = *(const mc_cube_options *)call->options;
-    run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    run.log.level = mc_cli_log_level(run.options.verbose, call->quiet);
     unsigned mask = call->command->mask;
     int status = mask == MC_CUBE_DATES ? run_dates(&run) : run_ingest(&run, mask == MC_CUBE_INGEST);
     if (run.ctx.pool != NULL)

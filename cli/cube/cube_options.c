@@ -31,11 +31,12 @@ parse_cube_place(void *field, const char *text, apr_pool_t *pool)
 
 #define AT(field) offsetof(mc_cube_options, field)
 
-/* docs/datacube.md has the same table; a test compares it with what --help prints. */
 static const mc_cli_option cube_rows[] = {
+    MC_OPTION_HEADING("What"),
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
     MC_OPTION_TEXT("cube", 0, "NAME", AT(cube), "name of the cube (required)", .required = true),
-    MC_OPTION_TEXT("list", 'l', "FILE", AT(list),
+    MC_OPTION_HEADING("Images"),
+    MC_OPTION_TEXT("list", 0, "FILE", AT(list),
                    "file with one image a line, \"-\" for standard input; after a tab its time"),
     MC_OPTION_TEXT("time", 0, "PATTERN", AT(time), "how the time stands in the images' names, as S2_%Y%m%d"),
     MC_OPTION_VALUE("date", 0, "TIME", 0, parse_cube_date,
@@ -45,15 +46,17 @@ static const mc_cli_option cube_rows[] = {
     MC_OPTION_TEXT("srs", 0, "SRS", AT(raster.srs), "CRS of images that do not say it; default: the cube's"),
     MC_OPTION_VALUE("nodata", 0, "COLOR", AT(raster), mc_cli_parse_no_data,
                     "colour that means no data, R,G,B or one number for all three"),
+    MC_OPTION_HEADING("Resources"),
     MC_OPTION_SIZE("cachelimit", 0, AT(cache_limit), 1 << 20, INT64_C(1) << 40,
                    "memory for decoded images that wait to be written, as 64M; default: 256M"),
     MC_OPTION_TEXT("scratch", 0, "FOLDER", AT(scratch),
                    "folder for a file where that is not enough; default: $TMPDIR or /var/tmp"),
     MC_OPTION_INT("nthreads", 'n', "COUNT", AT(threads), 1, 256,
                   "threads that decode; default: one for each processor"),
-    MC_OPTION_FLAG("json", 0, AT(json), "one JSON object a line"),
-    MC_OPTION_FLAG("quiet", 'q', AT(quiet), "no progress"),
-    MC_OPTION_FLAG("verbose", 'v', AT(verbose), "log everything"),
+    MC_OPTION_HEADING("General"),
+    MC_OPTION_JSON(AT(json), "one JSON object a line"),
+    MC_OPTION_QUIET(AT(quiet)),
+    MC_OPTION_VERBOSE(AT(verbose)),
     MC_OPTION_END,
 };
 

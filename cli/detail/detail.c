@@ -7,13 +7,19 @@
 
 #include "cli/commands.h"
 #include "cli/common/ogr_area.h"
+#include "cli/common/style.h"
 #include "cli/common/values.h"
 #include "detail_area.h"
 #include "detail_json.h"
 #include "detail_stores.h"
+#include "detail_table.h"
 #include "mapcache/seed.h"
 #include "mapcache/server.h"
 #include "text/text.h"
+
+/* Of a level that nobody has named. A store of a file for each 8 x 8 tiles has a thousand million of them at level 18.
+ */
+enum { MOST_MISSING_FILES = 1000000 };
 
 typedef struct detail {
     apr_pool_t *pool;
@@ -21,7 +27,9 @@ typedef struct detail {
     apr_table_t *dimensions;
     bool ours;   /* `mapcache detail`: more kinds of stores than mapcache_detail knows, and what it cannot tell */
     bool stores; /* a part about the stores themselves */
-    bool brief, has_extent;
+    bool brief, has_extent, has_zoom, wants_json;
+    bool quiet;
+    bool writes_json, shows_progress; /* `mapcache detail` prints a table, and its progress on terminals only */
     int zooms[2];
     mc_detail_area area;
 
@@ -34,6 +42,9 @@ typedef struct detail {
     apr_hash_t *counted; /* files whose size is in the sum */
     int64_t files_bytes, files_tiles, missing_files;
     mc_detail_tiles in_level, in_cache;
+    int64_t files_in_level, missing_in_level;
+    bool gave_up; /* at this level: more files could be there than are looked for unless the level is named */
+    mc_detail_summary summary;
     int z;
     double done; /* of the survey, 0..1 */
     double share;
@@ -43,7 +54,8 @@ typedef struct detail {
 static bool
 parse_detail_zooms(void *field, const char *text, apr_pool_t *pool)
 {
-    int *zooms = field;
+    detail *d = field;
+    int *zooms = d->zooms;
     const char *comma = strchr(text, ',');
     const char *first = comma == NULL ? text : apr_pstrmemdup(pool, text, (size_t)(comma - text));
     if (!mc_parse_int(&zooms[0], first, 0, 1000))
@@ -56,7 +68,7 @@ parse_detail_zooms(void *field, const char *text, apr_pool_t *pool)
         zooms[0] = zooms[1];
         zooms[1] = last;
     }
-    return true;
+    return d->has_zoom = true;
 }
 
 /* Any two corners that lie opposite each other. */
@@ -75,22 +87,31 @@ parse_detail_extent(void *field, const char *text, apr_pool_t *pool)
 #define AT(field) offsetof(detail, field)
 
 static const mc_cli_option detail_rows[] = {
+    MC_OPTION_HEADING("What"),
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset_name), "tileset (required)", .required = true),
-    MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid_name), "grid of the tileset (required)", .required = true),
+    MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid_name),
+                   "grid of the tileset; default: its first (mapcache_detail: required)"),
     MC_OPTION_ASSIGNMENT("dimension", 'D', AT(dimensions), "value of a dimension; may be repeated"),
+    MC_OPTION_HEADING("Where"),
     MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, parse_detail_extent,
                     "in units of the grid, the corners in any order; default: all of it"),
-    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", AT(zooms), parse_detail_zooms, "zoom levels; default 0"),
-    MC_OPTION_TEXT("query", 'q', "SQL", AT(query), "SQL that counts the tiles of a range, for another schema"),
-    MC_OPTION_FLAG("short-output", 'o', AT(brief), "leave out files that do not exist"),
-    MC_OPTION_FLAG("stores", 'S', AT(stores),
-                   "(mapcache detail) add what the stores take up, hold of others, and could give back"),
+    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", 0, parse_detail_zooms,
+                    "zoom levels; default: all of the tileset (mapcache_detail: 0)"),
     MC_OPTION_TEXT("ogr-datasource", 'd', "NAME", AT(area.ogr.source),
                    "vector source of GDAL that limits the area, in units of the grid; not with -e"),
     MC_OPTION_TEXT("ogr-layer", 'l', "NAME", AT(area.ogr.layer), "its layer, needed if it has several"),
     MC_OPTION_TEXT("ogr-where", 'w', "FILTER", AT(area.ogr.where), "only features with these attributes"),
     MC_OPTION_TEXT("ogr-sql", 's', "QUERY", AT(area.ogr.sql), "a query instead of layer and filter"),
+    MC_OPTION_HEADING("Report"),
+    MC_OPTION_TEXT("query", 0, "SQL", AT(query), "SQL that counts the tiles of a range, for another schema",
+                   .drop_in_letter = 'q'),
+    MC_OPTION_FLAG("short-output", 0, AT(brief), "leave out files that do not exist", .drop_in_letter = 'o'),
+    MC_OPTION_FLAG("stores", 'S', AT(stores), "add what the stores take up, hold of others, and could give back",
+                   .names = MC_CLI_OUR_NAME),
+    MC_OPTION_HEADING("General"),
+    MC_OPTION_FLAG("json", 'j', AT(wants_json), "the report of mapcache_detail, file by file",
+                   .names = MC_CLI_OUR_NAME),
     MC_OPTION_END,
 };
 
@@ -100,6 +121,9 @@ set_detail_defaults(void *options, apr_pool_t *pool)
     detail *d = options;
     d->dimensions = apr_table_make(pool, 4);
     d->counted = apr_hash_make(pool);
+    d->summary.levels = apr_array_make(pool, 24, sizeof(mc_detail_level));
+    d->summary.stores = apr_array_make(pool, 4, sizeof(const char *));
+    d->summary.left_out = -1;
 }
 
 const mc_cli_option_table mc_detail_option_table = { detail_rows, sizeof(detail), set_detail_defaults };
@@ -108,9 +132,20 @@ const char *
 mc_check_detail_options(mc_cli_call *call)
 {
     const detail *d = call->options;
-    if (d->stores && call->drop_in)
-        return "--stores is an option of `mapcache detail`";
+    if (call->drop_in && d->grid_name == NULL)
+        return "the option --grid is required";
     return mc_ogr_area_check(&d->area.ogr, d->has_extent, NULL);
+}
+
+/* Those that the tileset has of the grid. */
+static void
+choose_all_levels(detail *d)
+{
+    int last = d->link->grid->level_count - 1;
+    d->zooms[0] = d->link->minzoom;
+    d->zooms[1] = d->link->maxzoom < last ? d->link->maxzoom : last;
+    if (d->link->max_cached_zoom >= 0 && d->link->max_cached_zoom < d->zooms[1])
+        d->zooms[1] = d->link->max_cached_zoom;
 }
 
 static const char *
@@ -124,9 +159,13 @@ load_detail_tileset(detail *d)
         return mc_config_lacks_tileset(mc_server_config(d->server), d->tileset_name, d->pool);
     if (d->tileset->cache == NULL)
         return apr_psprintf(d->pool, "tileset \"%s\" has no cache", d->tileset_name);
+    if (d->grid_name == NULL)
+        d->grid_name = d->tileset->links[0]->grid->name;
     d->link = mc_tileset_link(d->tileset, d->grid_name);
     if (d->link == NULL)
         return mc_tileset_lacks_grid(d->tileset, d->grid_name, d->pool);
+    if (d->ours && !d->has_zoom)
+        choose_all_levels(d);
     if (d->zooms[1] >= d->link->grid->level_count)
         return apr_psprintf(d->pool, "the zoom levels of grid \"%s\" are 0 to %d", d->grid_name,
                             d->link->grid->level_count - 1);
@@ -139,6 +178,8 @@ add_surveyed_file_counts(detail *d, const mc_survey_file *file)
     d->in_level.stored += file->stored;
     d->in_level.most += file->most;
     d->missing_files += !file->present;
+    d->missing_in_level += !file->present;
+    d->files_in_level++;
     d->done += d->share * (double)(file->wanted.maxx - file->wanted.minx) * (file->wanted.maxy - file->wanted.miny);
     if (!file->present || apr_hash_get(d->counted, file->path, APR_HASH_KEY_STRING) != NULL)
         return;
@@ -151,10 +192,14 @@ static bool
 visit_surveyed_file(void *baton, const mc_survey_file *file)
 {
     detail *d = baton;
-    fprintf(stderr, "\033[2K In progress (z:%d x:%d y:%d): %.3f%% done\r", d->z, file->block.minx, file->block.miny,
-            d->done * 100);
+    if (d->shows_progress)
+        fprintf(stderr, "\033[2K In progress (z:%d x:%d y:%d): %.3f%% done\r", d->z, file->block.minx, file->block.miny,
+                d->done * 100);
     add_surveyed_file_counts(d, file);
-    if (d->brief && !file->present)
+    d->gave_up = d->ours && !d->has_zoom && d->missing_in_level > MOST_MISSING_FILES;
+    if (d->gave_up)
+        return false;
+    if ((d->brief || !d->writes_json) && !file->present)
         return true;
     mc_extent region, box = mc_grid_range_extent(d->link->grid, d->z, &file->block);
     const char *geometry;
@@ -203,8 +248,14 @@ write_detail_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
                                   .visit = visit_surveyed_file,
                                   .baton = d };
     d->in_level = (mc_detail_tiles){ 0, 0 };
+    d->files_in_level = d->missing_in_level = 0;
     d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
                ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
+    d->gave_up = d->ours && !d->has_zoom && !mc_cache_lists(d->tileset->cache, &key) &&
+                 d->tileset->cache->ops->measure != NULL &&
+                 (double)(area->maxx - area->minx) * (area->maxy - area->miny) > MOST_MISSING_FILES;
+    if (d->gave_up)
+        return MC_OK; /* each tile would have to be looked for */
     mc_json_open_object(d->json, NULL);
     mc_json_integer(d->json, "level", d->z);
     mc_json_open_array(d->json, "files");
@@ -213,8 +264,12 @@ write_detail_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
     mc_json_close(d->json);
     mc_detail_counts(d->json, "level", &d->in_level);
     mc_json_close(d->json);
+    if (d->gave_up)
+        return MC_OK;
     d->in_cache.stored += d->in_level.stored;
     d->in_cache.most += d->in_level.most;
+    APR_ARRAY_PUSH(d->summary.levels, mc_detail_level) =
+        (mc_detail_level){ d->z, d->in_level, d->files_in_level, d->missing_in_level };
     return MC_OK;
 }
 
@@ -265,7 +320,7 @@ write_report(detail *d, mc_ctx *ctx)
     if (d->area.ogr.source != NULL)
         MC_TRY(mc_detail_area_read(&d->area, grid, d->zooms[1], d->pool));
     else if (!d->has_extent)
-        d->area.extent = grid->extent;
+        d->area.extent = d->ours && d->link->restricted ? d->link->extent : grid->extent;
     /* Lines and points have tiles that they only touch. */
     double margin = d->area.region == NULL ? 0 : grid->levels[d->zooms[0]].resolution;
     const mc_extent *area = &d->area.extent,
@@ -277,17 +332,23 @@ write_report(detail *d, mc_ctx *ctx)
     mc_json_string(d->json, "unit", unit_of(d->link->grid));
     mc_detail_region(d->json, "region", area, d->area.geometry);
     mc_json_open_array(d->json, "zoom_levels");
-    for (d->z = d->zooms[0]; d->z <= d->zooms[1]; d->z++)
+    for (d->z = d->zooms[0]; d->z <= d->zooms[1] && !d->gave_up; d->z++)
         MC_TRY(write_detail_level(d, &limits[d->z], ctx));
     mc_json_close(d->json);
     mc_detail_counts(d->json, "cache", &d->in_cache);
     write_sizes(d);
+    if (d->gave_up)
+        d->summary.left_out = d->z - 1;
     if (d->stores)
-        MC_TRY(mc_detail_stores(d->json, mc_server_config(d->server), d->tileset->cache, ctx));
+        MC_TRY(mc_detail_stores(d->json, d->writes_json ? NULL : d->summary.stores, mc_server_config(d->server),
+                                d->tileset->cache, ctx));
     mc_json_close(d->json);
     mc_json_space(d->json, "\n");
     MC_TRY(mc_json_flush(d->json, d->out));
-    fputs("\033[2K Finished: 100.000% done\n", stderr);
+    if (!d->ours)
+        fputs("\033[2K Finished: 100.000% done\n", stderr);
+    else if (d->shows_progress)
+        fputs("\033[2K\r", stderr);
     return MC_OK;
 }
 
@@ -304,6 +365,18 @@ copy_report_to_stdout(FILE *report)
     return !ferror(report) && fflush(stdout) == 0;
 }
 
+static void
+print_detail_summary(detail *d)
+{
+    d->summary.tileset = d->tileset->name;
+    d->summary.grid = d->link->grid->name;
+    d->summary.tiles = d->in_cache;
+    d->summary.bytes = d->files_bytes;
+    d->summary.file_tiles = d->files_tiles;
+    d->summary.last = d->zooms[1];
+    mc_detail_print_table(stdout, &d->summary, d->pool);
+}
+
 static mc_error *
 run_detail_survey(detail *d)
 {
@@ -311,7 +384,7 @@ run_detail_survey(detail *d)
     mc_runtime *runtime;
     mc_ctx ctx = { .pool = d->pool, .log = &log };
     log = mc_log_stderr;
-    log.level = MC_LOG_WARN;
+    log.level = mc_cli_log_level(false, d->quiet);
     d->out = tmpfile();
     if (d->out == NULL)
         return mc_error_create(d->pool, MC_ERR_IO, "there is no room for the report in the folder for temporary files");
@@ -320,7 +393,9 @@ run_detail_survey(detail *d)
     ctx.process = mc_runtime_process(runtime);
     mc_error *error = write_report(d, &ctx);
     mc_runtime_destroy(runtime);
-    if (error == MC_OK && !copy_report_to_stdout(d->out))
+    if (error == MC_OK && !d->writes_json)
+        print_detail_summary(d);
+    else if (error == MC_OK && !copy_report_to_stdout(d->out))
         error = mc_error_create(d->pool, MC_ERR_IO, "the report cannot be written");
     fclose(d->out);
     return error;
@@ -332,6 +407,9 @@ mc_command_detail(mc_cli_call *call)
     detail *d = call->options;
     d->pool = call->pool;
     d->ours = !call->drop_in;
+    d->quiet = call->quiet && !call->drop_in;
+    d->writes_json = !d->ours || d->wants_json;
+    d->shows_progress = !d->ours || (!call->quiet && mc_cli_is_screen(stderr));
     const char *problem = load_detail_tileset(d);
     mc_error *error = problem != NULL ? MC_OK : run_detail_survey(d);
     if (error != MC_OK)

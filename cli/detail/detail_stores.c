@@ -4,9 +4,11 @@
 #include <apr_strings.h>
 
 #include "cli/common/stores.h"
+#include "cli/common/words.h"
 
 typedef struct stores {
     mc_json_writer *json;
+    apr_array_header_t *lines; /* of const char *; or NULL */
     const mc_config *config;
     mc_cache *cache; /* that is being looked at */
     mc_ctx *ctx;
@@ -63,12 +65,40 @@ write_orphans(const stores *report)
     mc_json_close(json);
 }
 
+/* Below 0: not known. */
+static const char *
+known_size_words(int64_t bytes, apr_pool_t *pool)
+{
+    return bytes < 0 ? "?" : mc_cli_size_words((double)bytes, pool);
+}
+
+static const char *
+describe_store(const mc_store *store, const mc_error *error, apr_pool_t *pool)
+{
+    if (error != MC_OK)
+        return apr_psprintf(pool, "store %s (%s): %s", store->name, store->kind, mc_error_chain(error, pool));
+    const char *line =
+        apr_psprintf(pool, "store %s (%s): %s", store->name, store->kind, known_size_words(store->bytes, pool));
+    if (store->tiles >= 0)
+        line = apr_pstrcat(pool, line, ", ", mc_cli_count_words(store->tiles, "tile", pool), NULL);
+    if (store->free_bytes > 0)
+        line = apr_pstrcat(pool, line, ", ", known_size_words(store->free_bytes, pool), " to give back", NULL);
+    if (store->orphans > 0)
+        line = apr_pstrcat(pool, line, ", ", mc_cli_count_words(store->orphans, "orphaned tile", pool), " of ",
+                           known_size_words(store->orphan_bytes, pool), NULL);
+    if (store->leftovers > 0)
+        line = apr_pstrcat(pool, line, ", ", mc_cli_count_words(store->leftovers, "leftover file", pool), NULL);
+    return line;
+}
+
 static void
 write_store(void *baton, const mc_store *store, const mc_store *after, const mc_error *error)
 {
     stores *report = baton;
     mc_json_writer *json = report->json;
     (void)after;
+    if (report->lines != NULL)
+        APR_ARRAY_PUSH(report->lines, const char *) = describe_store(store, error, report->ctx->pool);
     mc_json_open_object(json, NULL);
     mc_json_string(json, "cache", store->cache);
     mc_json_string(json, "type", store->kind);
@@ -104,11 +134,13 @@ report_cache_stores(void *baton, mc_cache *part)
 }
 
 mc_error *
-mc_detail_stores(mc_json_writer *json, const mc_config *config, mc_cache *cache, mc_ctx *ctx)
+mc_detail_stores(mc_json_writer *json, apr_array_header_t *lines, const mc_config *config, mc_cache *cache, mc_ctx *ctx)
 {
-    stores report = {
-        .json = json, .config = config, .ctx = ctx, .orphans = apr_array_make(ctx->pool, 4, sizeof(mc_store_group))
-    };
+    stores report = { .json = json,
+                      .lines = lines,
+                      .config = config,
+                      .ctx = ctx,
+                      .orphans = apr_array_make(ctx->pool, 4, sizeof(mc_store_group)) };
     mc_json_open_array(json, "stores");
     mc_cache_parts(cache, report_cache_stores, &report);
     mc_json_close(json);

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/common/image_inputs.h"
 #include "cli/common/interrupt.h"
+#include "cli/common/style.h"
 #include "ingest_options.h"
 #include "ingest_progress.h"
 #include "mapcache/server.h"
@@ -274,7 +275,7 @@ mc_command_ingest(mc_cli_call *call)
 {
     ingest_command_run run = { .log = mc_log_stderr, .pool = call->pool };
     run.options = *(const mc_ingest_options *)call->options;
-    run.log.level = run.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    run.log.level = mc_cli_log_level(run.options.verbose, call->quiet);
     mc_ingest_report_init(&run.report, &run.options);
     mc_error *error = run_ingest_command(&run);
     int status = error != MC_OK ? 1 : stop != 0 ? INTERRUPTED : run.report.all.bad > 0 ? BAD_IMAGES : 0;

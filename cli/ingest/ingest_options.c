@@ -34,12 +34,14 @@ parse_background(void *field, const char *text, apr_pool_t *pool)
 #define AT(field) offsetof(mc_ingest_options, field)
 
 static const mc_cli_option ingest_rows[] = {
+    MC_OPTION_HEADING("What"),
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset), "tileset whose tiles are made (required)", .required = true),
     MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid), "grid of the tileset; default: its first one"),
     MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", 0, parse_ingest_zooms,
                     "first and last level, as 0,12; default: all down to the level nearest to the finest image"),
-    MC_OPTION_TEXT("list", 'l', "FILE", AT(list),
+    MC_OPTION_HEADING("Images"),
+    MC_OPTION_TEXT("list", 0, "FILE", AT(list),
                    "file with one image a line, \"-\" for standard input; after a tab the value of its time"),
     MC_OPTION_TEXT("time", 0, "PATTERN", AT(time),
                    "how a time stands in the images' names, as S2_%Y%m%d: each time is a pyramid of its own"),
@@ -54,15 +56,17 @@ static const mc_cli_option ingest_rows[] = {
                      "auto (default), nearest, bilinear or average"),
     MC_OPTION_VALUE("background", 0, "COLOR", AT(background), parse_background,
                     "R,G,B behind images where tiles cannot be transparent; default: 0,0,0"),
+    MC_OPTION_HEADING("Resources"),
     MC_OPTION_SIZE("cachelimit", 0, AT(cache_limit), 8 << 20, INT64_C(1) << 40,
                    "memory for tiles that are not complete yet, as 64M; default: 256M"),
     MC_OPTION_TEXT("scratch", 0, "FOLDER", AT(scratch), "folder for those beyond it; default: $TMPDIR or /tmp"),
     MC_OPTION_INT("nthreads", 'n', "COUNT", AT(threads), 1, 256, "threads; default: 1"),
+    MC_OPTION_HEADING("General"),
     MC_OPTION_FLAG("skip-bad", 0, AT(skip_bad), "pass over images that cannot be used; the exit status tells"),
-    MC_OPTION_FLAG("dry-run", 'N', AT(dry_run), "say what would be done, change nothing"),
-    MC_OPTION_FLAG("json", 0, AT(json), "progress as one JSON object a line"),
-    MC_OPTION_FLAG("quiet", 'q', AT(quiet), "no progress"),
-    MC_OPTION_FLAG("verbose", 'v', AT(verbose), "log everything"),
+    MC_OPTION_DRY_RUN(AT(dry_run), "say what would be done, change nothing"),
+    MC_OPTION_JSON(AT(json), "progress as one JSON object a line"),
+    MC_OPTION_QUIET(AT(quiet)),
+    MC_OPTION_VERBOSE(AT(verbose)),
     MC_OPTION_END,
 };
 

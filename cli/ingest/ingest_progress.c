@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/common/bar.h"
 #include "cli/common/json_line.h"
+#include "cli/common/style.h"
 #include "text/text.h"
 
 void
@@ -16,7 +17,7 @@ mc_ingest_report_init(mc_ingest_report *report, const mc_ingest_options *options
                                   .json = options->json,
                                   .dry_run = options->dry_run,
                                   .srs = options->raster.srs,
-                                  .bar = !options->json && !options->quiet && isatty(STDOUT_FILENO) != 0,
+                                  .bar = !options->json && !options->quiet && mc_cli_is_screen(stdout),
                                   .began = mc_clock_now(),
                                   .before = -1,
                                   .after = -1 };

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/common/json_line.h"
 #include "cli/common/ogr_area.h"
+#include "cli/common/style.h"
 
 /* USER@HOST */
 static const char *
@@ -254,7 +255,7 @@ mc_command_jobs(mc_cli_call *call)
 {
     jobs_cli cli = { .log = mc_log_stderr, .pool = call->pool, .command = strchr(call->command->name, ' ') + 1 };
     cli.options = *(const jobs_options *)call->options;
-    cli.log.level = cli.options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    cli.log.level = mc_cli_log_level(cli.options.verbose, call->quiet);
     for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
         if (strcmp(cli.command, runs[i].name) == 0)
             return run_jobs_subcommand(&cli, runs[i].run);

@@ -65,6 +65,7 @@ parse_jobs_state(void *field, const char *text, apr_pool_t *pool)
 #define AT(field) offsetof(jobs_options, field)
 
 static const mc_cli_option jobs_rows[] = {
+    MC_OPTION_HEADING("What"),
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file; its <jobs> says where the queue is"),
     MC_OPTION_TEXT("connection", 0, "TEXT", AT(connection),
                    "connection string of PostgreSQL, instead of that of <jobs>; its schema holds"),
@@ -73,6 +74,7 @@ static const mc_cli_option jobs_rows[] = {
                    .commands = MC_JOBS_ENQUEUE),
     MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", AT(spec), parse_jobs_zooms, "zoom levels; default: all of the grid",
                     .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_HEADING("Where"),
     MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", AT(spec), parse_jobs_extent, "in units of the grid",
                     .commands = MC_JOBS_ENQUEUE),
     MC_OPTION_TEXT("area", 0, "FILE", AT(area), "file of GeoJSON or WKT: only what its polygons, lines and points meet",
@@ -88,6 +90,7 @@ static const mc_cli_option jobs_rows[] = {
                    .commands = MC_JOBS_ENQUEUE),
     MC_OPTION_TEXT("ogr-sql", 's', "QUERY", AT(ogr.sql), "a query instead of layer and filter",
                    .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_HEADING("What is done"),
     MC_OPTION_VALUE("order", 0, "ORDER", AT(spec), parse_jobs_order,
                     "of a level's units: level (default, row after row) or hilbert (neighbours come close together)",
                     .choices = "level|hilbert", .commands = MC_JOBS_ENQUEUE),
@@ -110,6 +113,7 @@ static const mc_cli_option jobs_rows[] = {
                   "metatiles along a unit's side; default: by the size of the job", .commands = MC_JOBS_ENQUEUE),
     MC_OPTION_TEXT("request", 0, "TEXT", AT(spec.request), "a text of yours: the same one makes a job only once",
                    .commands = MC_JOBS_ENQUEUE),
+    MC_OPTION_HEADING("Workers"),
     MC_OPTION_INT("nthreads", 'n', "COUNT", AT(threads), 1, 1000, "threads that draw, of each process; default 1",
                   .commands = MC_JOBS_WORK),
     MC_OPTION_INT("nprocesses", 'p', "COUNT", AT(processes), 1, 1000,
@@ -118,8 +122,8 @@ static const mc_cli_option jobs_rows[] = {
                   .commands = MC_JOBS_WORK),
     MC_OPTION_FLAG("drain", 0, AT(drain), "end when no open job is left", .commands = MC_JOBS_WORK),
     MC_OPTION_TEXT("name", 0, "NAME", AT(name), "of this worker; default HOST:PROCESS", .commands = MC_JOBS_WORK),
-    MC_OPTION_FLAG("quiet", 'q', AT(quiet), "no progress", .commands = MC_JOBS_WORK),
     MC_OPTION_FLAG("verbose", 'v', AT(verbose), "all messages, on standard error", .commands = MC_JOBS_WORK),
+    MC_OPTION_HEADING("Jobs"),
     MC_OPTION_VALUE("state", 0, "STATE", 0, parse_jobs_state, "only jobs that are open, paused, cancelled or done",
                     .choices = "open|paused|cancelled|done", .commands = MC_JOBS_LIST),
     MC_OPTION_INT("limit", 0, "COUNT", AT(limit), 1, MC_JOBS_LISTED_MAX,
@@ -129,7 +133,9 @@ static const mc_cli_option jobs_rows[] = {
     MC_OPTION_INT64("age", 0, "SECONDS", AT(older), 0, OLDEST,
                     "only jobs that ended so many seconds ago or earlier; default 604800 (a week)",
                     .commands = MC_JOBS_PRUNE),
-    MC_OPTION_FLAG("json", 0, AT(json), "lines of JSON"),
+    MC_OPTION_HEADING("General"),
+    MC_OPTION_QUIET(AT(quiet)),
+    MC_OPTION_JSON(AT(json), "lines of JSON"),
     MC_OPTION_END,
 };
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "cli/common/style.h"
 #include "jobs.h"
 
 static void
@@ -123,7 +124,7 @@ mc_cli_jobs_watch(jobs_cli *cli)
 {
     apr_hash_t *seen = apr_hash_make(cli->pool);
     mc_ctx ctx = cli->ctx;
-    bool terminal = isatty(STDOUT_FILENO) == 1 && !cli->options.json;
+    bool terminal = mc_cli_is_screen(stdout) && !cli->options.json;
     struct sigaction interrupt = { .sa_handler = note_watch_interrupt };
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGTERM, &interrupt, NULL);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/json_line.h"
+#include "cli/common/style.h"
 #include "jobs.h"
 #include "text/text.h"
 
@@ -35,7 +36,7 @@ mc_cli_jobs_display(const jobs_cli *cli)
 {
     return (jobs_display){ .quiet = cli->options.quiet,
                            .json = cli->options.json,
-                           .terminal = !cli->options.json && isatty(STDOUT_FILENO) == 1,
+                           .terminal = !cli->options.json && mc_cli_is_screen(stdout),
                            .began = mc_clock_now() };
 }
 

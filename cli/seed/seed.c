@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/common/help.h"
 #include "cli/common/interrupt.h"
+#include "cli/common/style.h"
 #include "seed_checkpoint.h"
 #include "seed_dry.h"
 #include "seed_list.h"
@@ -172,7 +173,8 @@ visit_failures(seed_run *run)
 static void
 begin_progress(seed_run *run, FILE *failures)
 {
-    bool terminal = isatty(STDOUT_FILENO) == 1;
+    bool drop_in = run->setup.options.drop_in;
+    bool terminal = drop_in ? isatty(STDOUT_FILENO) == 1 : mc_cli_is_screen(stdout);
     run->progress = (mc_seed_progress){
         .task = &run->setup.task,
         .metatile_tiles = run->setup.area.columns * run->setup.area.rows,
@@ -180,6 +182,7 @@ begin_progress(seed_run *run, FILE *failures)
                         ? mc_seed_count(&run->setup.area) - run->checkpoint.begun
                         : 0,
         .percent = run->setup.options.percent,
+        .drop_in = drop_in,
         .quiet = run->setup.options.quiet,
         .json = run->setup.options.json,
         .bar = terminal && !run->setup.options.non_interactive && !run->setup.options.json,
@@ -305,14 +308,26 @@ run_plan(seed_run *run)
     return status;
 }
 
+bool
+mc_seed_was_interrupted(void)
+{
+    return stop != 0;
+}
+
 int
 mc_command_seed(mc_cli_call *call)
+{
+    return mc_seed_run(call, call->options);
+}
+
+int
+mc_seed_run(const mc_cli_call *call, const mc_seed_options *options)
 {
     seed_run run = { .log = mc_log_stderr };
     mc_seed_setup *setup = &run.setup;
     setup->pool = call->pool;
-    setup->options = *(const mc_seed_options *)call->options;
-    run.log.level = setup->options.verbose ? MC_LOG_DEBUG : MC_LOG_WARN;
+    setup->options = *options;
+    run.log.level = mc_cli_log_level(setup->options.verbose, call->quiet && !call->drop_in);
     const char *problem = mc_seed_setup_make(setup);
     if (problem != NULL) {
         mc_cli_refuse(call, problem);

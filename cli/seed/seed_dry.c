@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/common/json_line.h"
+#include "cli/common/words.h"
 
 enum { SAMPLES_OF_LEVEL = 40 };
 
@@ -120,7 +121,7 @@ write_table(const mc_seed_dry *dry, const seed_dry_sums *all)
     printf("%6s %16lld %18lld\n", "all", (long long)all->metatiles, (long long)all->tiles);
     printf("%lld of %lld looked at are stored", (long long)all->stored, (long long)all->asked);
     if (all->stored > 0)
-        printf("; by their sizes all would have about %.1f MB", all->bytes / 1e6);
+        printf("; by their sizes all would take about %s", mc_cli_size_words(all->bytes, dry->ctx.pool));
     puts("");
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/common/json_line.h"
+#include "cli/common/words.h"
 
 static const apr_interval_time_t INTERVAL = APR_USEC_PER_SEC;
 
@@ -26,19 +27,36 @@ seconds_since(apr_time_t began)
     return seconds > 0.001 ? seconds : 0.001;
 }
 
-/* "1 h 05 min", "3 min 20 s", "12 s" */
-static void
-format_duration(char *out, size_t size, double seconds)
+/* What the run does to tiles. Under MapCache's name they are seeded whatever is done: scripts read those lines. */
+static const char *
+name_seed_deed(const mc_seed_progress *progress)
 {
-    long long whole = (long long)seconds;
-    if (whole >= 360000)
-        snprintf(out, size, "%lld days", whole / 86400);
-    else if (whole >= 3600)
-        snprintf(out, size, "%lld h %02lld min", whole / 3600, whole / 60 % 60);
-    else if (whole >= 60)
-        snprintf(out, size, "%lld min %02lld s", whole / 60, whole % 60);
-    else
-        snprintf(out, size, "%lld s", whole);
+    static const char *const deeds[] = {
+        [MC_SEED_FILL] = "seeded", [MC_SEED_DELETE] = "deleted", [MC_SEED_TRANSFER] = "copied"
+    };
+    return deeds[progress->drop_in ? MC_SEED_FILL : progress->task->mode];
+}
+
+static const char *
+name_seed_attempt(const mc_seed_progress *progress)
+{
+    static const char *const attempts[] = {
+        [MC_SEED_FILL] = "seed", [MC_SEED_DELETE] = "delete", [MC_SEED_TRANSFER] = "copy"
+    };
+    return attempts[progress->drop_in ? MC_SEED_FILL : progress->task->mode];
+}
+
+/* MapCache counts whole metatiles, also where they reach beyond the grid. */
+static int64_t
+count_done_tiles(const mc_seed_progress *progress)
+{
+    return progress->drop_in ? progress->done * progress->metatile_tiles : progress->tiles;
+}
+
+static int64_t
+count_skipped_tiles(const mc_seed_progress *progress)
+{
+    return progress->drop_in ? progress->skipped * progress->metatile_tiles : progress->skipped_tiles;
 }
 
 static void
@@ -52,20 +70,22 @@ show_seed_progress_bar(const mc_seed_progress *progress)
     if (share > 1)
         share = 1;
     int filled = (int)(share * WIDTH);
-    char left[32] = "?";
-    if (met > 0)
-        format_duration(left, sizeof(left), elapsed * (1 - share) / share);
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    const char *left = met > 0 ? mc_cli_duration_words(elapsed * (1 - share) / share, pool) : "?";
     char awake[48] = "";
     if (progress->awake < progress->workers)
         snprintf(awake, sizeof(awake), "  %d of %d workers", progress->awake, progress->workers);
     struct winsize window = { .ws_col = 0 };
     char line[320];
     snprintf(line, sizeof(line),
-             "[%.*s%.*s] %5.1f %%  %lld tiles, %lld skipped, %lld failed  %.0f tiles/s  %s left%s  z%d x%d y%d", filled,
-             full, WIDTH - filled, empty, 100 * share, (long long)(progress->done * progress->metatile_tiles),
-             (long long)(progress->skipped * progress->metatile_tiles), (long long)progress->failed,
-             (double)progress->done * progress->metatile_tiles / elapsed, left, awake, progress->last.z,
+             "[%.*s%.*s] %5.1f %%  %s %lld tiles, %lld skipped, %lld metatiles failed  %.0f tiles/s  %s left%s  "
+             "z%d x%d y%d",
+             filled, full, WIDTH - filled, empty, 100 * share, name_seed_deed(progress),
+             (long long)count_done_tiles(progress), (long long)count_skipped_tiles(progress),
+             (long long)progress->failed, (double)count_done_tiles(progress) / elapsed, left, awake, progress->last.z,
              progress->last.x, progress->last.y);
+    apr_pool_destroy(pool);
     /* A line that is longer than the terminal is wide could not be drawn over. */
     bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1;
     printf("\r\033[K%.*s", known ? window.ws_col - 1 : (int)sizeof(line), line);
@@ -76,11 +96,14 @@ show_line(const mc_seed_progress *progress)
 {
     if (progress->carriage_return)
         printf("%*s\r", 80, "");
-    printf("seeded %lld tiles (%lld skipped), now at z%d x%d y%d%c",
-           (long long)(progress->done * progress->metatile_tiles),
-           (long long)(progress->skipped * progress->metatile_tiles), progress->last.z, progress->last.x,
-           progress->last.y, progress->carriage_return ? '\r' : '\n');
+    printf("%s %lld tiles (%lld skipped), now at z%d x%d y%d%c", name_seed_deed(progress),
+           (long long)count_done_tiles(progress), (long long)count_skipped_tiles(progress), progress->last.z,
+           progress->last.x, progress->last.y, progress->carriage_return ? '\r' : '\n');
 }
+
+static const char *const mode_names[] = {
+    [MC_SEED_FILL] = "seed", [MC_SEED_DELETE] = "delete", [MC_SEED_TRANSFER] = "transfer"
+};
 
 /* One object a line; counts are of metatiles but for "tiles". status below 0: it goes on. */
 static void
@@ -88,6 +111,7 @@ show_seed_json(const mc_seed_progress *progress, int status)
 {
     double elapsed = seconds_since(progress->began);
     mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_string(line.json, "mode", mode_names[progress->task->mode]);
     mc_json_integer(line.json, "done", progress->done);
     mc_json_integer(line.json, "skipped", progress->skipped);
     mc_json_integer(line.json, "failed", progress->failed);
@@ -140,8 +164,18 @@ check_seed_failure_share(mc_seed_progress *progress, bool failed)
     double share = 100.0 * progress->backlog_failures / progress->backlog_count;
     if (failed && share > progress->percent) {
         progress->aborted = true;
-        fprintf(stderr, "aborting seed as %.1f%% of the last %d requests failed\n", share, MC_SEED_BACKLOG);
+        fprintf(stderr, "aborting %s as %.1f%% of the last %d requests failed\n", name_seed_attempt(progress), share,
+                MC_SEED_BACKLOG);
     }
+}
+
+/* Those of its tiles that are inside the grid. */
+static int64_t
+count_metatile_tiles(const mc_seed_progress *progress, const mc_seed_result *result)
+{
+    mc_metatile metatile =
+        mc_tileset_metatile(progress->task->tileset, progress->task->link->grid, result->z, result->x, result->y);
+    return (int64_t)metatile.columns * metatile.rows;
 }
 
 void
@@ -153,20 +187,19 @@ mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
     switch (result->outcome) {
     case MC_SEED_SKIPPED:
         progress->skipped++;
+        progress->skipped_tiles += count_metatile_tiles(progress, result);
         break;
-    case MC_SEED_DONE: {
-        mc_metatile metatile =
-            mc_tileset_metatile(progress->task->tileset, progress->task->link->grid, result->z, result->x, result->y);
+    case MC_SEED_DONE:
         progress->done++;
-        progress->tiles += (int64_t)metatile.columns * metatile.rows;
+        progress->tiles += count_metatile_tiles(progress, result);
         check_seed_failure_share(progress, false);
         break;
-    }
     case MC_SEED_FAILED:
         progress->failed++;
         if (progress->bar && !progress->quiet)
             fputs("\r\033[K", stdout), fflush(stdout);
-        fprintf(stderr, "failed to seed tile z%d,x%d,y%d: %s\n", result->z, result->x, result->y, result->message);
+        fprintf(stderr, "failed to %s tile z%d,x%d,y%d: %s\n", name_seed_attempt(progress), result->z, result->x,
+                result->y, result->message);
         if (progress->failures != NULL) {
             fprintf(progress->failures, "%d,%d,%d\n", result->x, result->y, result->z);
             if (fflush(progress->failures) != 0)
@@ -194,10 +227,32 @@ show_parts(const mc_seed_progress *progress)
         sum += progress->seconds[i];
     if (sum <= 0)
         return;
-    printf("\n%.1f s of %d %s:", sum, progress->workers, progress->workers == 1 ? "worker" : "workers");
+    printf("%s%.1f s of %d %s:", progress->drop_in ? "\n" : "", sum, progress->workers,
+           progress->workers == 1 ? "worker" : "workers");
     for (int i = 0; i < MC_SEED_PART_COUNT; i++)
         printf("%s %s %.1f %%", i == 0 ? "" : ",", parts[i], 100 * progress->seconds[i] / sum);
     puts("");
+}
+
+/* The last line of MapCache's seeder, which scripts read. */
+static void
+print_drop_in_sum(const mc_seed_progress *progress)
+{
+    double elapsed = seconds_since(progress->began);
+    int64_t total = count_done_tiles(progress);
+    printf("\nseeded %lld metatiles (%lld total tiles, %lld non-empty tiles) in %.1f seconds at %.1f tiles/sec (%.1f "
+           "non-empty tiles/sec)\n",
+           (long long)progress->done, (long long)total, (long long)progress->tiles, elapsed, (double)total / elapsed,
+           (double)progress->tiles / elapsed);
+}
+
+static void
+print_seed_sum(const mc_seed_progress *progress)
+{
+    double elapsed = seconds_since(progress->began);
+    printf("%s %lld tiles (%lld metatiles) in %.1f s: %.1f tiles/s; %lld tiles skipped, %lld metatiles failed\n",
+           name_seed_deed(progress), (long long)progress->tiles, (long long)progress->done, elapsed,
+           (double)progress->tiles / elapsed, (long long)progress->skipped_tiles, (long long)progress->failed);
 }
 
 void
@@ -207,17 +262,14 @@ mc_seed_progress_end(mc_seed_progress *progress, int status)
         show_seed_json(progress, status);
         return;
     }
-    if (progress->done == 0) {
+    if (progress->drop_in ? progress->done == 0 : progress->done + progress->failed == 0) {
         if (!progress->aborted)
-            puts("0 tiles needed to be seeded, exiting");
+            printf("0 tiles needed to be %s%s\n", name_seed_deed(progress), progress->drop_in ? ", exiting" : "");
         return;
     }
-    double elapsed = seconds_since(progress->began);
-    int64_t total = progress->done * progress->metatile_tiles;
+    if (progress->bar && !progress->quiet && progress->expected > 0)
+        show_seed_progress_bar(progress), puts("");
     if (progress->bar || progress->verbose)
         show_parts(progress);
-    printf("\nseeded %lld metatiles (%lld total tiles, %lld non-empty tiles) in %.1f seconds at %.1f tiles/sec (%.1f "
-           "non-empty tiles/sec)\n",
-           (long long)progress->done, (long long)total, (long long)progress->tiles, elapsed, (double)total / elapsed,
-           (double)progress->tiles / elapsed); /* the last line, which scripts read */
+    (progress->drop_in ? print_drop_in_sum : print_seed_sum)(progress);
 }

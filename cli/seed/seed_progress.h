@@ -13,6 +13,7 @@ typedef struct mc_seed_progress {
     int metatile_tiles; /* tiles in a whole metatile */
     int64_t expected;   /* metatiles in all; 0: not known */
     double percent;     /* the share of failures that ends the run */
+    bool drop_in;       /* the words and the counts of MapCache */
     bool quiet, bar, carriage_return, json, verbose;
     int workers, awake; /* all of them, and those that do not let the origin alone */
     FILE *failures;     /* or NULL */
@@ -20,7 +21,8 @@ typedef struct mc_seed_progress {
 
     apr_time_t began, shown; /* mc_clock_now */
     double seconds[MC_SEED_PART_COUNT];
-    int64_t done, skipped, failed, tiles; /* metatiles; tiles inside the grid of those done */
+    int64_t done, skipped, failed; /* metatiles */
+    int64_t tiles, skipped_tiles;  /* inside the grid, of those done or skipped */
     mc_seed_result last;
     bool backlog[MC_SEED_BACKLOG]; /* whether the last ones failed, a ring */
     int backlog_next, backlog_count, backlog_failures;

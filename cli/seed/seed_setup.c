@@ -145,6 +145,11 @@ choose_access(mc_seed_setup *setup)
     if (setup->task.mode == MC_SEED_FILL && tileset->source == NULL)
         return apr_psprintf(setup->pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from",
                             tileset->name);
+    if (setup->task.mode == MC_SEED_FILL && tileset->cache->ops->keeps_nothing)
+        return apr_psprintf(setup->pool,
+                            "tileset \"%s\" has cache \"%s\" of type none, which keeps nothing: give it one that "
+                            "does",
+                            tileset->name, tileset->cache->name);
     if (tileset->read_only) {
         printf("tileset (%s) is read-only, switching it to read-write for seeding\n", tileset->name);
         tileset->read_only = false;

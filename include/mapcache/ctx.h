@@ -45,6 +45,8 @@ typedef struct mc_process {
     struct mc_clock_cache *query_results; /* what the databases of dimensions have said (lib/dimension) */
     bool brief;                           /* ends after one request: what is made once for many maps does not pay */
     bool lasting;                         /* serves until it is told to end, and then closes what it has open */
+    _Atomic bool draining;                /* it has been told to end */
+    _Atomic bool reload_failed;           /* an older configuration is served than the one that is there */
 } mc_process;
 
 typedef struct mc_ctx {

@@ -13,7 +13,8 @@
     X(postgresql)                                                                                                      \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \
-    X(multitier)
+    X(multitier)                                                                                                       \
+    X(none)
 
 #define X(name) extern const mc_cache_ops mc_cache_##name;
 MC_CACHE_KINDS(X)

@@ -248,6 +248,10 @@ mc_job_make(mc_job *job, const mc_job_spec *spec, const mc_config *config, apr_p
     if ((spec->mode == MC_JOB_SEED || spec->mode == MC_JOB_RESEED) && tileset->source == NULL)
         return refuse_job_parameter(
             "tileset", pool, "tileset \"%s\" has no source: there is nothing to draw its tiles from", tileset->name);
+    if ((spec->mode == MC_JOB_SEED || spec->mode == MC_JOB_RESEED) && tileset->cache != NULL &&
+        tileset->cache->ops->keeps_nothing)
+        return refuse_job_parameter("tileset", pool, "tileset \"%s\" has a cache of type none, which keeps nothing",
+                                    tileset->name);
     MC_TRY(check_target(tileset, link, spec, config, pool));
     bool single = spec->mode == MC_JOB_TRANSFER;
     int columns, rows;

@@ -15,6 +15,7 @@
     X(mapguide)                                                                                                        \
     X(metrics)                                                                                                         \
     X(health)                                                                                                          \
+    X(ready)                                                                                                           \
     X(status)                                                                                                          \
     X(jobs)                                                                                                            \
     X(wms)

@@ -384,11 +384,23 @@ expect_place(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
     return mc_admission_enter(ctx, pool);
 }
 
+/* For this request alone: nothing is kept that others could have. */
+static mc_error *
+render_unkept(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_error *store_error = MC_OK;
+    MC_TRY(expect_place(tileset, ctx, pool));
+    MC_SLOW(ctx);
+    return mc_metatile_render(tile, &store_error, tileset, key, ctx, pool);
+}
+
 /* Renders the metatile of a key by one renderer at a time, in this process and others; the tile is looked up again
  * first. Where *tile is an expired one, it is kept if anybody else renders or if rendering fails: then nobody waits. */
 static mc_error *
 render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
+    if (tileset->cache->ops->keeps_nothing)
+        return render_unkept(tile, tileset, key, ctx, pool);
     const char *name = lock_name(tileset, key, pool);
     if (*tile != NULL) {
         if (expect_place(tileset, ctx, pool) != MC_OK)

@@ -207,6 +207,7 @@ static const char *const segments[] = {
     "demo",
     "metrics",
     "health",
+    "ready",
     "status",
     "jobs",
     "plain",

@@ -333,14 +333,17 @@ def shared_apache(build, shared_folder, modules_environment):
 
 @pytest.fixture
 def fcgi(build, folder, site, modules_environment):
-    """fcgi(*options): the running FastCGI program on a local socket; .address is its path."""
+    """fcgi(*options): the running FastCGI program on a local socket; .address is its path. spawned: the socket is
+    descriptor 0, as of web servers that start the program."""
     running = []
 
-    def start(*options, environment=None):
+    def start(*options, environment=None, spawned=False):
         address = str(folder / f"fcgi{len(running)}.sock")
         mask = os.umask(0)
         try:
-            program = Program([build / "bin/mapcache.fcgi", "--listen", address, *options], folder / "fcgi.log",
+            command = ([build / "bin/mapcache.fcgi", "--listen", address, *options] if not spawned else
+                       ["spawn-fcgi", "-n", "-s", address, "--", build / "bin/mapcache.fcgi", *options])
+            program = Program(command, folder / "fcgi.log",
                               {"MAPCACHE_CONFIG_FILE": str(site.config), **modules_environment, **(environment or {})})
             running.append(program)
             wait_until(lambda: listens(address) or program.process.poll() is not None, "mapcache.fcgi starts")

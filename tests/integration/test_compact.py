@@ -43,7 +43,7 @@ def configuration(folder, name="mapcache.xml", tilesets=None, extra="", zooms=""
 
 
 def report(config, tileset, *options):
-    result = program("detail", "-c", config, "-t", tileset, "-g", GRID, *options)
+    result = program("detail", "--json", "-c", config, "-t", tileset, "-g", GRID, *options)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 

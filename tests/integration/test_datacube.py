@@ -758,12 +758,3 @@ def test_a_database_that_is_away_and_back(tmp_path, database, server_of):
         database.start()
     wait_until(lambda: server.get("/", map_query(cube, "2024-01-01")).status == 200, "the database is back")
     assert (shown(server, cube, None) == cube.dates["2024-01-01"]).all()
-
-
-def test_the_options_are_documented():
-    shown_help = subprocess.run([BUILD / "bin/mapcache", "cube", "ingest", "--help"], capture_output=True, text=True, check=True).stdout
-    options = re.findall(r"^  (?:-(\w),|   ) --(\w+)(?: [A-Z,=]+)?  +(\S.*)$", shown_help, re.M)
-    assert len(options) == 15
-    for letter, name, meaning in options:
-        row = f"| {f'`-{letter}`, ' if letter else ''}`--{name}` | {meaning} |"
-        assert row in (ROOT / "docs/datacube.md").read_text(), row

@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import pty
+import re
 import subprocess
 
 import pytest
@@ -73,7 +75,7 @@ def test_files_beyond_the_grid_are_not_missing(site):
 @pytest.mark.parametrize("program", [OURS, str(BUILD / "bin" / "mapcache")])
 @pytest.mark.parametrize("box", ["-20e6,30e6,20e6,40e6", "30e6,-100,40e6,100", "30e6,30e6,40e6,40e6"])
 def test_an_area_beside_the_grid_has_no_tiles(site, box, program):
-    command = [program] if program == OURS else [program, "detail"]
+    command = [program] if program == OURS else [program, "detail", "--json"]
     result = subprocess.run([*command, "-c", str(site), "-t", "one", "-g", GRID, "-z", "0,3", "-e", box], capture_output=True, text=True, timeout=patience(60))
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
@@ -138,7 +140,7 @@ def test_a_rectangle_of_ogr_in_stored_tiles(site, areas, tileset):
     assert digest(ours) == digest(theirs) and ours["sizes"] == theirs["sizes"]
 
 
-@pytest.mark.parametrize("program", [OURS, str(BUILD / "bin" / "mapcache") + " detail"])
+@pytest.mark.parametrize("program", [OURS, str(BUILD / "bin" / "mapcache") + " detail --json"])
 @pytest.mark.parametrize("tileset", ["one", "many"])
 def test_what_was_seeded_by_an_area_is_complete(site, areas, tmp_path, tileset, program):
     config = tmp_path / "mapcache.xml"
@@ -178,3 +180,67 @@ def test_a_query_of_its_own(site):
     query = "select count(*) from tiles where z = :z and x between :minx and :maxx and y between :miny and :maxy and x = 0"
     result = run(OURS, site, "-g", GRID, "-t", "one", "-z", "3", "-q", query)
     assert json.loads(result.stdout)["nb_tiles_in_region"]["cached_in_cache"] == 4
+
+
+def detail(config, *words, **options):
+    return subprocess.run([str(BUILD / "bin" / "mapcache"), "detail", "-c", config, *words], capture_output=True, text=True, timeout=patience(60), **options)
+
+
+def rows_of(table):
+    """Level or "all" -> tiles, stored, missing, covered."""
+    return {name: (int(tiles), int(stored), int(missing), float(share)) for name, tiles, stored, missing, share in
+            re.findall(r"^ +(\d+|all) +(\d+) +(\d+) +(\d+) +([\d.]+) %$", table, re.M)}
+
+
+@pytest.mark.parametrize("tileset", ["one", "many", "disk"])
+def test_the_table_has_what_the_report_has(site, tileset):
+    told = detail(site, "-t", tileset, "-z", "0,4")
+    assert told.returncode == 0 and told.stderr == "" and "\033" not in told.stdout
+    report = json.loads(detail(site, "-t", tileset, "-z", "0,4", "--json").stdout)
+    counts = {str(level["level"]): level["nb_tiles_in_region"] for level in report["zoom_levels"]}
+    rows = rows_of(told.stdout)
+    assert set(rows) == {*counts, "all"}
+    for name, (tiles, stored, missing, share) in rows.items():
+        where = report["nb_tiles_in_region"] if name == "all" else counts[name]
+        kind = "cache" if name == "all" else "level"
+        assert (tiles, stored, missing) == (where[f"max_in_{kind}"], where[f"cached_in_{kind}"], where[f"missing_in_{kind}"])
+        assert abs(share - 100 * stored / tiles) < 0.1 and (share == 100) == (missing == 0)
+
+
+def test_all_levels_are_counted(site):
+    assert set(rows_of(detail(site, "-t", "one").stdout)) == {*map(str, range(22)), "all"}
+    assert set(rows_of(detail(site, "-t", "dim", "-g", "WGS84").stdout)) == {"2", "3", "all"}
+    # a million files that could be there and are not end it, unless the levels are named
+    shown = detail(site, "-t", "many").stdout
+    levels = [int(name) for name in rows_of(shown) if name != "all"]
+    assert max(levels) == 11 and "levels 12 to 21 are not counted" in shown
+    told = detail(site, "-t", "disk").stdout  # a folder has no list of its tiles
+    assert max(int(name) for name in rows_of(told) if name != "all") == 9 and "levels 10 to 21 are not counted" in told
+
+
+def test_the_table_on_a_terminal(site):
+    for environment, colors, bar in (({"TERM": "xterm"}, True, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False, True), ({"TERM": "dumb"}, False, False)):
+        primary, secondary = pty.openpty()
+        process = subprocess.Popen([str(BUILD / "bin" / "mapcache"), "detail", "-c", str(site), "-t", "one", "-z", "0,3"], stdout=secondary,
+                                   stderr=subprocess.DEVNULL, env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, **environment})
+        os.close(secondary)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(primary, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(primary)
+        assert process.wait(timeout=patience(30)) == 0
+        assert (b"\033[" in shown) == colors and (b"####" in shown) == bar, (environment, shown)
+
+
+def test_colors_and_quiet_as_asked_for(site):
+    assert "\033[" in detail(site, "-t", "one", "-z", "0", "--color=always").stdout
+    told = detail(site, "-t", "one", "-z", "0", "-q")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    told = detail(site, "-t", "none", "-q")
+    assert told.returncode == 1 and "none" in told.stderr

@@ -240,12 +240,6 @@ def test_documents_name_options_that_exist(build):
     assert not unknown, "\n".join(sorted(unknown))
 
 
-def test_options_of_the_seeder_are_those_of_its_help(build):
-    """docs/seeding.md has a row for each option of the program's own table, in its words."""
-    printed = run(build, "seed", "--help").stdout
-    rows = [f"| `{short}{name}{argument}` | {meaning} |" for short, name, argument, meaning in
-            re.findall(r"^  (-\w, |    )(--[\w-]+)((?: \S+)?)  +(\S.*)$", printed, re.M)]
-    rows = [row.replace("`    ", "`") for row in rows]
-    document = (ROOT / "docs/seeding.md").read_text()
-    assert len(rows) == printed.partition("options:\n")[2].partition("\n\n")[0].count("\n") + 1
-    assert document.endswith("## Options\n\n| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"), "\n".join(rows)
+def test_the_page_of_commands_is_the_generated_one(build):
+    """docs/commands.md is what `mapcache help --markdown` prints."""
+    assert (ROOT / "docs/commands.md").read_text() == run(build, "help", "--markdown").stdout

@@ -290,7 +290,7 @@ def test_without_auto_reload_nothing_is_reloaded(fcgi, site):
 
 def test_an_unreadable_configuration_answers_500_until_it_is_there(fcgi, site):
     site.config.unlink()
-    program = fcgi()
+    program = fcgi(spawned=True)
     assert capabilities_title(program).startswith("Status: 500 ")
     assert "failed to load config file" in program.log() and str(site.config) in program.log()
     site.write_config()
@@ -302,7 +302,7 @@ def test_what_a_configuration_could_not_read_is_tried_again(fcgi, site):
     mark = site.folder / "mark.png"
     site.write_config(extra=f"""<tileset name="marked"><source>slow</source><cache>slow</cache><grid>{GRID}</grid><format>PNG</format>
       <watermark>{mark}</watermark></tileset>""")
-    program = fcgi()
+    program = fcgi(spawned=True)
     assert capabilities_title(program).startswith("Status: 500 ") and str(mark) in program.log()
     draft = site.folder / "draft.png"
     draft.write_bytes(stored_tile(0, 0, 0))

@@ -101,7 +101,7 @@ def test_options_that_cannot_be(site, tmp_path):
     for options, said in ((("-z", "3,1"), "--zoom"), (("--cachelimit", "1M"), "--cachelimit"), (("-n", "0"), "nthreads"),
                           (("--srs", "EPSG:999999"), "a.png"), (("-z", "0,77"), "levels"), (("--nodata", "1,2"), "nodata"),
                           (("-g", "none"), "no grid"), (("--time", "%Y"), "no time"), (("--time", "%m%d"), "no year"),
-                          (("--time", "%Y%d"), "%d without %m"), (("--time", "%Y%m_%H"), "%H without %d"), (("--time", "%Y%b"), "YmdHMSj"), (("-l", "/none"), "/none"),
+                          (("--time", "%Y%d"), "%d without %m"), (("--time", "%Y%m_%H"), "%H without %d"), (("--time", "%Y%b"), "YmdHMSj"), (("--list", "/none"), "/none"),
                           (("--nonsense",), "nonsense"), (("-D", "X=1"), "dimension"), (("--resample", "x"), "resample")):
         result = site.ingest("png", *options, path)
         assert result.returncode == 1 and said in result.stderr, (options, result.stderr)

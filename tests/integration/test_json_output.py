@@ -59,7 +59,7 @@ def test_seed_detail_and_compact(config):
     assert [level["level"] for level in counted[0]["levels"]] == [0, 1] and counted[0]["metatiles"] > 0
     seeded = lines(run("seed", "-c", config, "-t", TILESET, "-M", "1,1", "-D", which, "--json"))
     assert seeded[-1]["exit"] == 0 and seeded[-1]["done"] == 5 and set(seeded[-1]["time"]) >= {"draw", "store"}
-    report = run("detail", "-c", config, "-t", TILESET, "-g", 'g"', "-z", "0,1", "-D", which, "--stores")
+    report = run("detail", "--json", "-c", config, "-t", TILESET, "-g", 'g"', "-z", "0,1", "-D", which, "--stores")
     found = json.loads(report.decode())
     assert found["layer"] == TILESET and found["grid"] == 'g"' and found["nb_tiles_in_region"]["cached_in_cache"] == 5
     names = [file["file_name"] for level in found["zoom_levels"] for file in level["files"]]

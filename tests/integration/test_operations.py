@@ -9,7 +9,7 @@ from conftest import GRID, tile_path
 from patience import patience
 from peers import tool
 
-SERVICES = "".join(f'<service type="{name}" enabled="true"/>' for name in ("metrics", "health", "status"))
+SERVICES = "".join(f'<service type="{name}" enabled="true"/>' for name in ("metrics", "health", "ready", "status"))
 NOT_HERE = f"""<cache name="elsewhere" type="bdb"><base>/nowhere</base></cache>
   <tileset name="lost &amp; &lt;found&gt;"><cache>elsewhere</cache><grid>{GRID}</grid><format>PNG</format></tileset>"""
 
@@ -78,7 +78,7 @@ def test_metrics_are_in_the_format_that_is_asked_for(web):
     assert set(samples(asked.body.decode())) >= set(samples(plain.body.decode()))
 
 
-@pytest.mark.parametrize("name", ["metrics", "health", "status"])
+@pytest.mark.parametrize("name", ["metrics", "health", "ready", "status"])
 def test_nobody_keeps_or_embeds_them(web, name):
     reply = web.get(f"/mc/{name}", {"Origin": "http://elsewhere.example"})
     assert reply.status == 200 and reply.headers["Cache-Control"] == "no-store"
@@ -111,7 +111,7 @@ def test_status_tells_of_the_process_and_of_all(web):
 def test_they_are_off_unless_configured(apache, site):
     site.write_config(extra='<service type="status" enabled="false"/>')
     web = apache(f"MapCacheAlias /mc {site.config} quick")
-    for name in ("metrics", "health", "status"):
+    for name in ("metrics", "health", "ready", "status"):
         assert web.get(f"/mc/{name}").status in (400, 404), name
 
 

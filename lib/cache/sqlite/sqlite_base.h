@@ -34,7 +34,7 @@ typedef struct sqlite_cache {
     int index_check; /* 0 warn, 1 error, 2 off */
     /* What has been made of the above. */
     mc_template *template;
-    mc_open_options reading, writing;
+    mc_open_options reading, settled, writing;
     const char *create, *exists, *get, *set, *remove;
     const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
     uint64_t identity;

@@ -178,6 +178,9 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     cache->writing.create = cache->create;
     cache->reading.profile = mc_open_options_profile(&cache->reading);
     cache->writing.profile = mc_open_options_profile(&cache->writing);
+    cache->settled = cache->reading;
+    cache->settled.immutable = cache->settled.settled = true;
+    cache->settled.profile = mc_open_options_profile(&cache->settled);
     if (cache->get != get) { /* of another schema */
         cache->list = NULL;
         cache->counts = (mc_sqlite_counts){ .area = cache->counts.area, .series = cache->counts.series };

@@ -323,12 +323,39 @@ read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const sqlite_
     }
 }
 
+/* Of one file of many, each handle takes a place from another one. */
+static bool
+may_settle(const sqlite_cache *cache, const mc_ctx *ctx)
+{
+    return cache->single_file && !cache->immutable && reads_of(ctx) == NULL && ctx->process != NULL;
+}
+
+/* Without locks, from a file that nobody writes to. False: it has to be read with locks. */
+static bool
+read_settled(mc_tile **tile, sqlite_cache *cache, const sqlite_file *at, const mc_tile_key *key, mc_ctx *ctx,
+             apr_pool_t *pool)
+{
+    mc_handle *handle =
+        mc_handle_take_settled(ctx->process->handles, at->path, &at->stamp, at->taken, &cache->settled, ctx, pool);
+    if (handle == NULL)
+        return false;
+    mc_error *error = read_sqlite_tile(tile, cache, handle, at, key, ctx, pool);
+    bool counts = mc_handle_was_settled(handle) && error == MC_OK;
+    mc_handle_release(handle, counts);
+    return counts;
+}
+
 static mc_error *
 get_from_file(mc_tile **tile, sqlite_cache *cache, const sqlite_file *at, const mc_tile_key *key, mc_ctx *ctx,
               apr_pool_t *pool)
 {
+    bool settle = may_settle(cache, ctx);
+    if (settle && read_settled(tile, cache, at, key, ctx, pool))
+        return MC_OK;
     mc_handle *handle;
     mc_error *error = read_held(tile, &handle, cache, at, key, ctx, pool);
+    if (settle && error == MC_OK && handle != NULL)
+        mc_handle_settle(handle, &at->stamp, at->taken, &cache->settled, ctx, pool);
     if (handle != NULL)
         release_reader(handle, error, ctx);
     return error;

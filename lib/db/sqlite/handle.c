@@ -23,7 +23,8 @@ enum {
 uint64_t
 mc_open_options_profile(const mc_open_options *how)
 {
-    uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->journal << 2;
+    uint64_t hash = (uint64_t)how->write | (uint64_t)how->immutable << 1 | (uint64_t)how->journal << 2 |
+                    (uint64_t)how->settled << 8;
     if (how->create != NULL)
         hash = mc_hash64(how->create, strlen(how->create), hash);
     for (int i = 0; i < how->pragma_count; i++) {

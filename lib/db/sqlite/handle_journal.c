@@ -20,11 +20,11 @@ enum {
 };
 
 /* WAL needs shared memory between all users of a file; network file systems do not have it. */
-static bool
-local_file_system(const char *path)
+bool
+mc_handle_is_local(const mc_handle *handle)
 {
     struct statfs info;
-    if (statfs(path, &info) != 0)
+    if (statfs(handle->path, &info) != 0)
         return false;
     switch ((unsigned long)info.f_type) {
     case 0x6969UL:     /* nfs */
@@ -48,7 +48,7 @@ may_log_beside(const mc_handle *handle, apr_pool_t *pool)
     const char *slash = strrchr(handle->path, '/');
     const char *folder = slash == NULL ? "." : apr_pstrmemdup(pool, handle->path, (size_t)(slash - handle->path) + 1);
     return sqlite3_db_readonly(handle->db, "main") == 0 && access(folder, W_OK | X_OK) == 0 &&
-           local_file_system(handle->path);
+           mc_handle_is_local(handle);
 }
 
 static bool

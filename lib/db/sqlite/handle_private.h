@@ -18,6 +18,9 @@ struct mc_handle {
     uint64_t device, inode; /* of the file that is open */
     uint64_t wal_inode;     /* the -wal beside it when it was last used, 0: none */
     apr_time_t used;        /* when */
+    mc_stamp stamp;         /* of a handle without locks: what it may read; of another reader: of its last reads, */
+    int stamp_reads;        /* so many */
+    bool settled;           /* without locks */
     bool write;
     bool busy;
     bool pooled;
@@ -72,6 +75,13 @@ void mc_handle_choose_journal(mc_handle *handle, const mc_open_options *how, boo
                               apr_pool_t *pool);
 void mc_handle_enter_wal(mc_handle *handle);
 void mc_handle_leave_journal(mc_handle *handle);
+
+/* Whether the file is on a disk of this machine: locks, shared memory and times are what they say only there. */
+bool mc_handle_is_local(const mc_handle *handle);
+
+/* An idle handle of the file and profile, which is the caller's then; NULL: none. */
+mc_handle *mc_handles_take_idle(mc_handles *handles, const char *path, const mc_stamp *stamp,
+                                const mc_open_options *how, apr_pool_t *pool);
 
 /* Once a process; then the names of the file systems for readers and for writers, NULL for the default one. */
 void mc_vfs_set_up(void);

@@ -187,7 +187,8 @@ close_idle(mc_handles *handles, mc_handle *handle)
     discard_unused_handle(handle, true); /* only now: who looks for a victim has seen it in its slot */
 }
 
-/* An idle handle of the same file and profile, or NULL. Handles of a file that is no longer at the path are closed.
+/* An idle handle of the same file and profile, or NULL. Handles of a file that is no longer at the path are closed, and
+ * those without locks of a file that has changed.
  * Under the mutex, which is released while closing. */
 static mc_handle *
 find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *stamp, const mc_open_options *how,
@@ -198,7 +199,8 @@ find_idle(mc_handles *handles, const char *path, uint64_t hash, const mc_stamp *
         mc_handle *next = handle->next;
         bool same = handle->hash == hash && handle->profile == how->profile && strcmp(handle->path, path) == 0;
         if (same && !handle->busy) {
-            if (stamp != NULL && handle->device == stamp->device && handle->inode == stamp->inode)
+            bool fits = stamp != NULL && (!handle->settled || mc_stamp_equal(stamp, &handle->stamp));
+            if (fits && handle->device == stamp->device && handle->inode == stamp->inode)
                 return handle;
             if (stamp != NULL && stamp->wal_inode != 0 && stamp->wal_inode == handle->wal_inode)
                 mc_file_history_note_wal(handles->history, path, handle->used, stamp, pool);
@@ -234,7 +236,7 @@ reserve_slot(mc_handles *handles, mc_handle *handle, mc_ctx *ctx, apr_pool_t *po
     apr_time_t until = mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST);
     mc_handle *victim = NULL;
     while (handles->open == handles->limit && (victim = choose_victim(handles)) == NULL)
-        if (mc_wait_condition(&handles->freed, &handles->mutex, until, ctx) != MC_WAIT_READY)
+        if (handle->settled || mc_wait_condition(&handles->freed, &handles->mutex, until, ctx) != MC_WAIT_READY)
             return mc_error_create(pool, MC_ERR_UNAVAILABLE, "all tile stores that may be open are in use");
     int slot = 0;
     if (victim != NULL) {
@@ -280,6 +282,7 @@ create_handle(mc_handles *handles, const char *path, uint64_t hash, const mc_ope
     handle->hash = hash;
     handle->profile = how->profile;
     handle->write = how->write;
+    handle->settled = how->settled;
     handle->busy = true;
     return handle;
 }
@@ -304,6 +307,8 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open_options *how, 
         return MC_OK; /* it is not certain which file is open, or how it may be read later: for this use only */
     handle->device = now.device;
     handle->inode = now.inode;
+    if (how->settled)
+        handle->stamp = *stamp;
     if (how->write)
         mc_file_history_note_written(handles->history, handle->path, pool);
     pthread_mutex_lock(&handles->mutex);
@@ -314,6 +319,19 @@ open_into(mc_handle *handle, const mc_stamp *stamp, const mc_open_options *how, 
     return MC_OK;
 }
 
+mc_handle *
+mc_handles_take_idle(mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open_options *how,
+                     apr_pool_t *pool)
+{
+    uint64_t hash = mc_hash64(path, strlen(path), how->profile);
+    pthread_mutex_lock(&handles->mutex);
+    mc_handle *found = find_idle(handles, path, hash, stamp, how, pool);
+    if (found != NULL)
+        found->busy = true;
+    pthread_mutex_unlock(&handles->mutex);
+    return found;
+}
+
 static mc_error *
 check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open_options *how,
           mc_ctx *ctx, apr_pool_t *pool)
@@ -321,14 +339,10 @@ check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_st
     uint64_t hash = mc_hash64(path, strlen(path), how->profile);
     mc_handle *created = NULL;
     if (handles != NULL) {
-        pthread_mutex_lock(&handles->mutex);
-        mc_handle *found = find_idle(handles, path, hash, stamp, how, pool);
-        if (found != NULL) {
-            found->busy = true;
-            *handle = found;
-            pthread_mutex_unlock(&handles->mutex);
+        *handle = mc_handles_take_idle(handles, path, stamp, how, pool);
+        if (*handle != NULL)
             return MC_OK;
-        }
+        pthread_mutex_lock(&handles->mutex);
         created = create_handle(handles, path, hash, how);
         mc_error *error = reserve_slot(handles, created, ctx, pool);
         pthread_mutex_unlock(&handles->mutex);

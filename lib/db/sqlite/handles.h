@@ -34,7 +34,8 @@ typedef enum mc_journal {
 /* How a file is opened. Handles are shared between callers of equal `profile`, which stands for all but the path. */
 typedef struct mc_open_options {
     bool write;         /* read-write, created with its folders where missing; else read-only, and nothing is written */
-    bool immutable;     /* the configuration promises that the file never changes: no locks */
+    bool immutable;     /* the file never changes while it is open: no locks. The configuration promises that, or: */
+    bool settled;       /* with `immutable`: for mc_handle_settle alone */
     mc_journal journal; /* whose decision its journal mode is */
     const char *create; /* run by writers after the pragmas; NULL: nothing */
     const mc_pragma *pragmas;
@@ -54,6 +55,24 @@ uint64_t mc_open_options_profile(const mc_open_options *how);
  */
 mc_error *mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp,
                             const mc_open_options *how, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * Reading without locks (handle_settled.c). Where a file has not changed since its last change had settled, as its
+ * stamp says before and after a read, nobody wrote to it meanwhile, and what is in it was whole if it was so before.
+ * `settled`: as the readers' options, but `immutable` and `settled`.
+ */
+
+/* Of a reader that has just read the file and is still in its transaction, with the stamp of before: after some such
+ * reads under one stamp a handle without locks is opened for those to come. What fails leaves it at locks. */
+void mc_handle_settle(mc_handle *reader, const mc_stamp *stamp, apr_time_t taken, const mc_open_options *settled,
+                      mc_ctx *ctx, apr_pool_t *pool);
+
+/* An idle handle without locks of the file as the stamp says, as by mc_handle_acquire; NULL: there is none. */
+mc_handle *mc_handle_take_settled(mc_handles *handles, const char *path, const mc_stamp *stamp, apr_time_t taken,
+                                  const mc_open_options *settled, mc_ctx *ctx, apr_pool_t *pool);
+
+/* After what was read by such a handle has been copied: whether it counts. Else the handle is of no more use. */
+bool mc_handle_was_settled(const mc_handle *handle);
 
 /* Begins a read transaction, unless one is open: a reader's handle that was just opened comes with one. */
 mc_error *mc_handle_begin(mc_handle *handle, apr_pool_t *pool) MC_CHECKED;

@@ -1,4 +1,4 @@
-/* What the services for operators (metrics, health, status) share. */
+/* What the services for operators (metrics, health, readiness, status) share. */
 #ifndef MC_SERVICE_OPERATIONS_OPERATIONS_H
 #define MC_SERVICE_OPERATIONS_OPERATIONS_H
 

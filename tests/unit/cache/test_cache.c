@@ -28,11 +28,12 @@ START_TEST(every_kind_conforms)
 }
 END_TEST
 
-/* Kinds that no sample can be given of: one needs a server (test_postgresql_cache), the others are of other caches. */
+/* Kinds that no sample can be given of: one needs a server (test_postgresql_cache), one keeps nothing, the others are
+ * of other caches. */
 static bool
 is_tested_elsewhere(const char *type)
 {
-    static const char *const types[] = { "postgresql", "composite", "fallback", "multitier" };
+    static const char *const types[] = { "postgresql", "composite", "fallback", "multitier", "none" };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (strcmp(types[i], type) == 0)
             return true;
@@ -49,6 +50,21 @@ START_TEST(every_sample_conforms)
             conform_cache(cache_of(apr_psprintf(pool, "<cache name='c' type='%s'>%s</cache>", kind->type,
                                                 mc_replace_all(kind->sample, "{folder}", cache_folder, pool))));
     }
+}
+END_TEST
+
+START_TEST(none_keeps_nothing)
+{
+    mc_cache *cache = cache_of("<cache name='c' type='none'/>");
+    const mc_tile_key key = key_at(3, 1, 2);
+    mc_tile *tile = NULL;
+    bool exists = true;
+    put_text(cache, &key, "gone");
+    ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+    ck_assert_ptr_null(tile);
+    ck_ok(mc_cache_exists(&exists, cache, &key, &ctx));
+    ck_assert(!exists && cache->ops->keeps_nothing);
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
 }
 END_TEST
 
@@ -454,7 +470,7 @@ START_TEST(threads_share_a_cache)
 }
 END_TEST
 
-CACHE_MAIN("cache", every_kind_conforms, every_sample_conforms, layered_caches_conform,
+CACHE_MAIN("cache", every_kind_conforms, every_sample_conforms, none_keeps_nothing, layered_caches_conform,
            a_composite_chooses_by_level_and_dimension, a_composite_parts_a_series_by_child,
            a_multitier_copies_what_it_finds, what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so,
            open_files_stay_bounded, writes_of_others_show_at_once_in_rollback_mode,

@@ -1,0 +1,293 @@
+/*
+ * Part of the module mapcache-gdal.so: what GDAL and OGR say of a file. Headers are read, features and pixels are not.
+ */
+#include "data/data_gdal.h"
+
+#include <apr_strings.h>
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <gdal.h>
+#include <math.h>
+#include <ogr_api.h>
+#include <ogr_srs_api.h>
+#include <string.h>
+
+#include "source/gdal/gdal_bands.h"
+#include "vector/feature/feature.h"
+
+enum { SAID_SIZE = 512 };
+
+static void CPL_STDCALL
+keep_gdal_failure(CPLErr level, CPLErrorNum number, const char *text)
+{
+    (void)number;
+    char *kept = CPLGetErrorHandlerUserData();
+    if (level >= CE_Failure && *kept == '\0')
+        apr_cpystrn(kept, text, SAID_SIZE);
+}
+
+/* "EPSG:2056" where the CRS says that, else its WKT; NULL: there is none. */
+static const char *
+name_crs(OGRSpatialReferenceH crs, apr_pool_t *pool)
+{
+    char *wkt = NULL;
+    if (crs == NULL)
+        return NULL;
+    const char *authority = OSRGetAuthorityName(crs, NULL), *code = OSRGetAuthorityCode(crs, NULL);
+    if (authority != NULL && code != NULL && strcmp(authority, "EPSG") == 0)
+        return apr_pstrcat(pool, "EPSG:", code, NULL);
+    const char *name = OSRExportToWkt(crs, &wkt) == OGRERR_NONE ? apr_pstrdup(pool, wkt) : NULL;
+    CPLFree(wkt);
+    return name;
+}
+
+static const char *
+copy_item(GDALMajorObjectH object, const char *key, apr_pool_t *pool)
+{
+    const char *value = GDALGetMetadataItem(object, key, NULL);
+    return value == NULL || *value == '\0' ? NULL : apr_pstrdup(pool, value);
+}
+
+/* --- rasters ------------------------------------------------------------------------------------------------------ */
+
+/* The box around the raster's corners, and the size of a pixel. */
+static void
+place_raster(mc_data_layer *layer, double *pixel, GDALDatasetH raster)
+{
+    double t[6];
+    if (GDALGetGeoTransform(raster, t) != CE_None)
+        return;
+    double width = GDALGetRasterXSize(raster), height = GDALGetRasterYSize(raster);
+    layer->extent = (mc_extent){ HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL };
+    for (int i = 0; i < 4; i++) {
+        double column = i % 2 * width, row = i / 2 * height;
+        double x = t[0] + column * t[1] + row * t[2], y = t[3] + column * t[4] + row * t[5];
+        layer->extent.minx = fmin(layer->extent.minx, x);
+        layer->extent.maxx = fmax(layer->extent.maxx, x);
+        layer->extent.miny = fmin(layer->extent.miny, y);
+        layer->extent.maxy = fmax(layer->extent.maxy, y);
+    }
+    layer->has_extent = mc_extent_valid(&layer->extent);
+    layer->transparent = layer->transparent || t[2] != 0 || t[4] != 0;
+    *pixel = hypot(t[1], t[4]);
+}
+
+/* Three bands that say that they are red, green and blue; else the first three, or the first one. */
+static const char *
+choose_picture(GDALDatasetH raster, int count, apr_pool_t *pool)
+{
+    int colors[3] = { 0 };
+    for (int i = 1; i <= count; i++) {
+        GDALColorInterp meaning = GDALGetRasterColorInterpretation(GDALGetRasterBand(raster, i));
+        if (meaning >= GCI_RedBand && meaning <= GCI_BlueBand && colors[meaning - GCI_RedBand] == 0)
+            colors[meaning - GCI_RedBand] = i;
+    }
+    if (colors[0] > 0 && colors[1] > 0 && colors[2] > 0)
+        return apr_psprintf(pool, "%d %d %d", colors[0], colors[1], colors[2]);
+    return count >= 3 ? "1 2 3" : "1";
+}
+
+static bool
+has_holes(GDALDatasetH raster)
+{
+    int has = 0;
+    GDALRasterBandH band = GDALGetRasterBand(raster, 1);
+    (void)GDALGetRasterNoDataValue(band, &has);
+    return has != 0 || (GDALGetMaskFlags(band) & GMF_ALL_VALID) == 0;
+}
+
+/* NULL, or why no picture can be made. */
+static const char *
+describe_bands(mc_data_layer *layer, GDALDatasetH raster, apr_pool_t *pool)
+{
+    mc_gdal_picture picture;
+    mc_gdal_raster wanted = { 0 };
+    layer->bands = GDALGetRasterCount(raster);
+    const char *trouble = mc_gdal_picture_find(&picture, raster, &wanted, pool);
+    if (trouble != NULL && layer->bands > 0) {
+        layer->picture = choose_picture(raster, layer->bands, pool);
+        wanted.band_count = sscanf(layer->picture, "%d %d %d", &wanted.bands[0], &wanted.bands[1], &wanted.bands[2]);
+        trouble = mc_gdal_picture_find(&picture, raster, &wanted, pool);
+    }
+    if (trouble != NULL)
+        return trouble;
+    layer->measured = picture.measured;
+    layer->transparent = picture.alpha > 0 || has_holes(raster);
+    return NULL;
+}
+
+static mc_error *
+describe_raster(mc_data_search *search, double *pixel, GDALDatasetH raster, const char *path)
+{
+    apr_pool_t *pool = search->pool;
+    mc_data_layer about = { 0 };
+    const char *trouble = mc_gdal_place_missing(raster);
+    if (trouble == NULL)
+        trouble = describe_bands(&about, raster, pool);
+    if (trouble != NULL)
+        return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\": %s", path, trouble);
+    mc_data_layer *layer = mc_data_add(search, MC_DATA_RASTER, "gdal");
+    if (layer == NULL)
+        return MC_OK;
+    about.kind = layer->kind;
+    about.type = layer->type;
+    about.minzoom = about.maxzoom = -1;
+    *layer = about;
+    layer->data = apr_pstrdup(pool, path);
+    layer->name = mc_data_stem(path, pool);
+    layer->srs = name_crs(GDALGetSpatialRef(raster), pool);
+    layer->title = copy_item(raster, "TITLE", pool);
+    layer->description = copy_item(raster, "TIFFTAG_IMAGEDESCRIPTION", pool);
+    layer->attribution = copy_item(raster, "TIFFTAG_COPYRIGHT", pool);
+    place_raster(layer, pixel, raster);
+    return MC_OK;
+}
+
+/* --- vector files ------------------------------------------------------------------------------------------------- */
+
+static mc_data_shape
+shape_of_ogr(OGRwkbGeometryType type)
+{
+    switch (OGR_GT_Flatten(type)) {
+    case wkbPoint:
+    case wkbMultiPoint:
+        return MC_DATA_POINTS;
+    case wkbLineString:
+    case wkbMultiLineString:
+    case wkbCircularString:
+    case wkbCompoundCurve:
+    case wkbMultiCurve:
+    case wkbCurve:
+        return MC_DATA_LINES;
+    case wkbPolygon:
+    case wkbMultiPolygon:
+    case wkbCurvePolygon:
+    case wkbMultiSurface:
+    case wkbSurface:
+    case wkbTIN:
+    case wkbPolyhedralSurface:
+        return MC_DATA_AREAS;
+    default:
+        return MC_DATA_ANY_SHAPE;
+    }
+}
+
+static mc_field_type
+type_of_field(OGRFieldDefnH field)
+{
+    OGRFieldType type = OGR_Fld_GetType(field);
+    if (type == OFTInteger || type == OFTInteger64)
+        return OGR_Fld_GetSubType(field) == OFSTBoolean ? MC_FIELD_BOOLEAN : MC_FIELD_INTEGER;
+    return type == OFTReal ? MC_FIELD_NUMBER : MC_FIELD_TEXT;
+}
+
+static const apr_array_header_t *
+list_fields(OGRLayerH from, apr_pool_t *pool)
+{
+    OGRFeatureDefnH definition = OGR_L_GetLayerDefn(from);
+    int count = OGR_FD_GetFieldCount(definition);
+    apr_array_header_t *fields = apr_array_make(pool, count + 1, sizeof(mc_field));
+    for (int i = 0; i < count; i++) {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(definition, i);
+        APR_ARRAY_PUSH(fields, mc_field) =
+            (mc_field){ apr_pstrdup(pool, OGR_Fld_GetNameRef(field)), type_of_field(field) };
+    }
+    return fields;
+}
+
+/* A box that the file says, without a look at all features; of GeoJSON OGR has read the file already. */
+static void
+place_vectors(mc_data_layer *layer, OGRLayerH from, bool read)
+{
+    OGREnvelope box;
+    if (OGR_L_GetExtent(from, &box, read) != OGRERR_NONE || !isfinite(box.MinX) || !isfinite(box.MaxX) ||
+        !isfinite(box.MinY) || !isfinite(box.MaxY))
+        return;
+    layer->has_extent = box.MinX <= box.MaxX && box.MinY <= box.MaxY;
+    layer->extent = (mc_extent){ box.MinX, box.MinY, box.MaxX, box.MaxY };
+}
+
+static void
+describe_vectors(mc_data_search *search, GDALDatasetH file, OGRLayerH from, const char *path)
+{
+    const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(file));
+    bool several = GDALDatasetGetLayerCount(file) > 1;
+    mc_data_layer *layer = mc_data_add(search, MC_DATA_VECTOR, "ogr");
+    if (layer == NULL)
+        return;
+    layer->data = apr_pstrdup(search->pool, path);
+    layer->name = several ? apr_pstrdup(search->pool, OGR_L_GetName(from)) : mc_data_stem(path, search->pool);
+    layer->title = strcmp(driver, "GPKG") == 0 ? copy_item(from, "IDENTIFIER", search->pool) : NULL;
+    layer->description = copy_item(from, "DESCRIPTION", search->pool);
+    layer->table = several ? apr_pstrdup(search->pool, OGR_L_GetName(from)) : NULL;
+    layer->srs = name_crs(OGR_L_GetSpatialRef(from), search->pool);
+    layer->shape = shape_of_ogr(OGR_L_GetGeomType(from));
+    layer->attributes = list_fields(from, search->pool);
+    place_vectors(layer, from, strncmp(driver, "GeoJSON", 7) == 0);
+}
+
+static mc_error *
+describe_layers(mc_data_search *search, GDALDatasetH file, const char *path, const char *part)
+{
+    int count = GDALDatasetGetLayerCount(file), taken = 0;
+    for (int i = 0; i < count; i++) {
+        OGRLayerH from = GDALDatasetGetLayer(file, i);
+        if (part != NULL && strcmp(OGR_L_GetName(from), part) != 0)
+            continue;
+        if (OGR_L_GetGeomType(from) == wkbNone) {
+            mc_data_note(search, "%s: the table \"%s\" has no geometry", path, OGR_L_GetName(from));
+            continue;
+        }
+        describe_vectors(search, file, from, path);
+        taken++;
+    }
+    if (part != NULL && taken == 0)
+        return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\" has no layer \"%s\"", path, part);
+    return MC_OK;
+}
+
+/* --- a file ------------------------------------------------------------------------------------------------------- */
+
+static mc_error *
+open_and_describe(mc_data_search *search, double *pixel, const char *path, const char *part, const char *said)
+{
+    static const char *const vectors[] = { "GPKG", "FlatGeobuf", "GeoJSON", "GeoJSONSeq", NULL };
+    mc_error *error = MC_OK;
+    GDALDatasetH file = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, vectors, NULL, NULL);
+    if (file != NULL && GDALDatasetGetLayerCount(file) > 0) {
+        error = describe_layers(search, file, path, part);
+        GDALClose(file);
+        return error;
+    }
+    if (file != NULL)
+        GDALClose(file);
+    file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    if (file == NULL)
+        return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\" is nothing that can be served%s%s", path,
+                               *said == '\0' ? "" : ": ", said);
+    error = describe_raster(search, pixel, file, path);
+    GDALClose(file);
+    return error;
+}
+
+static mc_error *
+look_with_gdal(mc_data_search *search, double *pixel, const char *path, const char *part)
+{
+    char said[SAID_SIZE] = "", seconds[32];
+    mc_gdal_start();
+    apr_snprintf(seconds, sizeof(seconds), "%d",
+                 (int)(mc_ctx_remaining(search->ctx, 10 * APR_USEC_PER_SEC) / APR_USEC_PER_SEC) + 1);
+    CPLSetThreadLocalConfigOption("GDAL_HTTP_TIMEOUT", seconds);
+    CPLSetThreadLocalConfigOption("GDAL_HTTP_CONNECTTIMEOUT", seconds);
+    if (strncmp(path, "/vsicurl/", 9) == 0) /* what lies beside a file is not asked for one by one */
+        CPLSetThreadLocalConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR");
+    CPLPushErrorHandlerEx(keep_gdal_failure, said);
+    mc_error *error = open_and_describe(search, pixel, path, part, said);
+    CPLPopErrorHandler();
+    CPLSetThreadLocalConfigOption("GDAL_HTTP_TIMEOUT", NULL);
+    CPLSetThreadLocalConfigOption("GDAL_HTTP_CONNECTTIMEOUT", NULL);
+    CPLSetThreadLocalConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL);
+    return error;
+}
+
+const mc_data_gdal_ops mc_data_gdal_look_ops = { look_with_gdal };

@@ -1,0 +1,37 @@
+/* Inside of the room: one look at a thing, and the looks for each kind of thing. */
+#ifndef MC_DATA_DATA_PRIVATE_H
+#define MC_DATA_DATA_PRIVATE_H
+
+#include "data/data.h"
+
+typedef struct mc_data_search {
+    mc_data_limits limits;      /* filled in */
+    apr_array_header_t *layers; /* of mc_data_layer * */
+    apr_array_header_t *notes;  /* of const char * */
+    int files;                  /* that were looked at */
+    mc_ctx *ctx;                /* with the deadline */
+    apr_pool_t *pool;
+} mc_data_search;
+
+/* Adds a layer, zeroed but for its kind and type, and levels -1. NULL, and a note, where there are too many. */
+mc_data_layer *mc_data_add(mc_data_search *search, mc_data_kind kind, const char *type);
+void mc_data_note(mc_data_search *search, const char *format, ...) MC_PRINTF(2, 3);
+
+/* Letters, digits, '_', '-' and '.' of a text; others become '_'. Never empty. */
+const char *mc_data_identifier(const char *text, apr_pool_t *pool);
+
+/* "DIR/land.cover.tif" -> "land.cover"; of a folder the folder's name. */
+const char *mc_data_stem(const char *path, apr_pool_t *pool);
+
+/* A thing as it stands in a configuration: without blanks around it, a relative path as seen from the file's folder. */
+const char *mc_data_thing_path(const char *file, const char *text, apr_pool_t *pool);
+
+/* Fills in what follows from srs and extent: degrees and, where they are unknown, levels. `pixel`: size of a pixel in
+ * units of the srs; 0: of vectors. */
+void mc_data_place(mc_data_layer *layer, double pixel, apr_pool_t *pool);
+
+/* Each adds what it finds at `path`, of which `part` (or NULL: all) is wanted. Errors as of mc_data_find. */
+mc_error *mc_data_look_shapefile(mc_data_search *search, const char *path) MC_CHECKED;
+mc_error *mc_data_look_gdal(mc_data_search *search, const char *path, const char *part) MC_CHECKED;
+
+#endif

@@ -1,0 +1,22 @@
+/* Rasters and vector files by GDAL, whose part is in the module mapcache-gdal.so (data_gdal.h). */
+#include "base/module.h"
+#include "data/data_gdal.h"
+
+mc_error *
+mc_data_look_gdal(mc_data_search *search, const char *path, const char *part)
+{
+#ifdef MC_HAVE_GDAL
+    void *symbol;
+    double pixel = 0;
+    int first = search->layers->nelts;
+    MC_TRY(mc_module_symbol(&symbol, "gdal", MC_DATA_GDAL_SYMBOL, search->pool));
+    const mc_data_gdal_ops *ops = symbol;
+    MC_TRY(ops->look(search, &pixel, path, part));
+    for (int i = first; i < search->layers->nelts; i++)
+        mc_data_place(APR_ARRAY_IDX(search->layers, i, mc_data_layer *), pixel, search->pool);
+    return MC_OK;
+#else
+    (void)part;
+    return mc_error_create(search->pool, MC_ERR_NOT_BUILT, "\"%s\" needs GDAL, which is not part of this build", path);
+#endif
+}

@@ -1,0 +1,92 @@
+/* The list of layers that a look at a thing makes, and their names. */
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "data/data_private.h"
+#include "mapcache/config.h"
+
+enum { NAME_MAX_BYTES = 60, NOTES_MAX = 100 };
+
+mc_data_layer *
+mc_data_add(mc_data_search *search, mc_data_kind kind, const char *type)
+{
+    if (search->layers->nelts >= search->limits.layers) {
+        mc_data_note(search, "there are more than %d layers: the others are left out", search->limits.layers);
+        return NULL;
+    }
+    mc_data_layer *layer = apr_pcalloc(search->pool, sizeof(*layer));
+    *layer = (mc_data_layer){ .kind = kind, .type = type, .minzoom = -1, .maxzoom = -1 };
+    APR_ARRAY_PUSH(search->layers, mc_data_layer *) = layer;
+    return layer;
+}
+
+void
+mc_data_note(mc_data_search *search, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = apr_pvsprintf(search->pool, format, arguments);
+    va_end(arguments);
+    bool again = false;
+    for (int i = 0; i < search->notes->nelts; i++)
+        again = again || strcmp(APR_ARRAY_IDX(search->notes, i, const char *), text) == 0;
+    if (!again && search->notes->nelts < NOTES_MAX)
+        APR_ARRAY_PUSH(search->notes, const char *) = text;
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static bool
+stands_in_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+}
+
+const char *
+mc_data_identifier(const char *text, apr_pool_t *pool)
+{
+    char *name = apr_pstrndup(pool, text, NAME_MAX_BYTES);
+    bool any = false;
+    for (char *c = name; *c != '\0'; c++) {
+        any = any || (stands_in_name(*c) && *c != '.' && *c != '_' && *c != '-');
+        if (!stands_in_name(*c))
+            *c = '_';
+    }
+    if (*name == '.' || *name == '-')
+        *name = '_';
+    return any ? name : "data";
+}
+
+const char *
+mc_data_stem(const char *path, apr_pool_t *pool)
+{
+    char *copy = apr_pstrdup(pool, path);
+    size_t size = strcspn(copy, "?#");
+    copy[size] = '\0';
+    while (size > 1 && copy[size - 1] == '/')
+        copy[--size] = '\0';
+    char *last = strrchr(copy, '/');
+    last = last == NULL ? copy : last + 1;
+    char *dot = strrchr(last, '.');
+    if (dot != NULL && dot != last)
+        *dot = '\0';
+    return last;
+}
+
+const char *
+mc_data_name(const char *thing, apr_pool_t *pool)
+{
+    return mc_data_identifier(mc_data_stem(thing, pool), pool);
+}
+
+const char *
+mc_data_thing_path(const char *file, const char *text, apr_pool_t *pool)
+{
+    const char *blanks = " \t\r\n";
+    char *thing = apr_pstrdup(pool, text + strspn(text, blanks));
+    for (size_t size = strlen(thing); size > 0 && strchr(blanks, thing[size - 1]) != NULL; size--)
+        thing[size - 1] = '\0';
+    return strstr(thing, "://") != NULL || *thing == '\0' ? thing : mc_config_path(file, thing, pool);
+}

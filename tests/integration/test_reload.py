@@ -1,0 +1,139 @@
+"""The FastCGI program and who supervises it: SIGHUP loads the configuration again without a lost request, a service manager is
+told of each state, what cannot be served ends with its reason, and a load balancer sees an end coming."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+from conftest import GRID, tile_path, wait_until
+from fastcgi import Client
+from patience import patience
+
+READY = '<service type="ready" enabled="true"/>'
+
+
+def title(client):
+    answer = client.get(b"/", b"SERVICE=WMS&REQUEST=GetCapabilities")
+    return re.search(b"<Title>([^<]*)", answer.body)[1].decode()
+
+
+def ready(client):
+    answer = client.get(b"/ready")
+    return answer.status, answer.body
+
+
+def test_sighup_loses_no_request(fcgi, site):
+    site.write_config(title="one")
+    program = fcgi()
+    ended, broken, titles = threading.Event(), [], set()
+
+    def ask():
+        client = Client(program.address)
+        while not ended.is_set():
+            try:
+                titles.add(title(client))
+                answer = client.get(tile_path().encode())
+                if answer.status != 200:
+                    broken.append(answer.status)
+            except (EOFError, OSError) as problem:
+                broken.append(problem)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for name in ("two", "three", "four"):
+            site.write_config(title=name)
+            program.process.send_signal(signal.SIGHUP)
+            wait_until(lambda name=name: name in titles or broken, f"configuration {name} is served")
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert broken == [] and program.process.poll() is None
+    assert program.log().count("reloaded config file") == 3
+
+
+def test_files_of_the_configuration_are_read_again(fcgi, site):
+    """A reload reads everything anew, also where the configuration file itself is as before."""
+    mark = site.folder / "mark.png"
+    extra = f'<tileset name="marked"><source>slow</source><cache>slow</cache><grid>{GRID}</grid><format>PNG</format><watermark>{mark}</watermark></tileset>'
+    mark.write_bytes(site.tile(0, 0, 0))
+    site.write_config(extra=extra + READY)
+    program = fcgi()
+    client = Client(program.address)
+    mark.unlink()
+    program.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "failed to reload config file" in program.log(), "the missing file is logged")
+    assert str(mark) in program.log() and program.process.poll() is None
+    status, body = ready(client)
+    assert status == 200 and json.loads(body) == {"status": "ready", "reload_failed": True}
+    mark.write_bytes(site.tile(0, 0, 0))
+    program.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: json.loads(ready(client)[1])["reload_failed"] is False, "the file is read again")
+
+
+def test_readiness_ends_before_the_process(fcgi, site):
+    site.hold()
+    site.write_config(extra=READY)
+    program = fcgi()
+    slow, kept = Client(program.address), Client(program.address)
+    assert ready(kept) == (200, b'{"status":"ready","reload_failed":false}\n')
+    slow.send(tile_path(6, 41, 3, "slow").encode())
+    wait_until(lambda: len(site.origin.requests()) == 1, "the origin is asked")
+    program.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: not os.path.exists(program.address) or not _accepts(program.address), "no connection is accepted any more")
+    status, body = ready(kept)
+    assert status == 503 and b"ending" in body
+    site.origin.release("slow")
+    assert slow.receive().status == 200
+    assert program.process.wait(patience(60)) == 0
+
+
+def _accepts(address):
+    probe = socket.socket(socket.AF_UNIX)
+    try:
+        probe.connect(address)
+    except OSError:
+        return False
+    finally:
+        probe.close()
+    return True
+
+
+def test_the_service_manager_is_told(fcgi, site, folder):
+    path = str(folder / "notify.sock")
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(path)
+    os.chmod(path, 0o666)
+    manager.settimeout(patience(30))
+    program = fcgi(environment={"NOTIFY_SOCKET": path})
+    assert manager.recv(4096) == b"READY=1"
+    program.process.send_signal(signal.SIGHUP)
+    assert re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=[0-9]+", manager.recv(4096))
+    assert manager.recv(4096) == b"READY=1"
+    program.process.send_signal(signal.SIGTERM)
+    assert manager.recv(4096) == b"STOPPING=1"
+    assert program.process.wait(patience(60)) == 0
+    manager.close()
+
+
+@pytest.mark.parametrize("broken", ["missing", "malformed", "refused"])
+def test_what_cannot_be_served_ends_with_the_reason(build, site, folder, modules_environment, broken):
+    if broken == "missing":
+        site.config.unlink()
+    else:
+        site.config.write_text("<mapcache>\n<tile" if broken == "malformed" else '<mapcache>\n<cache name="a" type="nothing"/></mapcache>')
+    address = folder / "ended.sock"
+    ended = subprocess.run([build / "bin/mapcache.fcgi", "--config", site.config, "--listen", address], capture_output=True, text=True,
+                           timeout=patience(60), check=False, env={**os.environ, **modules_environment})
+    assert ended.returncode == 1 and not address.exists()
+    assert "failed to load config file" in ended.stderr and str(site.config) in ended.stderr
+    if broken == "refused":
+        assert f"{site.config}:2:" in ended.stderr and "nothing" in ended.stderr

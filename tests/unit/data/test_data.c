@@ -1,0 +1,201 @@
+/* What is found in files that GDAL's own programs made. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "data/data.h"
+#include "mapcache/server.h"
+#include "unit.h"
+#include "vector/feature/feature.h"
+
+static char folder[64];
+
+static void
+set_up(void)
+{
+    unit_setup();
+    strcpy(folder, "/tmp/test_data-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+/* Runs a command in the folder. */
+static void MC_PRINTF(1, 2) run(const char *format, ...)
+{
+    char command[1024], line[1200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof(command), format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof(line), "cd %s && %s > /dev/null 2>&1", folder, command);
+    ck_assert_msg(system(line) == 0, "%s", line);
+}
+
+static void
+tear_down(void)
+{
+    char line[128];
+    snprintf(line, sizeof(line), "rm -rf %s", folder);
+    ck_assert_int_eq(system(line), 0);
+    unit_teardown();
+}
+
+static const char *
+in_folder(const char *name)
+{
+    return apr_pstrcat(pool, folder, "/", name, NULL);
+}
+
+static const mc_data_layer *
+layer_at(const mc_data_found *found, int i)
+{
+    ck_assert_int_lt(i, found->layers->nelts);
+    return APR_ARRAY_IDX(found->layers, i, const mc_data_layer *);
+}
+
+static void
+write_text(const char *name, const char *text)
+{
+    FILE *file = fopen(in_folder(name), "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+#define POINTS                                                                                                         \
+    "id,x,y,wkt\n1,7.0,46.0,\"POLYGON((7 46,7.02 46,7.02 46.01,7 46))\"\n"                                             \
+    "2,7.1,46.1,\"POLYGON((7.1 46.1,7.12 46.1,7.12 46.11,7.1 46.1))\"\n"
+
+START_TEST(raster_says_where_it_lies)
+{
+    mc_data_found found;
+    run("gdal_create -of GTiff -ot Byte -bands 3 -burn 10 -outsize 200 100 -a_srs EPSG:2056 -a_ullr 2600000 1202000 "
+        "2602000 1201000 -co COMPRESS=DEFLATE 'a <b>.tif'");
+    ck_ok(mc_data_find(&found, in_folder("a <b>.tif"), NULL, &ctx, pool));
+    ck_assert_int_eq(found.layers->nelts, 1);
+    const mc_data_layer *layer = layer_at(&found, 0);
+    ck_assert_int_eq(layer->kind, MC_DATA_RASTER);
+    ck_assert_str_eq(layer->type, "gdal");
+    ck_assert_str_eq(layer->name, "a__b_");
+    ck_assert_str_eq(layer->srs, "EPSG:2056");
+    ck_assert(layer->has_extent && layer->extent.minx == 2600000 && layer->extent.maxy == 1202000);
+    ck_assert(layer->has_degrees && fabs(layer->degrees.minx - 7.4386) < 0.001 &&
+              fabs(layer->degrees.miny - 46.9601) < 0.001);
+    ck_assert_int_eq(layer->maxzoom, 14); /* 10 m on the ground are 14.6 m of web Mercator; level 13 has 19.1 m */
+    ck_assert_int_ge(layer->minzoom, 8);
+    ck_assert(!layer->measured && !layer->transparent);
+    ck_assert_int_eq(layer->bands, 3);
+}
+END_TEST
+
+START_TEST(bands_make_a_picture)
+{
+    mc_data_found found;
+    run("gdal_create -of GTiff -ot UInt16 -bands 7 -burn 10 -outsize 20 20 -a_srs EPSG:4326 -a_ullr 7 47 8 46 "
+        "seven.tif");
+    run("gdal_create -of GTiff -ot Float32 -bands 1 -burn 10 -a_nodata -1 -outsize 20 20 -a_srs EPSG:4326 -a_ullr 7 47 "
+        "8 "
+        "46 one.tif");
+    run("gdal_create -of GTiff -ot Byte -bands 1 -burn 10 -outsize 20 20 nowhere.tif");
+    ck_ok(mc_data_find(&found, in_folder("seven.tif"), NULL, &ctx, pool));
+    ck_assert_str_eq(layer_at(&found, 0)->picture, "1 2 3");
+    ck_assert(layer_at(&found, 0)->measured);
+    ck_ok(mc_data_find(&found, in_folder("one.tif"), NULL, &ctx, pool));
+    ck_assert_ptr_null(layer_at(&found, 0)->picture);
+    ck_assert(layer_at(&found, 0)->measured && layer_at(&found, 0)->transparent);
+    ck_fails(CONFIG, mc_data_find(&found, in_folder("nowhere.tif"), NULL, &ctx, pool));
+    ck_fails(UNAVAILABLE, mc_data_find(&found, in_folder("missing.tif"), NULL, &ctx, pool));
+    write_text("text.tif", "no raster");
+    ck_fails(CONFIG, mc_data_find(&found, in_folder("text.tif"), NULL, &ctx, pool));
+}
+END_TEST
+
+static void
+check_villages(const mc_data_layer *layer, const char *type)
+{
+    ck_assert_int_eq(layer->kind, MC_DATA_VECTOR);
+    ck_assert_str_eq(layer->type, type);
+    ck_assert_int_eq(layer->shape, MC_DATA_AREAS);
+    ck_assert(layer->has_degrees && fabs(layer->degrees.minx - 7) < 1e-6 && fabs(layer->degrees.maxy - 46.11) < 1e-6);
+    ck_assert_int_ge(layer->attributes->nelts, 1);
+    ck_assert_str_eq(APR_ARRAY_IDX(layer->attributes, 0, mc_field).name, "id");
+}
+
+START_TEST(vector_files_say_what_they_hold)
+{
+    mc_data_found found;
+    write_text("v.csv", POINTS);
+    const char *from = "-a_srs EPSG:4326 -oo GEOM_POSSIBLE_NAMES=wkt -oo KEEP_GEOM_COLUMNS=NO -nlt POLYGON";
+    run("ogr2ogr -f 'ESRI Shapefile' villages.shp v.csv %s", from);
+    run("ogr2ogr -f GPKG two.gpkg v.csv -nln villages -t_srs EPSG:2056 -s_srs EPSG:4326 -oo GEOM_POSSIBLE_NAMES=wkt "
+        "-oo "
+        "KEEP_GEOM_COLUMNS=NO -nlt POLYGON");
+    run("ogr2ogr -f GPKG -update two.gpkg v.csv -nln 'more \"of\" it' %s", from);
+    run("ogr2ogr -f GeoJSON villages.geojson v.csv %s", from);
+    run("ogr2ogr -f FlatGeobuf villages.fgb v.csv %s", from);
+    ck_ok(mc_data_find(&found, in_folder("villages.shp"), NULL, &ctx, pool));
+    check_villages(layer_at(&found, 0), "shapefile");
+    ck_ok(mc_data_find(&found, in_folder("villages.geojson"), NULL, &ctx, pool));
+    check_villages(layer_at(&found, 0), "ogr");
+    ck_ok(mc_data_find(&found, in_folder("villages.fgb"), NULL, &ctx, pool));
+    check_villages(layer_at(&found, 0), "ogr");
+    ck_ok(mc_data_find(&found, in_folder("two.gpkg"), NULL, &ctx, pool));
+    ck_assert_int_eq(found.layers->nelts, 2);
+    ck_assert_str_eq(layer_at(&found, 0)->name, "villages");
+    ck_assert_str_eq(layer_at(&found, 0)->srs, "EPSG:2056");
+    ck_assert_str_eq(layer_at(&found, 1)->table, "more \"of\" it");
+    ck_assert_str_eq(layer_at(&found, 1)->name, "more__of__it");
+    ck_ok(mc_data_find(&found, in_folder("two.gpkg#villages"), NULL, &ctx, pool));
+    ck_assert_int_eq(found.layers->nelts, 1);
+    ck_fails(CONFIG, mc_data_find(&found, in_folder("two.gpkg#nothing"), NULL, &ctx, pool));
+    const mc_data_limits one = { .layers = 1 };
+    ck_ok(mc_data_find(&found, in_folder("two.gpkg"), &one, &ctx, pool));
+    ck_assert_int_eq(found.layers->nelts, 1);
+    ck_assert_int_eq(found.notes->nelts, 1);
+}
+END_TEST
+
+static const char *
+written_config(const mc_data_found *found)
+{
+    const mc_data_config config = { .made_by = "mapcache serve -- a--b", .title = "<Maps> & more" };
+    const char *text = mc_data_write_config(found, &config, pool);
+    write_text("mapcache.xml", text);
+    return text;
+}
+
+START_TEST(written_configuration_loads)
+{
+    mc_data_found found;
+    mc_config *config;
+    mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
+    const char *things[2];
+    write_text("v.csv", POINTS);
+    run("gdal_create -of GTiff -ot Byte -bands 3 -burn 10 -outsize 20 20 -a_srs EPSG:4326 -a_ullr 7 47 8 46 'v "
+        "<&--\"x\".tif'");
+    run("ogr2ogr -f GPKG v.gpkg v.csv -a_srs EPSG:2056 -oo GEOM_POSSIBLE_NAMES=wkt -oo KEEP_GEOM_COLUMNS=NO -nlt "
+        "POLYGON");
+    things[0] = in_folder("v <&--\"x\".tif");
+    things[1] = in_folder("v.gpkg");
+    ck_ok(mc_data_find_all(&found, things, 2, NULL, &ctx, pool));
+    ck_assert_int_eq(found.layers->nelts, 2);
+    const char *text = written_config(&found);
+    ck_assert_msg(strstr(text, "<srs>EPSG:4326 CRS:84 EPSG:2056</srs>") != NULL, "%s", text);
+    ck_ok(mc_config_load(&config, in_folder("mapcache.xml"), diagnostics, pool));
+    for (int i = 0; i < diagnostics->complaints->nelts; i++)
+        ck_abort_msg("%s", APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint).text);
+    ck_assert_int_eq(config->tilesets->nelts, 3);
+    ck_assert_ptr_nonnull(apr_hash_get(config->tilesets_by_name, "v-mvt", APR_HASH_KEY_STRING));
+    ck_assert_int_ge(config->services->nelts, 7);
+}
+END_TEST
+
+int
+main(void)
+{
+    const TTest *const tests[] = { raster_says_where_it_lies, bands_make_a_picture, vector_files_say_what_they_hold,
+                                   written_configuration_loads };
+    return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
+}
