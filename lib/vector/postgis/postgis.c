@@ -463,6 +463,12 @@ mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
     return NULL;
 }
 
+mc_error *
+mc_postgis_data_place(mc_postgis_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return mc_postgis_find_place(place, &((postgis *)data)->config, ctx, pool);
+}
+
 static apr_status_t
 close_postgis(void *data)
 {
