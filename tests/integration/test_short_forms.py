@@ -302,3 +302,63 @@ def test_nothing_is_seeded_into_a_cache_of_type_none(folder, build):
     done = subprocess.run([build / "bin" / "mapcache", "seed", "-c", config, "-t", "photo", "-z", "0,1"], capture_output=True, text=True,
                           timeout=patience(60))
     assert done.returncode != 0 and "keeps nothing" in done.stdout + done.stderr
+
+
+def boxes(document):
+    """Of each layer of WMS capabilities: west, south, east, north."""
+    text = document.decode()
+    return {name: [float(re.search(f"<{edge}>([^<]*)<", layer).group(1)) for edge in
+                   ("westBoundLongitude", "southBoundLatitude", "eastBoundLongitude", "northBoundLatitude")]
+            for layer in text.split("<Layer ")[1:] for name in [re.search("<Name>([^<]*)<", layer).group(1)]}
+
+
+def test_documents_say_where_the_data_lie(serve, folder, database):
+    """Of short forms and of written ones; what is configured wins, and sources of other servers are as they were."""
+    photo(folder / "photo.tif")
+    squares(folder / "fields.shp")
+    squares(folder / "fields.gpkg", driver="GPKG")
+
+    def tileset(name, source, more="", grid="<grid>GoogleMapsCompatible</grid>"):
+        return f"<tileset name='{name}'><source>{source}</source><cache>c</cache>{grid}<format>PNG</format>{more}</tileset>"
+    server = serve(f"""<cache name="c" type="none"/>
+<source name="photo" type="gdal"><data>{folder}/photo.tif</data></source>
+<source name="shape" type="shapefile"><layer name="fields"><data>{folder}/fields.shp</data></layer></source>
+<source name="package" type="ogr"><layer name="fields"><data>{folder}/fields.gpkg</data></layer></source>
+<source name="table" type="postgis"><connection>{database.connection()}</connection><layer name="fields"><table>fields</table></layer></source>
+<source name="view" type="postgis"><connection>{database.connection()}</connection><layer name="seen"><table>seen</table></layer></source>
+<source name="both" type="shapefile"><layer of="shape" name="fields"/><layer of="table" name="fields"/></source>
+<source name="gone" type="gdal"><data>{folder}/gone.tif</data></source>
+<source name="wms" type="wms"><http><url>http://127.0.0.1:1/</url></http><getmap><params><LAYERS>a</LAYERS></params></getmap></source>
+{tileset("photo", "photo")}{tileset("shape", "shape")}{tileset("package", "package")}{tileset("table", "table")}{tileset("view", "view")}
+{tileset("both", "both")}{tileset("gone", "gone")}{tileset("wms", "wms")}
+{tileset("said", "photo", "<metadata><wgs84boundingbox>1 2 3 4</wgs84boundingbox></metadata>")}
+{tileset("cut", "photo", grid="<grid restricted_extent='0 0 1000000 1000000'>GoogleMapsCompatible</grid>")}
+<tileset name="short"><data>{folder}/photo.tif</data></tileset>
+<service type="wms" enabled="true"/><service type="wmts" enabled="true"/><service type="gmaps" enabled="true"/>""")
+    answer = server.get("/", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0")
+    found = boxes(answer.body)
+    place, land, world = [7.4386, 46.9510, 7.4649, 46.9690], [7.4, 46.9, 7.6, 47.1], [-180, -85.051129, 180, 85.051129]
+    table = found["table"]
+    assert table[0] == pytest.approx(7.4386, abs=0.002) and table[2] < 7.48 and table[3] < 46.97, found
+    assert found["view"][2] < table[2] or found["view"] == pytest.approx(table, abs=0.03)
+    for name, wanted in {"photo": place, "short": place, "shape": land, "package": land, "gone": world, "wms": world, "said": [1, 2, 3, 4],
+                         "both": land, "cut": [0, 0, 8.983, 8.947]}.items():
+        assert found[name] == pytest.approx(wanted, abs=0.003), (name, found[name])
+    document = tilejson(server, "photo")
+    assert document["bounds"] == pytest.approx(place, abs=0.001)
+    assert document["center"][:2] == pytest.approx([7.4517, 46.96], abs=0.001) and 11 <= document["center"][2] <= 15
+    assert "center" not in tilejson(server, "wms")
+    assert b"<ows:LowerCorner>7.438" in server.get("/wmts/1.0.0/WMTSCapabilities.xml").body
+
+
+def test_only_tiles_of_the_data_are_seeded(folder, build):
+    photo(folder / "photo.tif")
+    config = folder / "seed.xml"
+    config.write_text(f"""<mapcache><cache name="c" type="sqlite3"><dbfile>{folder}/own.sqlite3</dbfile></cache>
+<tileset name="photo"><data>{folder}/photo.tif</data><cache>c</cache></tileset></mapcache>""")
+    done = subprocess.run([build / "bin" / "mapcache", "seed", "-c", config, "-t", "photo", "-z", "0,12"], capture_output=True, text=True,
+                          timeout=patience(60))
+    assert done.returncode == 0, done.stdout + done.stderr
+    store = sqlite3.connect(folder / "own.sqlite3")
+    levels = dict(store.execute("SELECT z, count(*) FROM tiles GROUP BY z"))
+    assert levels[12] >= 1 and all(1 <= count <= 4 for count in levels.values()) and len(levels) == 13, levels

@@ -439,7 +439,18 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_vi
     return error;
 }
 
-static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields };
+static mc_error *
+postgis_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgis_place found;
+    MC_TRY(mc_postgis_find_place(&found, &((postgis *)data)->config, ctx, pool));
+    place->known = found.known && found.srid > 0;
+    place->box = found.box;
+    place->srs = apr_psprintf(pool, "EPSG:%d", found.srid);
+    return MC_OK;
+}
+
+static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields, postgis_place };
 
 const char *
 mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
@@ -461,12 +472,6 @@ mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
         return apr_psprintf(pool, "there is no spatial index: CREATE INDEX ON %s USING gist (%s)",
                             mc_sql_table(layer->config.table, pool), mc_sql_name(column.name, pool));
     return NULL;
-}
-
-mc_error *
-mc_postgis_data_place(mc_postgis_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
-{
-    return mc_postgis_find_place(place, &((postgis *)data)->config, ctx, pool);
 }
 
 static apr_status_t

@@ -77,10 +77,6 @@ typedef struct mc_postgis_place {
 mc_error *mc_postgis_find_place(mc_postgis_place *place, const mc_postgis_config *config, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
-/* The same of a layer's data (mc_postgis_create). */
-mc_error *mc_postgis_data_place(mc_postgis_place *place, mc_feature_data *data, mc_ctx *ctx,
-                                apr_pool_t *pool) MC_CHECKED;
-
 /* ---- postgis_sql.c */
 
 typedef struct mc_postgis_request {
