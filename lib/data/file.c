@@ -168,7 +168,7 @@ is_raster_name(const char *name)
 }
 
 static mc_error *
-look_at_files(mc_data_search *search, const char *path)
+look_at_folder_files(mc_data_search *search, const char *path)
 {
     const apr_array_header_t *files = list_entries(search, path, APR_REG);
     apr_array_header_t *rasters = apr_array_make(search->pool, 16, sizeof(const char *));
@@ -193,7 +193,7 @@ look_at_files(mc_data_search *search, const char *path)
 static mc_error *
 look_below(mc_data_search *search, const char *path, int depth)
 {
-    MC_TRY(look_at_files(search, path));
+    MC_TRY(look_at_folder_files(search, path));
     if (depth >= FOLDERS_DEEP)
         return MC_OK;
     const apr_array_header_t *folders = list_entries(search, path, APR_DIR);

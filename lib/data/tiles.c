@@ -241,7 +241,7 @@ typedef struct matrix_check {
 } matrix_check;
 
 static bool
-check_matrix(void *baton, sqlite3_stmt *row)
+check_tile_matrix(void *baton, sqlite3_stmt *row)
 {
     matrix_check *check = baton;
     int level = sqlite3_column_int(row, 0);
@@ -268,7 +268,7 @@ add_tile_table(tile_file *file, const mc_data_layer *about)
                                    "s.min_x, s.max_y, s.srs_id FROM gpkg_tile_matrix m JOIN gpkg_tile_matrix_set s "
                                    "USING(table_name) WHERE m.table_name = '%s' LIMIT 100",
                                    literal);
-    bool known = visit_rows(file, sql, check_matrix, &check) == MC_OK;
+    bool known = visit_rows(file, sql, check_tile_matrix, &check) == MC_OK;
     bool plain = strpbrk(about->table, ":") == NULL;
     bool stored =
         known && check.suits && format != NULL && strcmp(format, "MVT") != 0 && strchr(file->path, '{') == NULL;

@@ -28,8 +28,8 @@ ask_box(mc_postgis_place *place, const mc_postgis_config *config, const char *sq
 }
 
 static mc_error *
-look_at_all(mc_postgis_place *place, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
-            apr_pool_t *pool)
+measure_all_features(mc_postgis_place *place, const mc_postgis_config *config, const mc_postgis_column *column,
+                     mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *sql = apr_psprintf(pool, "SELECT " BOX_COLUMNS " FROM (SELECT ST_Extent(%s::geometry) AS b FROM %s) e",
                                    mc_sql_name(column->name, pool), mc_sql_table(config->table, pool));
@@ -70,7 +70,7 @@ mc_postgis_find_place(mc_postgis_place *place, const mc_postgis_config *config, 
         return MC_OK;
     }
     if (!column.stored || column.rows <= ROWS_MAX)
-        error = look_at_all(place, config, &column, ctx, pool);
+        error = measure_all_features(place, config, &column, ctx, pool);
     if (place->known || !column.stored || column.geography)
         return error;
     if (error != MC_OK || column.rows > ROWS_MAX)
