@@ -42,7 +42,7 @@ def assert_square(reply, colour=None):
     shown = pixels(reply.body)
     assert shown.shape[:2] == (256, 256)
     inside, outside = shown[20:230, 10:180], shown[20:230, 215:250]
-    assert (inside[..., 3] > 100).all() and ((outside[..., 3] == 0) | (outside[..., :3] > 240).all(axis=-1)).all()
+    assert (inside[..., 3] > 50).all() and ((outside[..., 3] == 0) | (outside[..., :3] > 240).all(axis=-1)).all()
     if colour is not None:
         assert (numpy.abs(inside[..., :3] - colour) < 12).all(), inside[100, 100]
 
