@@ -82,8 +82,8 @@ const char *mc_config_quote(const char *text, apr_pool_t *pool);
 /* Which of `count` known names is probably meant by `name`, or NULL. */
 const char *mc_config_nearest(const char *name, const char *const *known, int count);
 
-/* What is said behind the complaint that there is no such name: "; did you mean \"x\"?", or else the names that there are,
- * at most ten of them; "" where there is none. */
+/* What is said behind the complaint that there is no such name: "; did you mean \"x\"?", or else the names that there
+ * are, at most ten of them; "" where there is none. */
 const char *mc_config_names_hint(const char *name, const char *const *known, int count, apr_pool_t *pool);
 const char *mc_config_keys_hint(const char *name, apr_hash_t *things, apr_pool_t *pool);
 

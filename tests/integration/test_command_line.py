@@ -197,7 +197,7 @@ REFUSED_TYPES = {
     '<tileset name="a"><source>on</source><cache>stor</cache><grid>GoogleMapsCompatibel</grid><format>PNG9</format></tileset>':
         'did you mean "GoogleMapsCompatible"?|did you mean "one"?|did you mean "PNG"?',
     '<tileset name="a"><cache>store</cache><grid>g</grid><dimensions><dimension type="timerange" name="x" default="1"/></dimensions></tileset>': "it is one of values, regex",
-    '<metatil>4 4</metatil>': "metatil", '<tileset name="a"><metatil>4 4</metatil></tileset>': '<metatile>',
+    '<metatil>4 4</metatil>': "metatil", '<tileset name="a"><metatil>4 4</metatil></tileset>': 'metatile',
 }
 
 
@@ -212,7 +212,7 @@ def test_what_is_refused_says_what_there_is(tmp_path, part):
 
 def test_names_on_the_command_line_are_suggested(tmp_path):
     (tmp_path / "mapcache.xml").write_text('<mapcache><source name="any" type="dummy"/><cache name="store" type="disk"><base>/nowhere</base></cache>'
-                                           '<tileset name="world"><source>any</source><cache>store</cache><grid>WGS84</grid></tileset></mapcache>')
+                                           '<tileset name="world"><source>any</source><cache>store</cache><grid>WGS84</grid><format>PNG</format></tileset></mapcache>')
     config = tmp_path / "mapcache.xml"
     assert 'did you mean "world"?' in run("seed", "-c", config, "-t", "word").stderr
     assert 'did you mean "WGS84"?' in run("seed", "-c", config, "-t", "world", "-g", "WGS48").stderr
