@@ -62,6 +62,7 @@ typedef struct mc_diagnostics {
     int refused;                    /* how many of them refuse the file */
     bool thorough; /* what a start has no time for is looked at too (mapcache check): whether fonts are there */
     apr_interval_time_t opening; /* microseconds that looking at data has taken */
+    apr_array_header_t *files; /* of const char *: absolute paths of files that the configuration names: styles, data */
 } mc_diagnostics;
 
 mc_diagnostics *mc_diagnostics_create(apr_pool_t *pool);

@@ -12,6 +12,10 @@
 #include <isa-l/igzip_lib.h>
 #include <string.h>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 enum {
     STATE = (sizeof(struct isal_zstream) + 63) & ~63UL,
     TABLES = (ISAL_DEF_LVL1_DEFAULT + 63) & ~63UL,
@@ -48,6 +52,28 @@ depends_on_place(const struct isal_zstream *stream, const uint8_t *data, size_t 
     return false;
 }
 
+/*
+ * ISA-L's loops leave the upper halves of the vector registers in use (2.30 has no VZEROUPPER at all). From then on
+ * each instruction of SSE has to keep what is there, and waits for what was in its register before: all code of the
+ * thread that is made of such instructions takes up to three times as long, until somebody clears them.
+ */
+#ifdef __x86_64__
+__attribute__((target("avx"))) static void
+clear_upper_halves(void)
+{
+    _mm256_zeroupper();
+}
+#endif
+
+static void
+free_vector_registers(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx"))
+        clear_upper_halves();
+#endif
+}
+
 static size_t
 deflate_with_isal(struct isal_zstream *stream, uint8_t *tables, void *out, size_t room, const void *data, size_t size,
                   bool gzip)
@@ -64,6 +90,7 @@ deflate_with_isal(struct isal_zstream *stream, uint8_t *tables, void *out, size_
     stream->next_out = out;
     stream->avail_out = (uint32_t)room;
     bool done = isal_deflate(stream) == COMP_OK && stream->internal_state.state == ZSTATE_END;
+    free_vector_registers();
     return done ? stream->total_out : 0;
 }
 

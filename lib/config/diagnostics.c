@@ -13,6 +13,7 @@ mc_diagnostics_create(apr_pool_t *pool)
     mc_diagnostics *diagnostics = apr_pcalloc(pool, sizeof(*diagnostics));
     diagnostics->pool = pool;
     diagnostics->complaints = apr_array_make(pool, 4, sizeof(mc_complaint));
+    diagnostics->files = apr_array_make(pool, 4, sizeof(const char *));
     return diagnostics;
 }
 

@@ -152,8 +152,12 @@ is_relative_path(const char *text)
 static void
 apply_path_flags(keys_reader *reader, const mc_node *at, const mc_key *key, const char *text, void *field)
 {
-    if (key->flags & MC_KEY_FILE)
-        *(const char **)field = mc_config_path(at->file, text, reader->pool);
+    if (key->flags & MC_KEY_FILE) {
+        const char *path = mc_config_path(at->file, text, reader->pool);
+        *(const char **)field = path;
+        if (*path == '/')
+            APR_ARRAY_PUSH(reader->diagnostics->files, const char *) = apr_pstrdup(reader->diagnostics->pool, path);
+    }
     if ((key->flags & MC_KEY_WORKDIR) && reader->diagnostics->thorough && is_relative_path(text))
         mc_complain(reader->diagnostics, MC_WARNING, at,
                     "the path %s depends on the folder in which a program is started: write an absolute one",

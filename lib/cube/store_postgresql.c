@@ -124,7 +124,6 @@ run_cube_query(char state[6], const mc_cube *cube, mc_postgres_session *session,
                                 .params = p == NULL ? NULL : p->list,
                                 .param_count = p == NULL ? 0 : p->count,
                                 .binary = true,
-                                .single_row = true,
                                 .session = session };
     mc_postgres_result *result;
     const mc_postgres_row *row;

@@ -23,6 +23,9 @@ const char *mc_data_identifier(const char *text, apr_pool_t *pool);
 /* "DIR/land.cover.tif" -> "land.cover"; of a folder the folder's name. */
 const char *mc_data_stem(const char *path, apr_pool_t *pool);
 
+/* A thing as it stands in a configuration: without blanks around it, a relative path as seen from the file's folder. */
+const char *mc_data_thing_path(const char *file, const char *text, apr_pool_t *pool);
+
 /* Fills in what follows from srs and extent: degrees and, where they are unknown, levels. `pixel`: size of a pixel in
  * units of the srs; 0: of vectors. */
 void mc_data_place(mc_data_layer *layer, double pixel, apr_pool_t *pool);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/data_private.h"
+#include "mapcache/config.h"
 
 enum { NAME_MAX_BYTES = 60, NOTES_MAX = 100 };
 
@@ -78,4 +79,14 @@ const char *
 mc_data_name(const char *thing, apr_pool_t *pool)
 {
     return mc_data_identifier(mc_data_stem(thing, pool), pool);
+}
+
+const char *
+mc_data_thing_path(const char *file, const char *text, apr_pool_t *pool)
+{
+    const char *blanks = " \t\r\n";
+    char *thing = apr_pstrdup(pool, text + strspn(text, blanks));
+    for (size_t size = strlen(thing); size > 0 && strchr(blanks, thing[size - 1]) != NULL; size--)
+        thing[size - 1] = '\0';
+    return strstr(thing, "://") != NULL || *thing == '\0' ? thing : mc_config_path(file, thing, pool);
 }

@@ -113,8 +113,7 @@ query_postgresql_once(const postgresql_dimension *dimension, mc_query_kind kind,
     mc_postgres_query query = { .connection = dimension->connection,
                                 .sql = statement->sql,
                                 .params = make_params(statement, binds, pool),
-                                .param_count = statement->count,
-                                .single_row = true };
+                                .param_count = statement->count };
     mc_postgres *postgres = ctx->process == NULL ? NULL : ctx->process->postgres;
     mc_postgres_result *result;
     mc_error *failed = mc_postgres_start(&result, postgres, &query, ctx, pool);

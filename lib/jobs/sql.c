@@ -48,14 +48,20 @@ jobs_bind_list(jobs_statement *statement, const int *numbers, int count, apr_poo
 /* Of a row, at least: the statements of the queue ask for fewer. */
 enum { JOBS_COLUMNS = 48 };
 
+/* Bytes of the rows of a statement, but for its last one: the area of a job may be as large as a row may be. */
+#define ROWS_MAX (32 << 20)
+
 static const char *const *
-copy_row(const mc_postgres_row *row, apr_pool_t *pool)
+copy_row(int64_t *size, const mc_postgres_row *row, apr_pool_t *pool)
 {
     int count = row->columns < JOBS_COLUMNS ? JOBS_COLUMNS : row->columns; /* what the database did not send is null */
     const char **columns = apr_pcalloc(pool, sizeof(*columns) * (size_t)(count + 1));
+    *size += (int64_t)sizeof(*columns) * count;
     for (int i = 0; i < row->columns; i++)
-        columns[i] =
-            row->fields[i].size < 0 ? NULL : apr_pstrmemdup(pool, row->fields[i].data, (size_t)row->fields[i].size);
+        if (row->fields[i].size >= 0) {
+            columns[i] = apr_pstrmemdup(pool, row->fields[i].data, (size_t)row->fields[i].size);
+            *size += row->fields[i].size;
+        }
     return columns;
 }
 
@@ -77,13 +83,17 @@ jobs_run(apr_array_header_t **rows, mc_jobs *jobs, const jobs_statement *stateme
                                 .param_count = statement->count };
     mc_postgres_result *result;
     const mc_postgres_row *row = NULL;
+    int64_t size = 0;
     mc_ctx own = *ctx;
     own.deadline = mc_clock_now() + mc_ctx_remaining(ctx, STATEMENT_TIME);
     *rows = apr_array_make(pool, 4, sizeof(jobs_row));
     mc_error *error =
         mc_postgres_start(&result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, &own, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        APR_ARRAY_PUSH(*rows, jobs_row) = copy_row(row, pool);
+        if (size > ROWS_MAX)
+            error = mc_error_create(pool, MC_ERR_UPSTREAM, "the database sends more rows than a queue can have");
+        else
+            APR_ARRAY_PUSH(*rows, jobs_row) = copy_row(&size, row, pool);
     bool no_table = error != MC_OK && strcmp(mc_postgres_sqlstate(result), UNDEFINED_TABLE) == 0;
     mc_postgres_end(result);
     return error == MC_OK || no_table ? MC_OK : jobs_database_error(error, pool);

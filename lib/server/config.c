@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/expand.h"
 #include "mapcache/cube.h"
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
@@ -332,6 +333,17 @@ create_lists(mc_config *config, mc_build *build)
     build->missing = apr_hash_make(build->pool);
 }
 
+/* Tilesets of short forms whose data are not there answer 503. */
+static void
+note_pending(const mc_config *config, mc_build *build)
+{
+    for (int i = 0; i < config->pending->nelts; i++)
+        apr_hash_set(
+            build->missing,
+            apr_pstrcat(build->pool, "source ", APR_ARRAY_IDX(config->pending, i, mc_data_pending).source, NULL),
+            APR_HASH_KEY_STRING, "cannot be read yet: its data are not there, or not to be opened");
+}
+
 static void
 build_model(mc_config *config, const mc_node *node, mc_build *build)
 {
@@ -339,6 +351,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     (void)mc_config_read(&root, node, mc_root_keys, build->diagnostics);
     build->mirror = root.mode != MC_MODE_NORMAL;
     create_lists(config, build);
+    note_pending(config, build);
     for (int i = 0; root.metadata != NULL && i < root.metadata->nelts; i++)
         mc_metadata_add(config->metadata, APR_ARRAY_IDX(root.metadata, i, const mc_node *));
     set_environment(root.environment);
@@ -365,6 +378,13 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
 mc_error *
 mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics, apr_pool_t *pool)
 {
+    return mc_config_load_within(config, file, 0, diagnostics, pool);
+}
+
+mc_error *
+mc_config_load_within(mc_config **config, const char *file, double seconds, mc_diagnostics *diagnostics,
+                      apr_pool_t *pool)
+{
     apr_finfo_t info;
     mc_node *root;
     *config = apr_pcalloc(pool, sizeof(**config));
@@ -372,6 +392,7 @@ mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
     MC_TRY(mc_config_parse_file(&root, file, diagnostics, pool));
+    mc_data_expand(root, &(*config)->pending, seconds, diagnostics, pool);
     (*config)->databases = apr_array_make(pool, 4, sizeof(const char *));
     mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = (*config)->databases };
     build_model(*config, root, &build);

@@ -3,6 +3,7 @@
 
 #include <apr_file_info.h>
 #include <apr_strings.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -10,15 +11,29 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/references.h"
+#include "data/expand.h"
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
 #include "server/server_private.h"
 
+/* A model that was built again when data that had not been there came: its pool, and the one before it. */
+typedef struct later_model {
+    apr_pool_t *pool;
+    struct later_model *before;
+} later_model;
+
 struct mc_server {
-    apr_pool_t *pool; /* a root pool: the last reference may go on any thread */
-    mc_config *config;
+    apr_pool_t *pool;            /* a root pool: the last reference may go on any thread */
+    _Atomic(mc_config *) config; /* the latest; requests keep the one they began with, and all live as long as this */
     _Atomic unsigned references;
+    pthread_mutex_t looking; /* of who looks for data that are not there: guards the rest */
+    apr_time_t next_look;    /* by mc_clock_now() */
+    later_model *later;
 };
+
+/* Between two looks for data that are not there: microseconds; and seconds that one look may take. */
+static const apr_interval_time_t between_looks = 2 * APR_USEC_PER_SEC, after_slow_look = 10 * APR_USEC_PER_SEC;
+#define LOOK_SECONDS 1.5
 
 static apr_status_t
 unref_server_on_cleanup(void *data)
@@ -52,8 +67,9 @@ mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics
     }
     *server = apr_pcalloc(pool, sizeof(**server));
     (*server)->pool = pool;
-    (*server)->config = config;
+    atomic_init(&(*server)->config, config);
     atomic_init(&(*server)->references, 1);
+    pthread_mutex_init(&(*server)->looking, NULL);
     apr_pool_cleanup_register(parent_pool, *server, unref_server_on_cleanup, apr_pool_cleanup_null);
     return MC_OK;
 }
@@ -67,14 +83,21 @@ mc_server_ref(mc_server *server)
 void
 mc_server_unref(mc_server *server)
 {
-    if (mc_references_drop(&server->references))
-        apr_pool_destroy(server->pool);
+    if (!mc_references_drop(&server->references))
+        return;
+    for (later_model *later = server->later; later != NULL;) {
+        later_model *before = later->before;
+        apr_pool_destroy(later->pool);
+        later = before;
+    }
+    pthread_mutex_destroy(&server->looking);
+    apr_pool_destroy(server->pool);
 }
 
 const mc_config *
 mc_server_config(const mc_server *server)
 {
-    return server->config;
+    return atomic_load_explicit(&server->config, memory_order_acquire);
 }
 
 bool
@@ -82,8 +105,8 @@ mc_server_file_changed(const mc_server *server)
 {
     apr_finfo_t info;
     apr_pool_t *pool = root_pool();
-    bool changed = apr_stat(&info, server->config->file, APR_FINFO_MTIME, pool) == APR_SUCCESS &&
-                   info.mtime != server->config->mtime;
+    const mc_config *config = mc_server_config(server);
+    bool changed = apr_stat(&info, config->file, APR_FINFO_MTIME, pool) == APR_SUCCESS && info.mtime != config->mtime;
     apr_pool_destroy(pool);
     return changed;
 }
@@ -142,15 +165,54 @@ mc_server_body_limit(const mc_server *server, const mc_http_request *request, ap
     mc_call call;
     if (strcmp(request->method, "POST") != 0)
         return 0;
-    mc_service_find(&call, server->config, request, pool);
+    mc_service_find(&call, mc_server_config(server), request, pool);
     return call.service == NULL || call.service->ops->body_limit == NULL ? 0 : call.service->ops->body_limit(&call);
+}
+
+/* Builds the model again, of the file as it was read before, and puts it in force if more of its data are there. */
+static void
+build_again(mc_server *server, const mc_config *old, mc_ctx *ctx)
+{
+    apr_pool_t *pool = root_pool();
+    mc_config *config;
+    mc_error *error = mc_config_load_within(&config, old->file, LOOK_SECONDS, mc_diagnostics_create(pool), pool);
+    if (error != MC_OK || config->mtime != old->mtime || config->pending->nelts >= old->pending->nelts) {
+        apr_pool_destroy(pool);
+        return;
+    }
+    later_model *later = apr_pcalloc(pool, sizeof(*later));
+    *later = (later_model){ pool, server->later };
+    server->later = later;
+    atomic_store_explicit(&server->config, config, memory_order_release);
+    mc_log_write(ctx, MC_LOG_NOTICE, "%s: %d of the data that were not there are served now", config->file,
+                 old->pending->nelts - config->pending->nelts);
+}
+
+/* Of tilesets whose data were not there when the configuration was read. One request at a time looks, the others have
+ * what there is. */
+static void
+look_for_data(mc_server *server, mc_ctx *ctx)
+{
+    const mc_config *config = mc_server_config(server);
+    if (config->pending->nelts == 0 || ctx->process->brief || pthread_mutex_trylock(&server->looking) != 0)
+        return;
+    config = mc_server_config(server);
+    apr_time_t now = mc_clock_now();
+    if (config->pending->nelts > 0 && now >= server->next_look) {
+        if (mc_data_is_back(config->pending, ctx->pool))
+            build_again(server, config, ctx);
+        apr_time_t after = mc_clock_now();
+        server->next_look = after + (after - now > APR_USEC_PER_SEC / 10 ? after_slow_look : between_looks);
+    }
+    pthread_mutex_unlock(&server->looking);
 }
 
 void
 mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_request *request, mc_ctx *ctx,
                  apr_pool_t *pool)
 {
-    const mc_config *config = server->config;
+    look_for_data(server, ctx);
+    const mc_config *config = mc_server_config(server);
     *response = apr_pcalloc(pool, sizeof(**response));
     (*response)->headers = apr_table_make(pool, 8);
     if (ctx->deadline == 0)

@@ -46,4 +46,8 @@ void mc_response_allow(mc_http_response *response, const mc_call *call, apr_pool
  */
 void mc_response_options(mc_http_response *response, const mc_call *call, apr_pool_t *pool);
 
+/* mc_config_load; `seconds`: that looks at data may take, 0 for the usual times. */
+mc_error *mc_config_load_within(mc_config **config, const char *file, double seconds, mc_diagnostics *diagnostics,
+                                apr_pool_t *pool) MC_CHECKED;
+
 #endif

@@ -17,6 +17,8 @@ typedef struct tileset_config {
     const mc_node *metadata;
     const char *cache;
     const char *source;
+    const char *data, *style,
+        *style_name; /* of a short form, which is replaced before it is read (lib/data/expand.h) */
     apr_array_header_t *grids;
     const char *format;
     mc_number_list metatile;
@@ -85,6 +87,13 @@ const mc_key mc_tileset_keys[] = {
     MC_KEY_TEXT("cache", FIELD(cache), "Name of the cache that stores the tiles.", .flags = MC_KEY_REQUIRED),
     MC_KEY_TEXT("source", FIELD(source),
                 "Name of the source that renders missing tiles. Without one the tileset is read-only."),
+    MC_KEY_TEXT(
+        "data", FIELD(data),
+        "Instead of a source: a raster, a shapefile, a GeoPackage, a file of tiles, a folder of these, an address "
+        "or a database (docs/data.md). All other elements, and the name, are then by the data.",
+        .flags = MC_KEY_OURS),
+    MC_KEY_TEXT("style", FIELD(style), "With <data>: the SLD or SE file that draws its vectors.", .flags = MC_KEY_OURS),
+    MC_KEY_TEXT("style_name", FIELD(style_name), "With <style>: the user style in that file.", .flags = MC_KEY_OURS),
     MC_KEY_TREE("grid", FIELD(grids), mc_grid_link_keys,
                 "Name of a grid in which the tiles are cut; the first one is the default.",
                 .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE),

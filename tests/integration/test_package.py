@@ -16,13 +16,14 @@ MODULES = ["usr/lib/apache2/modules/mod_mapcache.so", "usr/lib/mapcache/mapcache
            "usr/lib/mapcache/mapcache-gdal.so", "usr/lib/mapcache/mapcache-json.so",
            "usr/lib/mapcache/mapcache-postgres.so", "usr/lib/mapcache/mapcache-svg.so", "usr/lib/mapcache/mapcache-gif.so",
            "usr/lib/mapcache/mapcache-tiff.so", "usr/lib/libmapcache.so.2"]
-FILES = ["etc/apache2/mods-available/mapcache.load", "etc/apache2/mods-available/mapcache.conf", "usr/bin/mapcache",
+FILES = ["etc/apache2/mods-available/mapcache-server.load", "etc/apache2/mods-available/mapcache-server.conf", "usr/bin/mapcache",
          "usr/bin/mapcache_seed", "usr/bin/mapcache_detail", "usr/bin/mapcache.fcgi", "usr/lib/cgi-bin/mapcache", "usr/lib/libmapcache.so",
-         "usr/lib/pkgconfig/mapcache.pc", "usr/share/mapcache/ol/ol.js", "usr/share/mapcache/ol/ol.css",
+         "usr/lib/pkgconfig/mapcache.pc", "usr/share/mapcache/ol/ol.js", "usr/share/mapcache/ol/ol.css", "usr/share/mapcache/proj4/proj4.js",
+         "usr/share/mapcache/maplibre-gl/maplibre-gl.mjs", "usr/share/mapcache/maplibre-gl/maplibre-gl-worker.mjs",
          "usr/share/doc/mapcache/README.md", "usr/share/doc/mapcache/copyright",
          "usr/share/doc/mapcache/docs/configuration.md", "usr/share/doc/mapcache/docs/internals/base.md",
          "usr/share/doc/mapcache/examples/mapcache.xml.sample", *MODULES,
-         "usr/share/man/man1/mapcache.1", "usr/share/man/man1/mapcache-seed.1", "usr/share/man/man1/mapcache_seed.1",
+         "usr/share/man/man1/mapcache.1.gz", "usr/share/man/man1/mapcache-seed.1.gz", "usr/share/man/man1/mapcache_seed.1.gz",
          "usr/share/bash-completion/completions/mapcache", "usr/share/bash-completion/completions/mapcache_seed",
          *(f"usr/include/mapcache/{header.name}" for header in HEADERS)]
 
@@ -61,11 +62,43 @@ def environment(tree):
 def test_files(tree):
     assert [name for name in FILES if not (tree / name).exists()] == []
     assert os.readlink(tree / "usr/bin/mapcache_seed") == "mapcache"
-    load = (tree / "etc/apache2/mods-available/mapcache.load").read_text()
+    load = (tree / "etc/apache2/mods-available/mapcache-server.load").read_text()
     assert load.strip() == "LoadModule mapcache_module /usr/lib/apache2/modules/mod_mapcache.so"
-    active = [line for line in (tree / "etc/apache2/mods-available/mapcache.conf").read_text().splitlines()
+    active = [line for line in (tree / "etc/apache2/mods-available/mapcache-server.conf").read_text().splitlines()
               if line.strip() and not line.startswith("#")]
     assert active == [], "installing must not serve anything by itself"
+
+
+def test_no_link_of_the_documents_is_dead(tree):
+    documents = tree / "usr/share/doc/mapcache"
+    dead = []
+    for file in documents.rglob("*.md"):
+        text = re.sub(r"(?s)```.*?```", "", file.read_text())
+        for target in re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", text):
+            if not re.match(r"[a-z]+:", target) and not (file.parent / target).exists():
+                dead.append(f"{file.relative_to(documents)}: {target}")
+    assert dead == []
+
+
+def test_units(tree):
+    """systemd finds nothing wrong with the units, and an instance answers by the command of its unit."""
+    units = tree / "lib/systemd/system"
+    names = sorted(path.name for path in units.iterdir())
+    assert names == ["mapcache-jobs@.service", "mapcache-seed@.service", "mapcache-seed@.timer", "mapcache.socket", "mapcache@.service",
+                     "mapcache@.socket"]
+    instances = [units / name.replace("@.", "@test.") for name in names]
+    for unit, instance in zip(names, instances):
+        if "@" in unit:
+            instance.symlink_to(unit)
+    checked = subprocess.run(["systemd-analyze", "verify", "--man=no", *instances], capture_output=True, text=True, timeout=patience(120),
+                             env={**os.environ, "SYSTEMD_UNIT_PATH": f"{units}:"}, check=False)
+    for unit, instance in zip(names, instances):
+        if "@" in unit:
+            instance.unlink()
+    ours = [line for line in checked.stderr.splitlines() if "mapcache" in line and "is not executable" not in line]
+    assert ours == [], checked.stderr
+    said = (units / "mapcache@.service").read_text()
+    assert "\nExecStart=/usr/bin/mapcache.fcgi --config /etc/mapcache/%i.xml\n" in said and "\nType=notify\n" in said
 
 
 def test_readme_names_the_package(package):
@@ -74,7 +107,7 @@ def test_readme_names_the_package(package):
 
 def test_nothing_outside_of_the_usual_places(package):
     names = [line.split()[5] for line in run("dpkg-deb", "-c", package).splitlines()]
-    assert [name for name in names if not re.match(r"\./($|usr/|etc/($|apache2/))", name)] == []
+    assert [name for name in names if not re.match(r"\./($|usr/|etc/($|apache2/|logrotate\.d/)|lib/($|systemd/))", name)] == []
 
 
 def test_control(package):
@@ -87,7 +120,7 @@ def test_control(package):
     assert "libmapcache" not in fields["Depends"]
     assert {"fonts-liberation", "fonts-noto-core"} <= set(fields["Recommends"].split(", "))
     scripts = run("dpkg-deb", "-I", package, "postinst") + run("dpkg-deb", "-I", package, "prerm")
-    assert "apache2_invoke enmod mapcache" in scripts and "apache2_invoke dismod mapcache" in scripts
+    assert "apache2_invoke enmod mapcache-server" in scripts and "apache2_invoke dismod mapcache-server" in scripts
 
 
 def test_installing_replaces_the_peers(package):

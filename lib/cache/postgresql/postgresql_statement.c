@@ -27,8 +27,7 @@ mc_postgresql_start(mc_postgres_result **result, const postgresql_cache *cache, 
                                 .sql = sql,
                                 .params = params == NULL ? NULL : params->list,
                                 .param_count = params == NULL ? 0 : params->count,
-                                .binary = true,
-                                .single_row = true };
+                                .binary = true };
     return mc_postgres_start(result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
 }
 

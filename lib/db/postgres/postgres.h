@@ -46,7 +46,6 @@ typedef struct mc_postgres_query {
     const mc_postgres_param *params; /* these and their values live until the first row or the error */
     int param_count;                 /* at most MC_POSTGRES_PARAMS */
     bool binary;                     /* results in their types' wire form instead of as text */
-    bool single_row;                 /* rows as they arrive, instead of all of them at once in memory */
     /*
      * Rows through COPY, as they arrive and in their types' wire form: less work for each of them, but the statement is
      * not prepared and cannot have parameters. Fields do not tell their types then.

@@ -1,5 +1,6 @@
 /* One connection to PostgreSQL: made, read and judged without ever blocking in libpq. */
 #include <apr_strings.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,10 @@
 #define DRAIN_RESULTS 64
 /* Bytes that libpq takes from a socket at once, at least, where so many wait. */
 #define READ_LEAST 8192
+/* Reads after which libpq has taken all of what TLS has taken from the socket: a record has twice the least. */
+#define TLS_READS 2
 /* Bytes that a server may send before the connection stands. */
-#define GREETING_MAX (INT64_C(1) << 20)
-/* Bytes for one result, or one row where they are read one by one: libpq keeps all of them in memory. */
-#define RESULT_MAX (INT64_C(64) << 20)
+#define GREETING_MAX (INT64_C(64) << 10)
 /* Milliseconds that sent bytes may stay unacknowledged: a host that has gone silent ends its connections then. */
 #define SILENCE_MS "10000"
 
@@ -56,9 +57,9 @@ wait_for_postgres_socket(struct pollfd *polled, const mc_pg_wait *wait)
 }
 
 mc_error *
-mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait)
+mc_pg_wait_socket(const mc_pg_connection *connection, short events, const mc_pg_wait *wait)
 {
-    struct pollfd polled = { .fd = PQsocket(pg), .events = events };
+    struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg), .events = events };
     bool ready = poll(&polled, 1, 0) > 0;
     mc_semaphore *semaphore = ready ? NULL : mc_semaphore_yield(wait->ctx); /* others draw meanwhile */
     mc_error *error = wait_for_postgres_socket(&polled, wait);
@@ -85,48 +86,72 @@ words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
 static mc_error *
 broken_connection_error(const mc_pg_connection *connection, apr_pool_t *pool)
 {
-    mc_error *cause = mc_error_create(pool, MC_ERR_UNAVAILABLE, "PostgreSQL (%s): %s", connection->target->label,
-                                      words_of(connection->pg, PQerrorMessage(connection->pg), pool));
+    const char *words = words_of(connection->pg, PQerrorMessage(connection->pg), pool);
+    if (connection->pump.failure != 0)
+        words = apr_pstrcat(pool, words, " (", strerror(connection->pump.failure), ")", NULL);
+    mc_error *cause =
+        mc_error_create(pool, MC_ERR_UNAVAILABLE, "PostgreSQL (%s): %s", connection->target->label, words);
     return mc_error_wrap(pool, cause, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
 }
 
-/* Bytes that wait in the socket; 0 where nobody tells. */
-static int
-count_waiting(PGconn *pg)
-{
-    int waiting = 0;
-    return ioctl(PQsocket(pg), FIONREAD, &waiting) == 0 ? waiting : 0;
-}
-
-/* After a read that found `before` bytes waiting: no more than it has taken. What comes meanwhile hides some of that,
- * but libpq reads so much at least. */
-static int
-count_taken(PGconn *pg, int before)
-{
-    int gone = before - count_waiting(pg);
-    int least = before < READ_LEAST ? before : READ_LEAST;
-    return gone > least ? gone : least;
-}
-
+/* Of a server that sends what nobody can take. */
 static mc_error *
-check_arrived(int64_t arrived, int64_t most, const mc_pg_wait *wait)
+check_arrived(mc_pg_connection *connection, int64_t arrived, int64_t most, const mc_pg_wait *wait)
 {
-    return arrived <= most
-               ? MC_OK
-               : mc_error_create(wait->pool, MC_ERR_UPSTREAM,
-                                 "the database sends more than %" APR_INT64_T_FMT " MB at once", most >> 20);
+    const char *complaint = connection->pump.complaint;
+    if (complaint == NULL && arrived <= most)
+        return MC_OK;
+    connection->spoiled = true;
+    mc_error *cause = mc_error_create(wait->pool, MC_ERR_UPSTREAM, "PostgreSQL (%s): %s", connection->target->label,
+                                      complaint == NULL ? "it sends more than there is room for" : complaint);
+    return mc_error_wrap(wait->pool, cause, MC_ERR_UPSTREAM, "the database sends what is no answer to a query");
+}
+
+/* Lets libpq read all that it was handed, so that there is nothing to wait for but the server. */
+static bool
+let_libpq_read(PGconn *pg, size_t handed)
+{
+    do {
+        if (!PQconsumeInput(pg))
+            return false;
+    } while (handed > READ_LEAST && mc_pg_pump_waiting(pg) > 0);
+    for (int i = 0; i < TLS_READS && PQsslInUse(pg); i++)
+        if (!PQconsumeInput(pg))
+            return false;
+    return true;
 }
 
 mc_error *
 mc_pg_take_input(int64_t *arrived, int64_t most, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
-    int before = count_waiting(connection->pg);
-    if (!PQconsumeInput(connection->pg))
+    size_t handed = mc_pg_pump_in(&connection->pump, connection->pg);
+    *arrived += (int64_t)handed;
+    MC_TRY(check_arrived(connection, *arrived, most, wait));
+    if (!let_libpq_read(connection->pg, handed))
         return broken_connection_error(connection, wait->pool);
-    *arrived += count_taken(connection->pg, before);
-    mc_error *error = check_arrived(*arrived, most, wait);
-    connection->spoiled = connection->spoiled || error != MC_OK;
-    return error;
+    connection->sending = connection->sending || PQsslInUse(connection->pg);
+    return MC_OK;
+}
+
+int
+mc_pg_sent(mc_pg_connection *connection, int sent)
+{
+    connection->sending = true;
+    return sent;
+}
+
+int
+mc_pg_flush(mc_pg_connection *connection)
+{
+    while (connection->sending) {
+        int left = PQflush(connection->pg);
+        if (left < 0)
+            return -1;
+        if (!mc_pg_pump_out(&connection->pump))
+            return 1;
+        connection->sending = left > 0;
+    }
+    return 0;
 }
 
 static void
@@ -161,26 +186,53 @@ no_time_left(apr_pool_t *pool)
     return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no time was left to reach the database");
 }
 
+/* What the server has sent goes to libpq, unless libpq has not read yet what it got before. */
+static mc_error *
+hand_greeting(int64_t *arrived, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    if (mc_pg_pump_waiting(connection->pg) > 0)
+        return MC_OK;
+    MC_TRY(mc_pg_wait_socket(connection, POLLIN, wait));
+    *arrived += (int64_t)mc_pg_pump_in(&connection->pump, connection->pg);
+    mc_error *error = check_arrived(connection, *arrived, GREETING_MAX, wait);
+    return error == MC_OK ? MC_OK : no_connection(connection->target, error->cause->message, wait->pool);
+}
+
+/* One turn of the connection's state machine, once the server is ready for it. */
+static mc_error *
+take_handshake_turn(PostgresPollingStatusType *state, int64_t *arrived, mc_pg_connection *connection,
+                    const mc_pg_wait *wait)
+{
+    if (*state != PGRES_POLLING_READING)
+        MC_TRY(mc_pg_wait_socket(connection, POLLOUT, wait));
+    else if (!mc_pg_pump_join(&connection->pump, connection->pg))
+        return no_connection(connection->target, strerror(errno), wait->pool);
+    else
+        MC_TRY(hand_greeting(arrived, connection, wait));
+    *state = PQconnectPoll(connection->pg);
+    mc_pg_pump_follow(&connection->pump, connection->pg);
+    while (!mc_pg_pump_out(&connection->pump))
+        MC_TRY(mc_pg_wait_socket(connection, POLLOUT, wait));
+    return MC_OK;
+}
+
 /* Runs the connection's state machine until it stands. An error with a cause says something about the server. */
 static mc_error *
-shake_hands(PGconn *pg, const mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
+shake_hands(mc_pg_connection *connection, const mc_pg_wait *wait, bool *crowded)
 {
+    PGconn *pg = connection->pg;
+    mc_pg_target *target = connection->target;
     apr_time_t begin = mc_clock_now();
     mc_pg_wait bounded = bound_wait(wait, target);
     int64_t arrived = 0;
     PostgresPollingStatusType state = PGRES_POLLING_WRITING;
     while (PQstatus(pg) != CONNECTION_BAD && state != PGRES_POLLING_OK && state != PGRES_POLLING_FAILED) {
-        mc_error *error = mc_pg_wait_socket(pg, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, &bounded);
+        mc_error *error = take_handshake_turn(&state, &arrived, connection, &bounded);
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && mc_clock_now() - begin < TELLING_TIME)
             return no_time_left(wait->pool);
         if (error != MC_OK && error->kind == MC_ERR_TIMEOUT)
             return no_connection(target, "no answer in time to the attempt to connect", wait->pool);
         MC_TRY(error);
-        int before = count_waiting(pg);
-        state = PQconnectPoll(pg);
-        arrived += count_taken(pg, before);
-        if ((error = check_arrived(arrived, GREETING_MAX, wait)) != MC_OK)
-            return no_connection(target, error->message, wait->pool);
     }
     if (state == PGRES_POLLING_OK)
         return MC_OK;
@@ -202,14 +254,15 @@ static mc_error *
 set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGresult *result = NULL;
-    (void)PQsendQuery(
-        connection->pg,
-        "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan; "
-        "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
-        "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
-        "- coalesce(current_setting('reserved_connections', true)::int, 0)");
+    int sent =
+        PQsendQuery(connection->pg,
+                    "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan; "
+                    "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
+                    "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
+                    "- coalesce(current_setting('reserved_connections', true)::int, 0)");
+    (void)mc_pg_sent(connection, sent); /* what cannot be sent shows when the result is read */
     for (;;) {
-        MC_TRY(mc_pg_result(&result, connection, wait));
+        MC_TRY(mc_pg_result(&result, MC_PG_WORDS_MAX, connection, wait));
         if (result == NULL)
             return MC_OK;
         if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
@@ -255,19 +308,17 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
     MC_TRY(start_connecting(&pg, target, wait));
     PQsetErrorVerbosity(pg, PQERRORS_VERBOSE);
     PQsetNoticeProcessor(pg, ignore_notice, NULL);
-    mc_error *error = shake_hands(pg, target, wait, crowded);
-    if (error != MC_OK) {
-        PQfinish(pg);
-        return error;
-    }
-    PQsetErrorVerbosity(pg, PQERRORS_DEFAULT);
-    PQsetnonblocking(pg, 1);
     mc_pg_connection *made = calloc(1, sizeof(*made));
     MC_ASSERT(made != NULL);
     made->target = target;
     made->pg = pg;
-    made->backend = PQbackendPID(pg);
-    error = set_up_session(made, wait);
+    mc_error *error = shake_hands(made, wait, crowded);
+    if (error == MC_OK) {
+        PQsetErrorVerbosity(pg, PQERRORS_DEFAULT);
+        PQsetnonblocking(pg, 1);
+        made->backend = PQbackendPID(pg);
+        error = set_up_session(made, wait);
+    }
     if (error == MC_OK)
         *connection = made;
     else
@@ -299,6 +350,7 @@ mc_pg_close(mc_pg_connection *connection)
         return;
     forget_statements(connection);
     PQfinish(connection->pg);
+    mc_pg_pump_close(&connection->pump);
     free(connection);
 }
 
@@ -306,15 +358,16 @@ bool
 mc_pg_is_alive(const mc_pg_connection *connection)
 {
     /* An idle connection has nothing to read but its end (or a changed setting, which is as good a reason). */
-    struct pollfd polled = { .fd = PQsocket(connection->pg), .events = POLLIN };
+    struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg), .events = POLLIN };
     return PQstatus(connection->pg) == CONNECTION_OK && poll(&polled, 1, 0) == 0;
 }
 
 bool
 mc_pg_is_at_rest(const mc_pg_connection *connection)
 {
-    return !connection->spoiled && PQstatus(connection->pg) == CONNECTION_OK &&
-           PQtransactionStatus(connection->pg) == PQTRANS_IDLE && PQbackendPID(connection->pg) == connection->backend;
+    return !connection->spoiled && connection->pump.frames.settings < MC_PG_SETTINGS_MANY &&
+           PQstatus(connection->pg) == CONNECTION_OK && PQtransactionStatus(connection->pg) == PQTRANS_IDLE &&
+           PQbackendPID(connection->pg) == connection->backend;
 }
 
 /* What nobody listens for. */
@@ -334,19 +387,19 @@ is_copy_result(const PGresult *result)
 }
 
 mc_error *
-mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *wait)
+mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGconn *pg = connection->pg;
     int64_t arrived = 0;
     *result = NULL;
     for (;;) {
-        int left = PQflush(pg);
+        int left = mc_pg_flush(connection);
         if (left < 0)
             return broken_connection_error(connection, wait->pool);
         if (left == 0 && !PQisBusy(pg))
             break;
-        MC_TRY(mc_pg_wait_socket(pg, (short)(left == 0 ? POLLIN : POLLIN | POLLOUT), wait));
-        MC_TRY(mc_pg_take_input(&arrived, RESULT_MAX, connection, wait));
+        MC_TRY(mc_pg_wait_socket(connection, (short)(left == 0 ? POLLIN : POLLIN | POLLOUT), wait));
+        MC_TRY(mc_pg_take_input(&arrived, most, connection, wait));
         forget_notifications(pg);
     }
     *result = PQgetResult(pg);
@@ -367,8 +420,8 @@ mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wa
     int64_t arrived = 0;
     *row = NULL;
     while ((*size = PQgetCopyData(pg, row, 1)) == 0) {
-        MC_TRY(mc_pg_wait_socket(pg, POLLIN, wait));
-        MC_TRY(mc_pg_take_input(&arrived, RESULT_MAX, connection, wait));
+        MC_TRY(mc_pg_wait_socket(connection, POLLIN, wait));
+        MC_TRY(mc_pg_take_input(&arrived, MC_PG_ROW_MAX, connection, wait));
     }
     connection->copying = *size > 0;
     return *size == -2 ? broken_connection_error(connection, wait->pool) : MC_OK;
@@ -390,9 +443,8 @@ bool
 mc_pg_drain_arrived(mc_pg_connection *connection)
 {
     PGconn *pg = connection->pg;
-    struct pollfd polled = { .fd = PQsocket(pg), .events = POLLIN };
     int results = 0;
-    if (connection->spoiled || PQflush(pg) != 0)
+    if (connection->spoiled || mc_pg_flush(connection) != 0)
         return false;
     for (int reads = 0; reads < DRAIN_READS; reads++) {
         while (drain_copy(connection) && !PQisBusy(pg)) {
@@ -407,12 +459,12 @@ mc_pg_drain_arrived(mc_pg_connection *connection)
             }
         }
         /* Not before everything that is there has been taken: libpq moves the rest of its buffer at each read. */
-        int before = count_waiting(pg);
-        if (poll(&polled, 1, 0) <= 0 || !PQconsumeInput(pg))
+        size_t handed = mc_pg_pump_in(&connection->pump, pg);
+        connection->drained += (int64_t)handed;
+        connection->spoiled = connection->drained > MC_PG_ROW_MAX || connection->pump.complaint != NULL;
+        if (connection->spoiled || !let_libpq_read(pg, handed) || handed == 0)
             return false;
-        connection->drained += count_taken(pg, before);
     }
-    connection->spoiled = connection->drained > RESULT_MAX;
     return false;
 }
 

@@ -7,12 +7,15 @@
 #include <stdint.h>
 
 #include "db/postgres/postgres_engine.h"
+#include "db/postgres/postgres_pump.h"
 
 enum {
-    MC_PG_STATEMENTS = 64, /* prepared ones kept on a connection */
-    MC_PG_NAME = 24,       /* bytes of a statement's name */
-    MC_PG_STATE = 6,       /* bytes of an SQLSTATE and its end */
-    MC_PG_FIELDS = 32,     /* of a row, at least: those that the server did not send are null */
+    MC_PG_STATEMENTS = 64,                         /* prepared ones kept on a connection */
+    MC_PG_NAME = 24,                               /* bytes of a statement's name */
+    MC_PG_STATE = 6,                               /* bytes of an SQLSTATE and its end */
+    MC_PG_FIELDS = 32,                             /* of a row, at least: those that the server did not send are null */
+    MC_PG_ROW_MAX = MC_PG_MESSAGE_MAX + (1 << 20), /* bytes for one row: what comes at the same time is counted, too */
+    MC_PG_WORDS_MAX = 1 << 20, /* bytes for an answer of no rows, all of which libpq keeps in memory */
 };
 
 /* Until when a caller waits, and for whom. */
@@ -37,6 +40,8 @@ typedef struct mc_pg_connection {
     struct mc_pg_connection *next; /* in a list of the engine's; its lock */
     struct mc_pg_target *target;
     PGconn *pg;
+    mc_pg_pump pump; /* between libpq and the server */
+    bool sending;    /* something may have been written that the server has not got */
     int backend;     /* process at the server that this connection was made to */
     apr_time_t used; /* when it was given back */
     bool reused;     /* it has served before */
@@ -99,15 +104,20 @@ mc_error *mc_pg_find_places(const char *const **names, const char *const **value
 /* ---- postgres_connect.c: one connection, never blocking */
 
 /*
- * Takes what has come on the socket, without waiting, and adds about as many bytes to *arrived: never more than were
- * taken. MC_ERR_UPSTREAM: these are more than `most`, and the connection is of no use any more. MC_ERR_UNAVAILABLE: the
- * connection has ended.
+ * Takes some of what the server has sent, without waiting, and adds its bytes to *arrived. MC_ERR_UPSTREAM: these are
+ * more than `most`, or no messages, and the connection is of no use any more. MC_ERR_UNAVAILABLE: it has ended.
  */
 mc_error *mc_pg_take_input(int64_t *arrived, int64_t most, mc_pg_connection *connection,
                            const mc_pg_wait *wait) MC_CHECKED;
 
-/* Waits until the socket is ready for `events` (poll's). MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE (the client has gone). */
-mc_error *mc_pg_wait_socket(PGconn *pg, short events, const mc_pg_wait *wait) MC_CHECKED;
+/* Waits until the server is ready for `events` (poll's). MC_ERR_TIMEOUT, MC_ERR_UNAVAILABLE (the client has gone). */
+mc_error *mc_pg_wait_socket(const mc_pg_connection *connection, short events, const mc_pg_wait *wait) MC_CHECKED;
+
+/* After each call of libpq that sends; returns what that call returned. */
+int mc_pg_sent(mc_pg_connection *connection, int sent);
+
+/* 0: everything has gone to the server; 1: it does not take the rest now; -1: the connection has ended. */
+int mc_pg_flush(mc_pg_connection *connection);
 
 /* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the
  * server: its own client has gone, or was in a hurry. */
@@ -125,8 +135,9 @@ bool mc_pg_is_alive(const mc_pg_connection *connection);
 bool mc_pg_is_at_rest(const mc_pg_connection *connection);
 
 /* The next result of what was sent, NULL after the last. MC_ERR_UNAVAILABLE: the connection has ended. MC_ERR_UPSTREAM:
- * the server sends what is no result, or more for one result than anybody has room for; the connection is spoiled. */
-mc_error *mc_pg_result(PGresult **result, mc_pg_connection *connection, const mc_pg_wait *wait) MC_CHECKED;
+ * the server sends what is no result, or more than `most` bytes for one; the connection is spoiled. */
+mc_error *mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection,
+                       const mc_pg_wait *wait) MC_CHECKED;
 
 /* The next row of a COPY, to be freed with PQfreemem; NULL after the last. Errors as above. */
 mc_error *mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait) MC_CHECKED;

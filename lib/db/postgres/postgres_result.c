@@ -36,8 +36,9 @@ send_query(pg_result *query_result)
     mc_pg_connection *connection = query_result->connection;
     connection->copies = query->copy;
     if (query->copy) { /* what cannot be sent shows when the result is read */
-        PQsendQuery(connection->pg,
-                    apr_pstrcat(query_result->wait.pool, "COPY (", query->sql, "\n) TO STDOUT (FORMAT binary)", NULL));
+        const char *sql =
+            apr_pstrcat(query_result->wait.pool, "COPY (", query->sql, "\n) TO STDOUT (FORMAT binary)", NULL);
+        (void)mc_pg_sent(connection, PQsendQuery(connection->pg, sql));
         return MC_OK;
     }
     char name[MC_PG_NAME];
@@ -50,8 +51,8 @@ send_query(pg_result *query_result)
         formats[i] = query->params[i].binary;
     }
     /* What cannot be sent shows when the result is read. */
-    if (PQsendQueryPrepared(connection->pg, name, query->param_count, values, sizes, formats, query->binary) &&
-        query->single_row)
+    int sent = PQsendQueryPrepared(connection->pg, name, query->param_count, values, sizes, formats, query->binary);
+    if (mc_pg_sent(connection, sent))
         PQsetSingleRowMode(connection->pg);
     return MC_OK;
 }
@@ -240,7 +241,9 @@ static mc_error *
 finish_with(pg_result *query_result, mc_error *error)
 {
     PGresult *more = NULL;
-    for (int i = 0; mc_pg_result(&more, query_result->connection, &query_result->wait) == MC_OK && more != NULL; i++) {
+    for (int i = 0;
+         mc_pg_result(&more, MC_PG_ROW_MAX, query_result->connection, &query_result->wait) == MC_OK && more != NULL;
+         i++) {
         PQclear(more);
         if (i >= RESULTS_MAX) {
             query_result->connection->spoiled = true;
@@ -256,7 +259,7 @@ read_result(pg_result *query_result)
 {
     let_go_of_rows(query_result);
     query_result->next = 0;
-    MC_TRY(mc_pg_result(&query_result->result, query_result->connection, &query_result->wait));
+    MC_TRY(mc_pg_result(&query_result->result, MC_PG_ROW_MAX, query_result->connection, &query_result->wait));
     if (query_result->result == NULL)
         return MC_OK;
     switch (PQresultStatus(query_result->result)) {

@@ -6,8 +6,6 @@
 
 /* Microseconds that a step may take where the context has no deadline. */
 #define STEP_TIME (600 * APR_USEC_PER_SEC)
-/* Bytes that a server may say while rows go into a table. */
-#define WORDS_MAX (INT64_C(1) << 20)
 
 typedef struct pg_session {
     mc_postgres_session base; /* first: what the front sees */
@@ -72,7 +70,7 @@ read_session_results(bool *copying, pg_session *session, const mc_pg_wait *wait)
     mc_error *error = MC_OK;
     PGresult *result = NULL;
     for (*copying = false; !*copying;) {
-        MC_TRY(mc_pg_result(&result, session->connection, wait));
+        MC_TRY(mc_pg_result(&result, MC_PG_WORDS_MAX, session->connection, wait));
         if (result == NULL)
             break;
         ExecStatusType status = PQresultStatus(result);
@@ -94,7 +92,8 @@ mc_pg_copy_begin(mc_postgres_session *base, const char *sql)
     mc_pg_wait wait = wait_of(session);
     bool copying;
     session->connection->copies = true;
-    PQsendQuery(session->connection->pg, sql); /* what cannot be sent shows when the result is read */
+    (void)mc_pg_sent(session->connection,
+                     PQsendQuery(session->connection->pg, sql)); /* what cannot be sent shows when the result is read */
     MC_TRY(read_session_results(&copying, session, &wait));
     if (!copying)
         return mc_error_create(session->pool, MC_ERR_UPSTREAM, "the database takes no rows for a statement");
@@ -111,18 +110,18 @@ mc_error *
 mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
 {
     pg_session *session = (pg_session *)base;
-    PGconn *pg = session->connection->pg;
+    mc_pg_connection *connection = session->connection;
     mc_pg_wait wait = wait_of(session);
     int64_t arrived = 0;
-    if (PQputCopyData(pg, bytes, (int)size) < 0)
+    if (mc_pg_sent(connection, PQputCopyData(connection->pg, bytes, (int)size)) < 0)
         return broken_session_error(session);
     for (;;) {
-        int left = PQflush(pg);
+        int left = mc_pg_flush(connection);
         if (left <= 0)
             return left == 0 ? MC_OK : broken_session_error(session);
-        MC_TRY(mc_pg_wait_socket(pg, POLLIN | POLLOUT, &wait));
+        MC_TRY(mc_pg_wait_socket(connection, POLLIN | POLLOUT, &wait));
         /* A server that says why it stops must not wait for us to listen. */
-        MC_TRY(mc_pg_take_input(&arrived, WORDS_MAX, session->connection, &wait));
+        MC_TRY(mc_pg_take_input(&arrived, MC_PG_WORDS_MAX, connection, &wait));
     }
 }
 
@@ -132,7 +131,7 @@ mc_pg_copy_end(mc_postgres_session *base)
     pg_session *session = (pg_session *)base;
     mc_pg_wait wait = wait_of(session);
     bool copying;
-    if (PQputCopyEnd(session->connection->pg, NULL) < 0)
+    if (mc_pg_sent(session->connection, PQputCopyEnd(session->connection->pg, NULL)) < 0)
         return broken_session_error(session);
     return read_session_results(&copying, session, &wait);
 }

@@ -30,11 +30,12 @@ finish_command(PGresult **first, int sent, mc_pg_connection *connection, const m
 {
     *first = NULL;
     mc_error *error = MC_OK;
+    (void)mc_pg_sent(connection, sent);
     for (;;) {
         PGresult *result = NULL;
         /* What could not be sent shows as an ended connection here. */
         mc_error *failed =
-            sent ? mc_pg_result(&result, connection, wait)
+            sent ? mc_pg_result(&result, MC_PG_WORDS_MAX, connection, wait)
                  : mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
         if (failed != MC_OK) {
             PQclear(*first);

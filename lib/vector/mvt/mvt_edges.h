@@ -21,6 +21,8 @@ typedef struct mc_mvt_placed_edge {
     int from, to;
 } mc_mvt_placed_edge;
 
+enum { MC_MVT_LEVELS = 10 }; /* eight times as many edges in each: more than a shape has points */
+
 /* Used again for the next feature: its memory only grows. */
 typedef struct mc_mvt_edges {
     const mc_shape *rings;   /* as they were taken */
@@ -30,16 +32,14 @@ typedef struct mc_mvt_edges {
     int *pending;            /* edges that were bent since they were compared with all others */
     int *origins;            /* of each vertex that an edge was parted in: the edge, as it was at first */
     int contact_count, pending_count;
-    /* Boxes of edges, ordered by minx >> bucket_bits; of few edges in the order of the rings. `reach`: the largest maxx
-     * of each block of them. */
+    /* Boxes of edges, eight to a group; then those of their groups, and so on, up to one group. */
     struct mc_mvt_boxes *boxes;
-    mc_mvt_placed_edge *edges;
-    int16_t *reach;
-    int *starts;
+    struct mc_mvt_edge_group *groups;
+    int levels[MC_MVT_LEVELS]; /* the first group of each level */
+    int level_count;
     mc_mvt_box around;
-    int shift, bucket_bits; /* boxes are counted from the corner of `around`, and cut by `shift` bits */
-    bool ordered;
-    size_t vertex_room, contact_room, pending_room, origin_room, box_room, edge_room, reach_room, start_room;
+    int shift; /* boxes are counted from the corner of `around`, and cut by `shift` bits */
+    size_t vertex_room, contact_room, pending_room, origin_room, box_room, group_room;
     int64_t work;  /* that may still be done for this polygon: pairs of edges */
     int64_t spent; /* of all polygons */
     bool failed;   /* no memory, or too much work */

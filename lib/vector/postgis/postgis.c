@@ -381,7 +381,6 @@ read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statem
                                       .params = statement->params,
                                       .param_count = statement->param_count,
                                       .binary = true,
-                                      .single_row = true,
                                       .copy = r->request->copy };
     mc_postgres_result *result = NULL;
     mc_error *error = mc_postgres_start(&result, r->base.ctx->process->postgres, &asked, r->base.ctx, pool);

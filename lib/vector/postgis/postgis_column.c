@@ -13,9 +13,7 @@ static mc_error *
 read_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
                const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_postgres_query query = {
-        .connection = config->connection, .sql = sql, .params = params, .param_count = count, .single_row = true
-    };
+    mc_postgres_query query = { .connection = config->connection, .sql = sql, .params = params, .param_count = count };
     mc_postgres_result *result = NULL;
     const mc_postgres_row *row = NULL;
     *values = NULL;

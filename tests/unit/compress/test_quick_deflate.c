@@ -103,4 +103,51 @@ START_TEST(what_does_not_fit_is_told)
 }
 END_TEST
 
+#ifdef __x86_64__
+
+/* What is in the upper halves of the vector registers, without changing them. */
+static inline void
+store_vector_registers(uint8_t registers[16][32])
+{
+#define STORE(NUMBER) "vmovups %%ymm" #NUMBER ", 32*" #NUMBER "(%0)\n\t"
+    __asm__ volatile(STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6) STORE(7) STORE(8) STORE(9) STORE(10)
+                         STORE(11) STORE(12) STORE(13) STORE(14) STORE(15)
+                     :
+                     : "r"(registers)
+                     : "memory");
+#undef STORE
+}
+
+/* Else all that comes behind is slow that is made of instructions of SSE. */
+START_TEST(upper_halves_of_vector_registers_are_free_again)
+{
+    static uint8_t registers[16][32];
+    if (!__builtin_cpu_supports("avx"))
+        return;
+    uint8_t *memory = aligned_alloc(64, (mc_quick_deflate_memory() + 63) & ~(size_t)63);
+    fill(7, SIZE);
+    size_t length = mc_quick_deflate(memory, made, ROOM, data, SIZE, true);
+    store_vector_registers(registers);
+    ck_assert_uint_gt(length, 0);
+    for (int i = 0; i < 16; i++)
+        for (int byte = 16; byte < 32; byte++)
+            ck_assert_uint_eq(registers[i][byte], 0);
+    free(memory);
+}
+END_TEST
+
+#else
+
+START_TEST(upper_halves_of_vector_registers_are_free_again)
+{
+} /* there are none, or ISA-L is not used */
+END_TEST
+
+#endif
+
+#ifdef __x86_64__
+UNIT_MAIN("quick_deflate", the_same_input_gives_the_same_bytes_wherever_memory_lies, what_does_not_fit_is_told,
+          upper_halves_of_vector_registers_are_free_again)
+#else
 UNIT_MAIN("quick_deflate", the_same_input_gives_the_same_bytes_wherever_memory_lies, what_does_not_fit_is_told)
+#endif

@@ -20,11 +20,9 @@ counted(mc_counter counter)
 static mc_postgres_query
 query_of(const char *sql, const mc_postgres_param *params, int count)
 {
-    return (mc_postgres_query){ .connection = database_connection(&postgres_server),
-                                .sql = sql,
-                                .params = params,
-                                .param_count = count,
-                                .single_row = true };
+    return (mc_postgres_query){
+        .connection = database_connection(&postgres_server), .sql = sql, .params = params, .param_count = count
+    };
 }
 
 /* The first column of all rows, joined with commas. */
@@ -538,8 +536,7 @@ ask_often(void *baton)
         mc_postgres_query query = { .connection = all->connection,
                                     .sql = i % 7 == 6 ? "select $1::text from generate_series(1, 100000)" : sql,
                                     .params = &param,
-                                    .param_count = 1,
-                                    .single_row = true };
+                                    .param_count = 1 };
         const char *rows = "";
         mc_error *error = MC_OK;
         if (i % 7 == 6) { /* left before the end */

@@ -11,11 +11,9 @@ counted(mc_counter counter)
 static mc_postgres_result *
 start(const char *sql, bool copy)
 {
-    mc_postgres_query query = { .connection = database_connection(&postgres_server),
-                                .sql = sql,
-                                .binary = true,
-                                .single_row = true,
-                                .copy = copy };
+    mc_postgres_query query = {
+        .connection = database_connection(&postgres_server), .sql = sql, .binary = true, .copy = copy
+    };
     mc_postgres_result *query_result;
     ck_ok(mc_postgres_start(&query_result, process.postgres, &query, &ctx, pool));
     return query_result;

@@ -1,0 +1,205 @@
+/* See serve_things.h. */
+#include "serve_things.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "data/data.h"
+#include "db/postgres/postgres.h"
+#include "serve_words.h"
+
+static const char config_name[] = "mapcache.xml";
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+/* http://..., postgresql://..., /vsis3/...: what is no path. */
+static bool
+is_address_of_data(const char *name)
+{
+    const char *colon = strstr(name, "://");
+    return colon != NULL && colon > name && memchr(name, '/', (size_t)(colon - name)) == NULL;
+}
+
+static const char *
+absolute_thing(const char *name, apr_pool_t *pool)
+{
+    char folder[4096];
+    if (*name == '/' || is_address_of_data(name) || getcwd(folder, sizeof(folder)) == NULL)
+        return apr_pstrdup(pool, name);
+    while (name[0] == '.' && name[1] == '/')
+        name += 2;
+    bool itself = strcmp(name, ".") == 0 || *name == '\0';
+    return itself ? apr_pstrdup(pool, folder)
+                  : apr_pstrcat(pool, strcmp(folder, "/") == 0 ? "" : folder, "/", name, NULL);
+}
+
+/* Whether a file is a configuration: an XML file with the element <mapcache> near its beginning. */
+static bool
+is_configuration(const char *path)
+{
+    enum { BEGINNING = 65536 };
+    static char text[BEGINNING + 1];
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat about;
+    if (file < 0)
+        return false;
+    size_t size = fstat(file, &about) == 0 && S_ISREG(about.st_mode) ? mc_files_read_at(file, 0, text, BEGINNING) : 0;
+    close(file);
+    text[size] = '\0';
+    const char *at = text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    at += strspn(at, " \t\r\n");
+    return *at == '<' && (strstr(at, "<mapcache>") != NULL || strstr(at, "<mapcache ") != NULL);
+}
+
+static mc_error *
+explain_unreadable(const char *name, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_CONFIG, "%s cannot be read: %s%s", name, strerror(errno),
+                           errno == ENOENT ? "" : " (by the user that serves)");
+}
+
+mc_error *
+mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *arguments, const char *folder, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, arguments->nelts, sizeof(const char *));
+    *things = (mc_serve_things){ .names = names, .config = apr_pstrcat(pool, folder, "/", config_name, NULL) };
+    for (int i = 0; i < arguments->nelts; i++) {
+        const char *argument = APR_ARRAY_IDX(arguments, i, const char *);
+        const char *name = absolute_thing(argument, pool);
+        if (*argument == '\0')
+            return mc_error_create(pool, MC_ERR_CONFIG, "a THING is an empty text");
+        if (!is_address_of_data(name) && strchr(name, '#') == NULL && access(name, R_OK) != 0 &&
+            strncmp(name, "/vsi", 4) != 0)
+            return explain_unreadable(argument, pool);
+        if (is_configuration(name)) {
+            things->given = true;
+            things->config = name;
+        }
+        APR_ARRAY_PUSH(names, const char *) = name;
+    }
+    if (things->given && names->nelts > 1)
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s is a configuration, and is served alone", things->config);
+    return MC_OK;
+}
+
+/* --- looking ------------------------------------------------------------------------------------------------------ */
+
+/* Whole at once, for nobody else to read: it may hold passwords. */
+static mc_error *
+write_configuration(const char *file, const char *text, apr_pool_t *pool)
+{
+    const char *draft = apr_pstrcat(pool, file, ".draft", NULL);
+    int out = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool written = out >= 0 && mc_files_write(out, text, strlen(text));
+    if (out >= 0 && close(out) != 0)
+        written = false;
+    if (written && rename(draft, file) == 0)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_IO, "%s cannot be written: %s", file, strerror(errno));
+}
+
+/* What the comment of the configuration says. */
+static const char *
+describe_call(const apr_array_header_t *names, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "mapcache serve ", mc_serve_hide_passwords(apr_array_pstrcat(pool, names, ' '), pool),
+                       NULL);
+}
+
+static mc_error *
+look_at_data(mc_data_found *found, const mc_serve_things *things, apr_pool_t *pool)
+{
+    enum { CONNECTIONS = 4 };
+    mc_process process = { .postgres = mc_postgres_create(CONNECTIONS, 1, APR_USEC_PER_SEC, false) };
+    mc_ctx ctx = { .pool = pool, .process = &process };
+    mc_error *error = mc_data_find_all(found, (const char *const *)(void *)things->names->elts, things->names->nelts,
+                                       NULL, &ctx, pool);
+    mc_postgres_destroy(process.postgres);
+    return error;
+}
+
+static const apr_array_header_t *
+list_notes(const apr_array_header_t *found, const mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    apr_array_header_t *notes = apr_array_make(pool, 8, sizeof(const char *));
+    for (int i = 0; found != NULL && i < found->nelts; i++)
+        APR_ARRAY_PUSH(notes, const char *) = mc_serve_hide_passwords(APR_ARRAY_IDX(found, i, const char *), pool);
+    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
+        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
+        if (complaint->severity != MC_NOTE)
+            APR_ARRAY_PUSH(notes, const char *) = mc_serve_hide_passwords(mc_complaint_format(complaint, pool), pool);
+    }
+    return notes;
+}
+
+static mc_error *
+look_in_pool(mc_serve_things *next, bool *changed, apr_pool_t *pool)
+{
+    mc_data_found found = { NULL, NULL };
+    mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
+    *changed = true;
+    if (!next->given) {
+        const mc_data_config about = { .made_by = describe_call(next->names, pool) };
+        const char *before = next->text;
+        MC_TRY(look_at_data(&found, next, pool));
+        next->text = mc_data_write_config(&found, &about, pool);
+        *changed = before == NULL || strcmp(before, next->text) != 0;
+        if (*changed)
+            MC_TRY(write_configuration(next->config, next->text, pool));
+    }
+    MC_TRY(mc_config_load(&next->model, next->config, diagnostics, pool));
+    next->files = diagnostics->files;
+    next->notes = list_notes(found.notes, diagnostics, pool);
+    return MC_OK;
+}
+
+mc_error *
+mc_serve_things_look(mc_serve_things *things, bool *changed, apr_pool_t *parent)
+{
+    mc_serve_things next = *things;
+    apr_pool_create(&next.pool, parent);
+    mc_error *error = look_in_pool(&next, changed, next.pool);
+    if (error != MC_OK) {
+        error = mc_error_copy(error, parent);
+        apr_pool_destroy(next.pool);
+        return error;
+    }
+    if (things->pool != NULL)
+        apr_pool_destroy(things->pool);
+    *things = next;
+    return MC_OK;
+}
+
+const apr_array_header_t *
+mc_serve_things_paths(const mc_serve_things *things, apr_pool_t *pool)
+{
+    apr_array_header_t *paths = apr_array_make(pool, 8, sizeof(const char *));
+    for (int i = 0; i < things->names->nelts; i++)
+        if (!is_address_of_data(APR_ARRAY_IDX(things->names, i, const char *)))
+            APR_ARRAY_PUSH(paths, const char *) = APR_ARRAY_IDX(things->names, i, const char *);
+    return paths;
+}
+
+mc_error *
+mc_serve_things_save(const mc_serve_things *things, int file, apr_pool_t *pool)
+{
+    enum { MOST = 16777216 };
+    if (things->text != NULL)
+        return mc_files_write(file, things->text, strlen(things->text))
+                   ? MC_OK
+                   : mc_error_create(pool, MC_ERR_IO, "%s", strerror(errno));
+    char *text = apr_palloc(pool, MOST);
+    int in = open(things->config, O_RDONLY | O_CLOEXEC);
+    size_t size = in < 0 ? 0 : mc_files_read_at(in, 0, text, MOST);
+    if (in >= 0)
+        close(in);
+    if (size == 0 || !mc_files_write(file, text, size))
+        return mc_error_create(pool, MC_ERR_IO, "%s", strerror(errno));
+    return MC_OK;
+}

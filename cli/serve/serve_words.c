@@ -1,0 +1,165 @@
+/* See serve_words.h. */
+#include "serve_words.h"
+
+#include <apr_strings.h>
+#include <string.h>
+#include <strings.h>
+
+#include "text/text.h"
+
+/* --- passwords ---------------------------------------------------------------------------------------------------- */
+
+/* Where a password begins and ends. */
+typedef struct span {
+    const char *begin, *end;
+} span;
+
+/* The next one of "://user:password@": a password may have colons and, unescaped, '@'. */
+static bool
+find_address_password(span *found, const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "://")) != NULL; at += 3) {
+        size_t size = strcspn(at + 3, "/?# \t\"'<>|");
+        const char *colon = memchr(at + 3, ':', size), *mark = memrchr(at + 3, '@', size);
+        if (colon == NULL || mark == NULL || colon > mark)
+            continue;
+        *found = (span){ colon + 1, mark };
+        return true;
+    }
+    return false;
+}
+
+/* The next one of "password=...", as in connection strings and queries of addresses. A quoted one ends with its quote.
+ */
+static bool
+find_named_password(span *found, const char *text)
+{
+    const char *at = strcasestr(text, "password");
+    for (; at != NULL; at = strcasestr(at + 1, "password")) {
+        const char *value = at + 8 + strspn(at + 8, " \t");
+        if (*value != '=')
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        if (*value == '\'') {
+            const char *end = value + 1;
+            while (*end != '\0' && *end != '\'')
+                end += *end == '\\' && end[1] != '\0' ? 2 : 1;
+            *found = (span){ value + 1, end };
+        } else {
+            *found = (span){ value, value + strcspn(value, " \t&\"'<>;") };
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool
+find_password(span *found, const char *text)
+{
+    span address, named;
+    bool in_address = find_address_password(&address, text), is_named = find_named_password(&named, text);
+    if (!in_address && !is_named)
+        return false;
+    *found = !is_named || (in_address && address.begin < named.begin) ? address : named;
+    return true;
+}
+
+const char *
+mc_serve_hide_passwords(const char *text, apr_pool_t *pool)
+{
+    const char *hidden = "";
+    for (span found; find_password(&found, text); text = found.end)
+        hidden = apr_psprintf(pool, "%s%.*s***", hidden, (int)(found.begin - text), text);
+    return *hidden == '\0' ? text : apr_pstrcat(pool, hidden, text, NULL);
+}
+
+void
+mc_serve_blank_passwords(char *text)
+{
+    for (span found; find_password(&found, text); text += found.end - text)
+        memset(text + (found.begin - text), 'x', (size_t)(found.end - found.begin));
+}
+
+/* --- lines of logs ------------------------------------------------------------------------------------------------ */
+
+/* "[mapcache:error]" or "[error]": whether people should see it. */
+static bool
+is_loud_level(const char *word, size_t size)
+{
+    static const char *const loud[] = { "emerg", "alert", "crit", "error", "warn" };
+    const char *colon = memchr(word, ':', size);
+    if (colon != NULL) {
+        size -= (size_t)(colon + 1 - word);
+        word = colon + 1;
+    }
+    for (size_t i = 0; i < sizeof(loud) / sizeof(loud[0]); i++)
+        if (strlen(loud[i]) == size && memcmp(word, loud[i], size) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_quiet_level(const char *word, size_t size)
+{
+    static const char *const quiet[] = { "notice", "info", "debug" };
+    const char *colon = memchr(word, ':', size);
+    if (colon != NULL) {
+        size -= (size_t)(colon + 1 - word);
+        word = colon + 1;
+    }
+    for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
+        if (strlen(quiet[i]) == size && memcmp(word, quiet[i], size) == 0)
+            return true;
+    return size > 5 && memcmp(word, "trace", 5) == 0;
+}
+
+/* "[Mon Nov 23 08:27:31.399289 2026] [core:crit] [pid 15049:tid 15070] [client 127.0.0.1:53642] AH00025: text" */
+static const char *
+skip_httpd_prefix(bool *loud, const char *line)
+{
+    *loud = true;
+    while (*line == '[') {
+        const char *end = strchr(line, ']');
+        if (end == NULL)
+            return line;
+        size_t size = (size_t)(end - line - 1);
+        if (is_quiet_level(line + 1, size))
+            *loud = false;
+        line = end + 1 + strspn(end + 1, " ");
+    }
+    if (strncmp(line, "AH", 2) == 0 && strspn(line + 2, "0123456789") == 5 && line[7] == ':')
+        line += 8 + strspn(line + 8, " ");
+    return line;
+}
+
+/* "2026/11/23 08:27:31 [error] 123#0: *1 text, client: 127.0.0.1, server: , request: "GET / HTTP/1.1", host: ..." */
+static const char *
+skip_nginx_prefix(bool *loud, const char *line, apr_pool_t *pool)
+{
+    const char *level = strchr(line, '['), *end = level == NULL ? NULL : strchr(level, ']');
+    if (end == NULL)
+        return line;
+    *loud = is_loud_level(level + 1, (size_t)(end - level - 1));
+    line = end + 1 + strspn(end + 1, " 0123456789#");
+    line += strspn(line, ": ");
+    if (*line == '*')
+        line += 1 + strspn(line + 1, "0123456789 ");
+    const char *client = strstr(line, ", client: "), *request = strstr(line, ", request: ");
+    if (client == NULL)
+        return line;
+    const char *address = request == NULL ? "" : request + strlen(", request: ");
+    const char *stop = strstr(address, " HTTP/");
+    return apr_psprintf(pool, "%.*s%s%.*s", (int)(client - line), line, *address == '\0' ? "" : ": ",
+                        stop == NULL ? (int)strlen(address) : (int)(stop - address), address + (*address == '"'));
+}
+
+const char *
+mc_serve_log_words(const char *line, apr_pool_t *pool)
+{
+    enum { LONGEST = 1000 };
+    bool loud = true, dated = strspn(line, "0123456789/") == 10 && line[4] == '/';
+    const char *words = dated ? skip_nginx_prefix(&loud, line, pool) : skip_httpd_prefix(&loud, line);
+    if (!loud || *words == '\0')
+        return NULL;
+    return mc_message_text(mc_serve_hide_passwords(words, pool), LONGEST, pool);
+}

@@ -1,0 +1,21 @@
+# Units, folders and rotation of logs: with the prefix /usr where Debian's systemd and logrotate look, else below the prefix. The names
+# of programs in the units are those of the prefix that is installed to.
+install(CODE "
+    set(from \"${CMAKE_CURRENT_LIST_DIR}\")
+    set(units \${CMAKE_INSTALL_PREFIX}/lib/systemd/system)
+    set(rotation \${CMAKE_INSTALL_PREFIX}/etc/logrotate.d)
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+        set(units /lib/systemd/system)
+        set(rotation /etc/logrotate.d)
+    endif()
+    file(GLOB fixed \"\${from}/*.socket\" \"\${from}/*.timer\")
+    file(INSTALL DESTINATION \${units} TYPE FILE FILES \${fixed})
+    file(GLOB templates RELATIVE \"\${from}\" \"\${from}/*.service.in\")
+    foreach(template \${templates})
+        string(REGEX REPLACE \"[.]in$\" \"\" unit \${template})
+        file(READ \"\${from}/\${template}\" text)
+        string(CONFIGURE \"\${text}\" text @ONLY)
+        file(WRITE \"\$ENV{DESTDIR}\${units}/\${unit}\" \"\${text}\")
+    endforeach()
+    file(INSTALL DESTINATION \${CMAKE_INSTALL_PREFIX}/lib/tmpfiles.d TYPE FILE RENAME mapcache.conf FILES \"\${from}/tmpfiles.conf\")
+    file(INSTALL DESTINATION \${rotation} TYPE FILE RENAME mapcache FILES \"\${from}/logrotate\")")
