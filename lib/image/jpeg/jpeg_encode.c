@@ -115,7 +115,8 @@ jpeg_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpo
         return encode_strips(bytes, format, pixels, helpers, ctx, pool);
     mc_jpeg_sink sink;
     mc_error *error = encode_rows(&sink, format, pixels, 0, pixels->height, pool);
-    if (error == MC_OK && purpose == MC_FOR_STORE)
+    /* Not of what strips are made of, where workers are idle: the bytes are the same with and without them. */
+    if (error == MC_OK && purpose == MC_FOR_STORE && pixels->height < LEAST_ROWS)
         mc_jpeg_leave_out(&sink);
     if (error == MC_OK)
         error = mc_buf_duplicate(bytes, sink.data, sink.size, pool);

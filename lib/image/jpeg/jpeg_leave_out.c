@@ -24,16 +24,16 @@ enum { BEHIND = 16 }; /* bytes that reading a segment may touch after its end */
  * code; by how many coefficients they get on; the last of their AC symbols in its table; and whether the block ends.
  * bits 0: the first code is longer.
  */
-typedef struct look {
+typedef struct next_symbols {
     uint8_t bits, coefficients, last, end;
-} look;
+} next_symbols;
 
 typedef struct code_table {
     uint16_t first[LONGEST + 1]; /* of the codes of each length */
     uint16_t count[LONGEST + 1];
     uint8_t index[LONGEST + 1]; /* of the first one's symbol */
     const uint8_t *symbols;
-    look looks[1 << LOOK];
+    next_symbols looks[1 << LOOK];
 } code_table;
 
 typedef struct code_tables {
@@ -72,7 +72,7 @@ number_codes(code_table *table, const uint8_t *trained)
 
 /* One more symbol into a look. False: the bits do not tell. */
 static bool
-add_to_look(look *l, const code_table *table, bool dc, unsigned bits)
+add_to_look(next_symbols *l, const code_table *table, bool dc, unsigned bits)
 {
     int length, most = LOOK - l->bits,
                 index = most <= 0 ? -1 : find_code(table, bits << l->bits & 0xffff, most, &length);
@@ -92,9 +92,9 @@ static void
 fill_looks(code_table *table, const code_table *ac)
 {
     for (unsigned i = 0; i < 1 << LOOK; i++) {
-        look *l = &table->looks[i];
+        next_symbols *l = &table->looks[i];
         bool dc = table != ac;
-        *l = (look){ 0 };
+        *l = (next_symbols){ 0 };
         while (add_to_look(l, dc ? table : ac, dc, i << (LONGEST - LOOK)))
             dc = false;
     }
@@ -154,10 +154,10 @@ bits_at(const uint8_t *bytes, size_t at)
 }
 
 /* One symbol, where a look does not tell. */
-static look
+static next_symbols
 look_closely(const code_table *table, uint64_t bits, bool dc)
 {
-    look found = { .bits = LONGEST, .end = true };
+    next_symbols found = { .bits = LONGEST, .end = true };
     int length, index = find_code(table, (unsigned)(bits >> 48), LONGEST, &length);
     if (index < 0)
         return found; /* and the segment will not end where it should */
@@ -190,7 +190,7 @@ static inline __attribute__((always_inline)) void
 read_on(segment_place *p, const code_tables *codes)
 {
     uint64_t bits = bits_at(p->bytes, p->at);
-    look l = p->table->looks[bits >> (64 - LOOK)];
+    next_symbols l = p->table->looks[bits >> (64 - LOOK)];
     /* What seems to follow the last coefficient is the next block's. */
     if (__builtin_expect(l.bits == 0 || p->k + l.coefficients + l.end > COEFFICIENTS, 0))
         l = look_closely(p->table, bits, p->k == 0);
