@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import contextlib
+import ctypes
+import os
 import socket
 import struct
 
@@ -53,6 +55,63 @@ def begin_slow(threads, server, site, numbers, client=b"192.0.2.1"):
     begun = [threads.submit(ask, server, slow(number), client) for number in numbers]
     wait_until(lambda: len(site.origin.requests()) >= before + len(begun), "the origin is asked")
     return begun
+
+
+GET_SCHEDULE = {"x86_64": 315, "aarch64": 275}  # numbers of sched_getattr
+
+
+def slices(pid):
+    """How long the slices of processor time are, in ns, that each thread asks for."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        words = (ctypes.c_uint64 * 6)()  # struct sched_attr: sched_runtime is its fourth
+        if ctypes.CDLL(None).syscall(GET_SCHEDULE[os.uname().machine], int(thread), words, ctypes.sizeof(words), 0) == 0:
+            found.append(words[3])
+    return found
+
+
+def count_usual(pid):
+    """Threads whose slices are not short."""
+    return sum(slice_length >= 5e5 for slice_length in slices(pid))
+
+
+def count_short(web):
+    """Threads of the children with short slices."""
+    with open(f"/proc/{web.program.process.pid}/task/{web.program.process.pid}/children", encoding="ascii") as children:
+        return sum(slice_length < 5e5 for pid in children.read().split() for slice_length in slices(pid))
+
+
+needs_slices = pytest.mark.skipif(os.uname().machine not in GET_SCHEDULE or not any(slices(os.getpid())), reason="slices are Linux 6.12's")
+
+
+@needs_slices
+def test_threads_of_slow_requests_give_way_to_others(serve, site):
+    site.hold()
+    server = serve("<workers>0</workers><io_workers>1</io_workers>")
+    pid = server.program.process.pid
+    assert ask(server, tile_path()).status == 200
+    wait_until(lambda: count_usual(pid) == 2, "all threads but the first one and the worker ask for short slices")
+    with concurrent.futures.ThreadPoolExecutor(16) as threads, released(site):
+        begun = begin_slow(threads, server, site, range(3))
+        wait_until(lambda: count_usual(pid) == 5, "threads of slow requests have usual slices")
+        site.origin.release("slow")
+        assert [answer.result().status for answer in begun] == [200] * 3
+    wait_until(lambda: count_usual(pid) == 2, "threads ask for short slices again")
+
+
+@needs_slices
+def test_threads_of_slow_requests_give_way_in_apache(apache, site):
+    site.hold()
+    site.write_config()
+    web = apache(f'MaxRequestWorkers 1\nMapCacheAlias /mc "{site.config}"', mpm="prefork")
+    assert web.get("/mc" + tile_path()).status == 200
+    wait_until(lambda: count_short(web) == 1, "the only thread that answers asks for short slices")
+    with concurrent.futures.ThreadPoolExecutor(1) as threads, released(site):
+        begun = threads.submit(web.get, "/mc" + slow(1))
+        wait_until(lambda: count_short(web) == 0, "the thread has usual slices")
+        site.origin.release("slow")
+        assert begun.result().status == 200
+    wait_until(lambda: count_short(web) == 1, "the thread asks for short slices again")
 
 
 def test_threads_stay_free_for_what_is_stored(serve, site):
