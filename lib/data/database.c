@@ -12,12 +12,6 @@
 /* Microseconds in which extents are asked for; what is not known by then stays unknown. */
 #define PLACES_TIME (3 * APR_USEC_PER_SEC)
 
-bool
-mc_data_is_database(const char *thing)
-{
-    return strncmp(thing, "postgresql://", 13) == 0 || strncmp(thing, "postgres://", 11) == 0;
-}
-
 /* Takes "table=NAME" out of the address's parameters: it is ours, not libpq's. *table NULL: there is none. */
 static const char *
 part_database_address(const char **table, const char *thing, apr_pool_t *pool)

@@ -59,6 +59,12 @@ mc_data_identifier(const char *text, apr_pool_t *pool)
     return any ? name : "data";
 }
 
+bool
+mc_data_is_database(const char *thing)
+{
+    return strncmp(thing, "postgresql://", 13) == 0 || strncmp(thing, "postgres://", 11) == 0;
+}
+
 const char *
 mc_data_stem(const char *path, apr_pool_t *pool)
 {
