@@ -75,7 +75,7 @@ const mc_cli_command mc_cli_commands[] = {
                   "mapcache detail -c mapcache.xml -t world -g WGS84 -z 0,9 --json\nthe report of mapcache_detail, "
                   "file by file",
       .page = "operations.md" },
-    { "index", "write the spatial index of shapefiles", "FILE.shp ...", &no_options, mc_command_index,
+    { "index", "write the spatial index of shapefiles", "FILE.shp ...", &mc_index_option_table, mc_command_index,
       .argument = "FILE.shp",
       .about = "Writes the spatial index of each shapefile (FILE.qix, as MapServer, GDAL and QGIS have it): under "
                "another\nname first, so that whoever reads meanwhile has the old one or the new one.",
@@ -126,14 +126,28 @@ const mc_cli_command mc_cli_commands[] = {
     JOBS_ROW("prune", "remove jobs that are done or cancelled", "-c FILE [OPTIONS]", MC_JOBS_PRUNE, NULL,
              "Removes jobs that ended some time ago from the queue, and workers that are silent for as long.",
              "mapcache jobs prune -c mapcache.xml --age 86400\nremoves jobs that ended more than a day ago"),
-    { "keys", "write the reference of all configuration keys", "", &no_options, mc_command_keys,
+    { "keys", "write the reference of all configuration keys", "", &mc_keys_option_table, mc_command_keys,
       .about = "Writes the reference of all configuration keys, in Markdown.", .statuses = PLAIN_STATUSES,
       .also = "mapcache.xml(5)", .examples = "mapcache keys > configuration.md\nthe reference as a file",
       .page = "configuration.md" },
-    { "parameters", "write the reference of all parameters of requests", "", &no_options, mc_command_parameters,
-      .about = "Writes the reference of all parameters of requests, in Markdown.", .statuses = PLAIN_STATUSES,
-      .also = "mapcache.xml(5)", .examples = "mapcache parameters > parameters.md\nthe reference as a file",
-      .page = "parameters.md" },
+    { "parameters", "write the reference of all parameters of requests", "", &mc_keys_option_table,
+      mc_command_parameters, .about = "Writes the reference of all parameters of requests, in Markdown.",
+      .statuses = PLAIN_STATUSES, .also = "mapcache.xml(5)",
+      .examples = "mapcache parameters > parameters.md\nthe reference as a file", .page = "parameters.md" },
+    { "purge", "delete tiles of a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_purge_option_table, mc_command_purge,
+      mc_check_purge_options,
+      .about = "Deletes tiles of a tileset from all of its stores: all grids and all values of dimensions, unless\n"
+               "options name some. On a terminal the command says what it would delete, and asks; elsewhere it needs\n"
+               "--yes. Servers and seeders may use the stores meanwhile. `mapcache compact` gives back the room.",
+      .statuses = "0 deleted, or nothing to delete\n1 an error, or not confirmed\n"
+                  "2 interrupted, or a store could not be changed: run it again",
+      .also = "mapcache-seed(1) mapcache-compact(1) mapcache-detail(1)",
+      .examples = "mapcache purge -c mapcache.xml -t world --dry-run\nsays what would be deleted, level by level\n"
+                  "mapcache purge -c mapcache.xml -t world -z 12,18 --yes\ndeletes levels 12 to 18 without asking\n"
+                  "mapcache purge -c mapcache.xml -t world --area france.geojson --older 30d\n"
+                  "deletes old tiles of an area\n"
+                  "mapcache purge -c mapcache.xml -t weather -D time=2024-01-01\ndeletes the tiles of one time",
+      .page = "seeding.md" },
     { "seed", "fill, refresh, empty or copy a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_seed_option_table,
       mc_command_seed, mc_check_seed_options,
       .about =

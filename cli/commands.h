@@ -7,8 +7,9 @@
 #include "cli/common/options.h"
 
 extern const mc_cli_option_table mc_check_option_table, mc_compact_option_table, mc_cube_option_table,
-    mc_detail_option_table, mc_help_option_table, mc_ingest_option_table, mc_jobs_option_table, mc_seed_option_table,
-    mc_serve_option_table, mc_trace_option_table, mc_version_option_table;
+    mc_detail_option_table, mc_help_option_table, mc_ingest_option_table, mc_index_option_table, mc_jobs_option_table,
+    mc_keys_option_table, mc_purge_option_table, mc_seed_option_table, mc_serve_option_table, mc_trace_option_table,
+    mc_version_option_table;
 
 /* Which of the commands that share a table. */
 enum {
@@ -30,6 +31,7 @@ const char *mc_check_cube_options(mc_cli_call *call);
 const char *mc_check_detail_options(mc_cli_call *call);
 const char *mc_check_ingest_options(mc_cli_call *call);
 const char *mc_check_jobs_options(mc_cli_call *call);
+const char *mc_check_purge_options(mc_cli_call *call);
 const char *mc_check_seed_options(mc_cli_call *call);
 const char *mc_check_serve_options(mc_cli_call *call);
 
@@ -43,6 +45,7 @@ int mc_command_ingest(mc_cli_call *call);
 int mc_command_jobs(mc_cli_call *call);
 int mc_command_keys(mc_cli_call *call);
 int mc_command_parameters(mc_cli_call *call);
+int mc_command_purge(mc_cli_call *call);
 int mc_command_seed(mc_cli_call *call);
 int mc_command_serve(mc_cli_call *call);
 int mc_command_trace(mc_cli_call *call);

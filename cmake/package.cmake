@@ -60,7 +60,6 @@ install(FILES ${CMAKE_BINARY_DIR}/mapcache.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 
 # The documents, with the pictures and files that they lead to, so that no link is dead.
 install(FILES README.md LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 foreach(file benchmarks/README.md lib/rooms.txt tests/README.md)
     get_filename_component(folder ${file} DIRECTORY)
     install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
@@ -71,8 +70,22 @@ execute_process(COMMAND gzip -9nc ${CMAKE_CURRENT_LIST_DIR}/debian/changelog OUT
                 COMMAND_ERROR_IS_FATAL ANY)
 install(FILES ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/debian/lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME mapcache)
-# OpenLayers for the demo pages, once script/bootstrap has fetched it.
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/build/assets/ol DESTINATION ${data_dir} OPTIONAL)
+# What the pages draw maps with, once script/bootstrap has fetched it; their licences stand with ours in the file copyright.
+set(page_libraries ol maplibre-gl proj4)
+foreach(library ${page_libraries})
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/build/assets/${library} DESTINATION ${data_dir} OPTIONAL)
+endforeach()
+install(CODE "
+    file(READ \"${CMAKE_SOURCE_DIR}/LICENSE\" text)
+    foreach(library ${page_libraries})
+        file(GLOB licence \"${CMAKE_SOURCE_DIR}/build/assets/\${library}/LICENSE*\")
+        if(licence)
+            file(READ \${licence} more)
+            string(APPEND text \"\\n\\nFiles: ${CMAKE_INSTALL_DATADIR}/mapcache/\${library}/* (npm package \${library})\\n\\n\${more}\")
+        endif()
+    endforeach()
+    file(WRITE \"${CMAKE_BINARY_DIR}/copyright\" \"\${text}\")")
+install(FILES ${CMAKE_BINARY_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME mapcache)

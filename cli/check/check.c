@@ -47,7 +47,7 @@ sort_complaints(const mc_diagnostics *diagnostics, apr_pool_t *pool)
 
 typedef struct cli_check_options {
     const char *file;
-    bool json, connect;
+    bool json, connect, quiet;
     int processes; /* of the server that is to be */
 } cli_check_options;
 
@@ -71,6 +71,17 @@ print_complaints_text(const char *file, const mc_complaint *const *list, int cou
     }
     printf("%s: errors: %d, not built: %d, warnings: %d\n", file, counts->by_severity[MC_REFUSED],
            counts->by_severity[MC_NOT_BUILT], counts->by_severity[MC_WARNING]);
+}
+
+/* --quiet: only why the file is refused. */
+static void
+print_refusals(const mc_complaint *const *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (list[i]->severity == MC_REFUSED && list[i]->file != NULL)
+            fprintf(stderr, "%s:%d:%d: error: %s\n", list[i]->file, list[i]->line, list[i]->column, list[i]->text);
+        else if (list[i]->severity == MC_REFUSED)
+            fprintf(stderr, "error: %s\n", list[i]->text);
 }
 
 static void
@@ -118,6 +129,8 @@ check_config_file(const cli_check_options *options, apr_pool_t *pool)
         counts.by_severity[list[i]->severity]++;
     if (options->json)
         print_complaints_json(file, list, count, &counts);
+    else if (options->quiet)
+        print_refusals(list, count);
     else
         print_complaints_text(file, list, count, &counts);
     if (!options->json && error == MC_OK && config->databases->nelts > 0)
@@ -155,5 +168,6 @@ mc_command_check(mc_cli_call *call)
         return REFUSED;
     }
     options->file = APR_ARRAY_IDX(call->arguments, 0, const char *);
+    options->quiet = call->quiet;
     return check_config_file(options, call->pool);
 }

@@ -251,6 +251,11 @@ write_detail_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
     d->files_in_level = d->missing_in_level = 0;
     d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
                ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
+    d->gave_up = d->ours && !d->has_zoom && !mc_cache_lists(d->tileset->cache, &key) &&
+                 d->tileset->cache->ops->measure != NULL &&
+                 (double)(area->maxx - area->minx) * (area->maxy - area->miny) > MOST_MISSING_FILES;
+    if (d->gave_up)
+        return MC_OK; /* each tile would have to be looked for */
     mc_json_open_object(d->json, NULL);
     mc_json_integer(d->json, "level", d->z);
     mc_json_open_array(d->json, "files");

@@ -57,7 +57,7 @@ mc_detail_print_table(FILE *out, const mc_detail_summary *summary, apr_pool_t *p
     }
     print_detail_row(out, "all", &summary->tiles);
     if (summary->left_out >= 0)
-        fprintf(out, "\nlevels %d to %d are not counted: too many files could be there; --zoom counts them\n",
+        fprintf(out, "\nlevels %d to %d are not counted: too many tiles and files could be there; --zoom counts them\n",
                 summary->left_out, summary->last);
     for (int i = 0; i < summary->stores->nelts; i++)
         fprintf(out, "%s%s\n", i == 0 ? "\n" : "", APR_ARRAY_IDX(summary->stores, i, const char *));

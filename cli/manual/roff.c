@@ -69,9 +69,8 @@ mc_roff_also(FILE *out, const char *first, const char *others, const char *page,
 
 /* --- Markdown ----------------------------------------------------------------------------------------------------- */
 
-/* Without the marks of code and emphasis, and with the characters that cells spell out. */
-static const char *
-strip_markdown(const char *text, apr_pool_t *pool)
+const char *
+mc_strip_markdown(const char *text, apr_pool_t *pool)
 {
     static const struct {
         const char *from, *to;
@@ -96,9 +95,8 @@ strip_markdown(const char *text, apr_pool_t *pool)
     return plain;
 }
 
-/* The text of the next cell; *at: behind its bar. */
-static const char *
-take_markdown_cell(const char **at, apr_pool_t *pool)
+const char *
+mc_take_markdown_cell(const char **at, apr_pool_t *pool)
 {
     const char *begin = *at, *end = begin;
     while (*end != '\0' && !(*end == '|' && end[-1] != '\\'))
@@ -108,15 +106,15 @@ take_markdown_cell(const char **at, apr_pool_t *pool)
         begin++;
     while (end > begin && end[-1] == ' ')
         end--;
-    return strip_markdown(apr_pstrmemdup(pool, begin, (apr_size_t)(end - begin)), pool);
+    return mc_strip_markdown(apr_pstrmemdup(pool, begin, (apr_size_t)(end - begin)), pool);
 }
 
 /* | name | value | default | meaning | */
 static void
 print_table_row(FILE *out, const char *line, apr_pool_t *pool)
 {
-    const char *at = line + 1, *name = take_markdown_cell(&at, pool), *value = take_markdown_cell(&at, pool);
-    const char *fallback = take_markdown_cell(&at, pool), *meaning = take_markdown_cell(&at, pool);
+    const char *at = line + 1, *name = mc_take_markdown_cell(&at, pool), *value = mc_take_markdown_cell(&at, pool);
+    const char *fallback = mc_take_markdown_cell(&at, pool), *meaning = mc_take_markdown_cell(&at, pool);
     mc_roff_text(out, ".TP\n\\fB", name, "\\fR");
     if (strcmp(fallback, "required") == 0)
         mc_roff_text(out, " (", value, "; required)\n");
@@ -138,11 +136,11 @@ print_markdown_line(FILE *out, const char *line, bool headed, apr_pool_t *pool)
     if (*line == '|')
         print_table_row(out, line, pool);
     else if (strncmp(line, "## ", 3) == 0)
-        mc_roff_text(out, ".SH \"", strip_markdown(line + 3, pool), "\"\n");
+        mc_roff_text(out, ".SH \"", mc_strip_markdown(line + 3, pool), "\"\n");
     else if (*line == '#')
-        mc_roff_text(out, ".SS \"", strip_markdown(line + strspn(line, "# "), pool), "\"\n");
+        mc_roff_text(out, ".SS \"", mc_strip_markdown(line + strspn(line, "# "), pool), "\"\n");
     else
-        mc_roff_text(out, headed ? "" : ".PP\n", strip_markdown(line, pool), "\n");
+        mc_roff_text(out, headed ? "" : ".PP\n", mc_strip_markdown(line, pool), "\n");
 }
 
 void

@@ -17,4 +17,10 @@ void mc_roff_also(FILE *out, const char *first, const char *others, const char *
 /* The headings, paragraphs and tables of Markdown that references are written in (lib/server/reference.c). */
 void mc_roff_markdown(FILE *out, const char *markdown, apr_pool_t *pool);
 
+/* A text without the marks of code and emphasis, and with the characters that cells spell out. */
+const char *mc_strip_markdown(const char *text, apr_pool_t *pool);
+
+/* The text of the next cell of a table, stripped; *at: behind its bar. */
+const char *mc_take_markdown_cell(const char **at, apr_pool_t *pool);
+
 #endif

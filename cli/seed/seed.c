@@ -308,13 +308,25 @@ run_plan(seed_run *run)
     return status;
 }
 
+bool
+mc_seed_was_interrupted(void)
+{
+    return stop != 0;
+}
+
 int
 mc_command_seed(mc_cli_call *call)
+{
+    return mc_seed_run(call, call->options);
+}
+
+int
+mc_seed_run(const mc_cli_call *call, const mc_seed_options *options)
 {
     seed_run run = { .log = mc_log_stderr };
     mc_seed_setup *setup = &run.setup;
     setup->pool = call->pool;
-    setup->options = *(const mc_seed_options *)call->options;
+    setup->options = *options;
     run.log.level = mc_cli_log_level(setup->options.verbose, call->quiet && !call->drop_in);
     const char *problem = mc_seed_setup_make(setup);
     if (problem != NULL) {

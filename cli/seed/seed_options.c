@@ -9,23 +9,23 @@
 #include "cli/common/ogr_area.h"
 #include "cli/common/values.h"
 
-static bool
-parse_seed_zooms(void *field, const char *text, apr_pool_t *pool)
+bool
+mc_seed_parse_zooms(void *field, const char *text, apr_pool_t *pool)
 {
     mc_seed_options *options = field;
     options->has_zoom = true;
     return mc_cli_parse_zooms(&options->minzoom, &options->maxzoom, text, pool);
 }
 
-static bool
-parse_seed_extent(void *field, const char *text, apr_pool_t *pool)
+bool
+mc_seed_parse_extent(void *field, const char *text, apr_pool_t *pool)
 {
     mc_seed_options *options = field;
     return options->has_extent = mc_cli_parse_extent(&options->extent, text, pool);
 }
 
-static bool
-parse_seed_age(void *field, const char *text, apr_pool_t *pool)
+bool
+mc_seed_parse_age(void *field, const char *text, apr_pool_t *pool)
 {
     return mc_cli_parse_age(field, text, pool);
 }
@@ -62,10 +62,10 @@ static const mc_cli_option seed_rows[] = {
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset), "tileset (required)", .required = true),
     MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid), "grid of the tileset; default: its first"),
-    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", 0, parse_seed_zooms,
+    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", 0, mc_seed_parse_zooms,
                     "zoom levels, the smaller first; default: all of the grid"),
     MC_OPTION_HEADING("Where"),
-    MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, parse_seed_extent, "in units of the grid"),
+    MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, mc_seed_parse_extent, "in units of the grid"),
     MC_OPTION_TEXT("area", 0, "FILE", AT(area), "only tiles that meet its polygons, lines and points: GeoJSON or WKT"),
     MC_OPTION_TEXT("area-srs", 0, "SRS", AT(area_srs),
                    "CRS of the area's coordinates, x first; default: what the file says"),
@@ -79,7 +79,7 @@ static const mc_cli_option seed_rows[] = {
     MC_OPTION_CHOICE("mode", 'm', "MODE", AT(mode), "seed|delete|transfer", "seed (default), delete or transfer"),
     MC_OPTION_TEXT("transfer", 'x', "NAME", AT(transfer), "tileset that a transfer copies to"),
     MC_OPTION_FLAG("force", 'f', AT(force), "do not look whether tiles exist: draw, delete or copy all"),
-    MC_OPTION_VALUE("older", 'o', "AGE", AT(older), parse_seed_age,
+    MC_OPTION_VALUE("older", 'o', "AGE", AT(older), mc_seed_parse_age,
                     "only tiles older than \"YYYY/MM/DD hh:mm\" (local time), \"now\", or 90s, 30m, 12h, 7d ago"),
     MC_OPTION_VALUE("metasize", 'M', "COLUMNS,ROWS", 0, parse_metasize, "tiles in a metatile; default: the tileset's"),
     MC_OPTION_VALUE("iteration-mode", 'i', "ORDER", 0, parse_order,
@@ -126,8 +126,8 @@ set_seed_defaults(void *options, apr_pool_t *pool)
 const mc_cli_option_table mc_seed_option_table = { seed_rows, sizeof(mc_seed_options), set_seed_defaults };
 
 /* What limits the area. */
-static const char *
-check_seed_area(const mc_seed_options *options)
+const char *
+mc_seed_check_area(const mc_seed_options *options)
 {
     const mc_seed_ogr *ogr = &options->ogr;
     const char *problem = mc_ogr_area_check(ogr, options->has_extent, options->area);
@@ -161,5 +161,5 @@ mc_check_seed_options(mc_cli_call *call)
         return "the tiles come from one of --retry-failed and --list";
     if (options->resume && options->checkpoint == NULL)
         return "--resume needs --checkpoint FILE";
-    return check_seed_area(options);
+    return mc_seed_check_area(options);
 }

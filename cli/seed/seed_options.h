@@ -5,6 +5,7 @@
 
 #include <apr_tables.h>
 
+#include "cli/common/options.h"
 #include "mapcache/seed.h"
 #include "seed/area.h"
 
@@ -33,5 +34,17 @@ typedef struct mc_seed_options {
     int retries;
     apr_table_t *dimensions, *headers;
 } mc_seed_options;
+
+/* One run of the seeder; the exit status. The call says under which name, and whether quietly. */
+int mc_seed_run(const mc_cli_call *call, const mc_seed_options *options);
+
+/* Whether an interrupt, or too many failures, ended the last run before its end. */
+bool mc_seed_was_interrupted(void);
+
+/* What `mapcache seed` and `mapcache purge` read in the same way into a struct that begins with mc_seed_options. */
+mc_cli_value_parser mc_seed_parse_zooms, mc_seed_parse_extent, mc_seed_parse_age;
+
+/* What is wrong with the options that limit the area; NULL: nothing. */
+const char *mc_seed_check_area(const mc_seed_options *options);
 
 #endif

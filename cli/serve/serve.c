@@ -20,7 +20,7 @@ static const mc_cli_option serve_rows[] = {
     MC_OPTION_FLAG("nginx", 0, WISH(nginx), "serve by nginx and mapcache.fcgi"),
     MC_OPTION_TEXT("save", 0, "FILE", WISH(save),
                    "write the mapcache.xml that is used into FILE, for Apache or nginx, and go on serving"),
-    MC_OPTION_FLAG("force", 0, WISH(force), "--save may write over a file"),
+    MC_OPTION_FLAG("force", 'f', WISH(force), "--save may write over a file"),
     MC_OPTION_HEADING("Output"),
     MC_OPTION_QUIET(WISH(quiet)),
     MC_OPTION_JSON(WISH(json), "what happens as objects of JSON, one on a line"),

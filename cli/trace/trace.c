@@ -10,6 +10,7 @@
 
 typedef struct trace_options {
     bool summary;
+    bool json;
     const char *html;
     const apr_array_header_t *logs; /* of const char * */
 } trace_options;
@@ -19,6 +20,8 @@ static const mc_cli_option trace_rows[] = {
                    "instead: count, total, self time, median and 95th percentile of each function"),
     MC_OPTION_TEXT("html", 0, "FILE", offsetof(trace_options, html),
                    "instead: a page with a flame chart of every request"),
+    MC_OPTION_JSON(offsetof(trace_options, json),
+                   "an object for each request and thread, with its calls; with --summary for each function"),
     MC_OPTION_END,
 };
 
@@ -29,6 +32,8 @@ mc_check_trace_options(mc_cli_call *call)
 {
     trace_options *options = call->options;
     options->logs = call->arguments;
+    if (options->json && options->html != NULL)
+        return "one of --json and --html can be made at a time";
     return options->summary && options->html != NULL ? "one of --summary and --html can be made at a time" : NULL;
 }
 
@@ -95,7 +100,10 @@ write_summary(const trace_options *options, apr_pool_t *pool)
     mc_trace_summary *summary = mc_trace_summary_create(pool);
     mc_trace_log *log = mc_trace_log_create(mc_trace_summary_add, summary, pool);
     bool good = read_logs(log, options);
-    mc_trace_summary_print(summary, log, stdout);
+    if (options->json)
+        mc_trace_summary_json(summary, log);
+    else
+        mc_trace_summary_print(summary, log, stdout);
     return good;
 }
 
@@ -109,6 +117,8 @@ mc_command_trace(mc_cli_call *call)
     else if (options->summary)
         good = write_summary(options, call->pool);
     else
-        good = read_logs(mc_trace_log_create(mc_trace_print_tree, stdout, call->pool), options);
+        good = read_logs(
+            mc_trace_log_create(options->json ? mc_trace_print_json : mc_trace_print_tree, stdout, call->pool),
+            options);
     return good && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -10,10 +10,14 @@
 /* The call trees in the published parser's form. The baton is a FILE *. */
 void mc_trace_print_tree(void *out, const mc_trace_log *log, const mc_trace_group *group);
 
+/* An object of JSON on a line for each group. */
+void mc_trace_print_json(void *unused, const mc_trace_log *log, const mc_trace_group *group);
+
 /* Sums by function. */
 typedef struct mc_trace_summary mc_trace_summary;
 mc_trace_summary *mc_trace_summary_create(apr_pool_t *pool);
 void mc_trace_summary_add(void *summary, const mc_trace_log *log, const mc_trace_group *group);
+void mc_trace_summary_json(const mc_trace_summary *summary, const mc_trace_log *log);
 void mc_trace_summary_print(const mc_trace_summary *summary, const mc_trace_log *log, FILE *out);
 
 /* A page with a flame chart, written as the groups come. */

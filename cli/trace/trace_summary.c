@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/common/json_line.h"
 #include "trace_report.h"
 
 /* Cells: one for each microsecond below 128, then 64 for each doubling. */
@@ -137,4 +138,23 @@ mc_trace_summary_print(const mc_trace_summary *summary, const mc_trace_log *log,
     }
     if (unclosed > 0)
         fprintf(out, "\n%llu events have no END; they are not in these figures.\n", (unsigned long long)unclosed);
+}
+
+void
+mc_trace_summary_json(const mc_trace_summary *summary, const mc_trace_log *log)
+{
+    for (int i = 0; i < FUNCTIONS_MAX; i++) {
+        const function *row = summary->functions[i];
+        if (row == NULL)
+            continue;
+        mc_cli_json_line line = mc_cli_json_line_begin();
+        mc_json_string(line.json, "function", mc_trace_log_name(log, i));
+        mc_json_integer(line.json, "count", (int64_t)row->count);
+        mc_json_integer(line.json, "total", row->total);
+        mc_json_integer(line.json, "self", row->self);
+        mc_json_integer(line.json, "p50", compute_duration_percentile(row, 0.50));
+        mc_json_integer(line.json, "p95", compute_duration_percentile(row, 0.95));
+        mc_json_integer(line.json, "unclosed", (int64_t)row->unclosed);
+        mc_cli_json_line_end(&line);
+    }
 }

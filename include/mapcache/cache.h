@@ -70,6 +70,8 @@ typedef struct mc_cache_ops {
     bool (*tells_grids)(const mc_cache *cache);
     /* mc_cache_upkeep; NULL: there is nothing to look after. */
     mc_error *(*upkeep)(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
+    /* mc_cache_tells_groups, where that depends on more than on the type; NULL: it tells. */
+    bool (*tells_groups)(const mc_cache *cache);
     /* Of stores that are no SQLite files: their bytes (of folders: those of the key's tileset and grid; -1: not known),
      * and how many tiles of the key's series they have. Folders are looked through until the context's deadline. */
     mc_error *(*measure)(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);

@@ -56,6 +56,7 @@ typedef struct mc_result {
     int64_t age;                        /* seconds of what has expired and is shown all the same; 0: nothing has */
     const char *cache_control;          /* appended to Cache-Control, or NULL */
     const char *vary;                   /* names of request headers that it depends on, or NULL */
+    const char *policy;                 /* Content-Security-Policy of a page, or NULL */
     bool unmodified;                    /* `if_tag` of the question is the current one: no data */
     int status;                         /* of a forwarded answer; 0: 200 */
     const apr_table_t *headers;         /* of a forwarded answer, or NULL */

@@ -21,6 +21,7 @@ typedef struct mc_document {
     bool momentary;       /* as things stand now: without a validator, and nobody may keep it */
     const char *vary;     /* names of request headers that it depends on, or NULL */
     const char *location; /* the client is sent on to that address; without text then */
+    const char *policy;   /* of a page: what it may load, as in Content-Security-Policy; or NULL */
 } mc_document;
 
 /* What is asked of one layer under a pixel. */

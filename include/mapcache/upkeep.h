@@ -44,6 +44,10 @@ typedef struct mc_upkeep {
  * other caches, or that has no upkeep, has no stores here. */
 mc_error *mc_cache_upkeep(mc_cache *cache, const mc_upkeep *task, mc_ctx *ctx) MC_CHECKED;
 
+/* Whether upkeep goes through the tiles of the cache at all: not where it has no list of them, and the layout of its
+ * files tells nothing of what they are. */
+bool mc_cache_tells_groups(const mc_cache *cache);
+
 /* Calls `visit` with the caches that hold the tiles: the parts of a cache that is made of other caches, or else the
  * cache itself. */
 void mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);

@@ -9,6 +9,12 @@ mc_cache_upkeep(mc_cache *cache, const mc_upkeep *task, mc_ctx *ctx)
     return cache->ops->upkeep == NULL ? MC_OK : cache->ops->upkeep(cache, task, ctx);
 }
 
+bool
+mc_cache_tells_groups(const mc_cache *cache)
+{
+    return cache->ops->upkeep != NULL && (cache->ops->tells_groups == NULL || cache->ops->tells_groups(cache));
+}
+
 void
 mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton)
 {

@@ -65,6 +65,11 @@ mc_response_success(mc_http_response *response, const mc_result *result, const m
         apr_table_setn(response->headers, "Content-Encoding", "gzip");
     if (result->mime != NULL)
         apr_table_setn(response->headers, "Content-Type", mc_header_value(result->mime, pool));
+    if (result->policy != NULL) {
+        apr_table_setn(response->headers, "Content-Security-Policy", result->policy);
+        apr_table_setn(response->headers, "X-Content-Type-Options", "nosniff");
+        apr_table_setn(response->headers, "Referrer-Policy", "same-origin");
+    }
     if (result->mtime != 0)
         apr_table_setn(response->headers, "Last-Modified", mc_http_date(apr_time_sec(result->mtime), pool));
 }

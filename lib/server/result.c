@@ -40,6 +40,7 @@ answer_document(mc_result *result, const mc_document *document, apr_pool_t *pool
     result->data = document->text;
     result->vary = document->vary;
     result->mime = document->mime;
+    result->policy = document->policy;
     if (document->momentary)
         result->cache_control = "no-store";
     else

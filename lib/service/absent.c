@@ -45,24 +45,28 @@ is_root_asked(const mc_call *call)
     return reads && *call->full_path == '\0' && (http->query == NULL || *http->query == '\0');
 }
 
-/* The base of addresses as a path, unless the configuration names it whole: a proxy in front may speak https, and what
- * a client says of its host leads nobody anywhere. */
+/*
+ * Where the pages are, as the client reaches them: a proxy in front may speak https or know the alias by another name,
+ * and what a client says of its host leads nobody anywhere. From "alias/" it is one step; from "alias" the alias has to
+ * be named.
+ */
 static const char *
-strip_host(const mc_call *call)
+find_pages(const mc_call *call, apr_pool_t *pool)
 {
-    const char *configured = mc_meta(call->config->metadata, "url"), *host = strstr(call->base, "://");
-    const char *path = host == NULL || (configured != NULL && *configured != '\0') ? NULL : strchr(host + 3, '/');
-    return path == NULL ? call->base : path;
+    if (call->http->path != NULL && *call->http->path == '/')
+        return "demo/";
+    const char *base = call->http->base_url != NULL ? call->http->base_url : "", *host = strstr(base, "://");
+    const char *path = host == NULL ? base : strchr(host + 3, '/');
+    return apr_pstrcat(pool, path != NULL ? path : "", "/demo/", NULL);
 }
 
-/* The demo's address, or a list of the services. */
 static mc_error *
 answer_root(mc_request *request, const mc_call *call, apr_pool_t *pool)
 {
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document = (mc_document){ .mime = "text/plain; charset=utf-8" };
     if (mc_call_service(call, "demo") != NULL) {
-        request->u.document.location = apr_pstrcat(pool, strip_host(call), "demo/", NULL);
+        request->u.document.location = find_pages(call, pool);
         return MC_OK;
     }
     const char *text = apr_pstrcat(pool, "This is mapcache", list_services(call, pool), "\n", NULL);

@@ -14,15 +14,16 @@ ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
 
 
 class Browser:
-    """One window, for a `with` statement: `scale` pixels of the screen for one of the page; of a phone with `phone`."""
+    """One window, for a `with` statement: `scale` pixels of the screen for one of the page; of a phone with `phone`; `more`
+    arguments of Chromium."""
 
-    def __init__(self, width=1200, height=800, scale=1, phone=False):
+    def __init__(self, width=1200, height=800, scale=1, phone=False, more=()):
         self.profile = tempfile.TemporaryDirectory(prefix="mapcache-browser-", ignore_cleanup_errors=True)  # it may still be writing
         self.port = free_port()
         self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}"], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
         wait_until(lambda: listens(("127.0.0.1", self.port)), "chromedriver listens")
-        options = {"args": [*ARGUMENTS, f"--force-device-scale-factor={scale}", f"--user-data-dir={self.profile.name}",
+        options = {"args": [*ARGUMENTS, *more, f"--force-device-scale-factor={scale}", f"--user-data-dir={self.profile.name}",
                             f"--window-size={width},{height}"]}
         if phone:
             options["mobileEmulation"] = {"deviceMetrics": {"width": width, "height": height, "pixelRatio": scale, "mobile": True, "touch": True}}
@@ -74,14 +75,20 @@ class Browser:
         actions = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
         self._call("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
+    def prefer(self, scheme):
+        """What the page hears of the colours that its reader likes: "light" or "dark"."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._call("/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
+
     def screenshot(self):
         """PNG bytes of the window."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{self.session}/screenshot", timeout=patience(60)) as reply:
             return base64.b64decode(json.load(reply)["value"])
 
     def console(self):
-        """What the page has written or broken since the last call."""
-        return [entry for entry in self._call("/se/log", {"type": "browser"}) if entry["level"] in ("SEVERE", "WARNING")]
+        """What the page has written or broken since the last call; not what Chromium says of drawing without a graphics card."""
+        return [entry for entry in self._call("/se/log", {"type": "browser"}) if entry["level"] in ("SEVERE", "WARNING")
+                and "GL Driver Message" not in entry["message"] and "software WebGL" not in entry["message"]]
 
     def network(self):
         """(address, status) of what has been answered, and (address, None) of what has been asked for, since the last

@@ -181,7 +181,7 @@ PATHS = {
     "kml layer": [("kml", None), ("geo@WGS84.kml", 404)],
     "mapguide": [("mg", None), ("S16", 400), ("base", 404), ("R0", 400), ("C0", 400), ("1_1.png", 404)],
     "demo": [("demo", None), ("wms", 404)],
-    "demo file": [("demo", None), ("static", 404), ("demo.js", 404)],
+    "demo file": [("demo", None), ("static", 404), ("map.js", 404)],
 }
 
 
@@ -479,7 +479,7 @@ SINGLE = [
     # paths
     (("/", ""), 302), (("//", ""), 302), (("/nosuch", ""), 404), (("/../../etc/passwd", ""), 404),
     (("/" + "x/" * 50_000, ""), 404),
-    (("/" + "/" * 100_000, ""), 302), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../demo.js", ""), 404),
+    (("/" + "/" * 100_000, ""), 302), (("/demo/../../../etc/passwd", ""), 404), (("/demo/static/../map.js", ""), 404),
     (("/demo/static/", ""), 404), (("/demo/static//etc/passwd", ""), 404), (("/demo/demo", ""), 400),
     (("/wmts", ""), (400, 404)),
     (("//wmts///1.0.0//base/default//" + GRID + "/2/1/1.png", ""), 200),

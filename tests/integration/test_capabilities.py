@@ -260,9 +260,8 @@ def test_kml_has_degrees_or_is_not_found(web):
             assert reply.status == 200
             for west, south, east, north in kml_boxes(reply.body):
                 assert -180 <= west < east <= 180 and -90 <= south < north <= 90, path
-    page = web.get("/mc/demo/kml").body.decode()
-    data = json.loads(re.search(r'<script type="application/json" id="config">(.*?)</script>', page, re.DOTALL).group(1))
-    assert {layer["grid"] for layer in data["layers"] if not layer["kml"]} == {"lambert", "survey"}
+    layers = json.loads(web.get("/mc/demo/layers.json").body)["layers"]
+    assert {grid["grid"] for layer in layers for grid in layer["grids"] if not grid["kml"]} == {"lambert", "survey"}
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3, 5, 7])

@@ -1,5 +1,6 @@
 """The command line: help, manual pages, completion and documents come from the same tables, and say what is wrong."""
 
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ from conftest import ROOT
 BUILD = ROOT / os.environ.get("MAPCACHE_BUILD", "build/release")
 PROGRAM = BUILD / "bin/mapcache"
 COMMANDS = {"check": "operations.md", "compact": "operations.md", "cube ingest": "datacube.md", "cube dates": "datacube.md",
-            "cube overviews": "datacube.md", "detail": "operations.md", "index": "drawing.md", "ingest": "ingest.md",
+            "cube overviews": "datacube.md", "detail": "operations.md", "purge": "seeding.md", "index": "drawing.md", "ingest": "ingest.md",
             **{f"jobs {name}": "jobs.md" for name in ("enqueue", "work", "list", "show", "watch", "cancel", "pause", "resume", "retry", "prune")},
             "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "serve": "serve.md", "trace": "operations.md", "help": None, "version": None}
 
@@ -80,7 +81,7 @@ def test_every_command_says_what_it_does_and_how_it_ends(manual, command):
     about = re.search(r"\Ausage: [^\n]*\n\n([A-Z].*?\.)\n\n[A-Z][\w ]*:\n  ", shown, re.S)
     statuses = re.search(r"\nExit status:\n((?:  \d \S.*\n)+)\nSee also:\n  mapcache\(1\) .*\n\Z", shown)
     assert about and statuses, shown
-    page = (manual / f"mapcache-{command.split()[0]}.1").read_text().replace("\\-", "-").replace("\\(aq", "'")
+    page = (manual / f"mapcache-{command.split()[0]}.1").read_text().replace("\\-", "-").replace("\\(aq", "'").replace("\\(ga", "`")
     if " " in command:
         page = page.split(f'.SH "MAPCACHE {command.upper()}"\n')[1].split("\n.SH ")[0]
     for part in (*about[1].split("\n"), *re.findall(r"  \d (.*)\n", statuses[1])):
@@ -149,3 +150,37 @@ def test_letters_and_values_are_written_in_every_usual_way(tmp_path):
 def test_pages_that_cannot_be_written(tmp_path):
     done = run("help", "--man", tmp_path / "nowhere")
     assert done.returncode == 1 and "cannot be written" in done.stderr
+
+
+def test_quiet_says_only_what_fails(tmp_path):
+    (tmp_path / "bad.xml").write_text("<mapcache><nonsense/><tileset name='a'/></mapcache>")
+    (tmp_path / "warned.xml").write_text("<mapcache><log_level>loud</log_level><service type='wms' enabled='true'/></mapcache>")
+    bad = run("check", "-q", tmp_path / "bad.xml")
+    assert bad.returncode == 1 and bad.stdout == "" and "error: " in bad.stderr and str(tmp_path / "bad.xml") in bad.stderr
+    warned = run("check", tmp_path / "warned.xml")
+    silent = run("check", "-q", tmp_path / "warned.xml")
+    assert silent.returncode == warned.returncode and (warned.returncode == 1 or silent.stderr == "") and silent.stdout == ""
+    for words in (["version"], ["keys"], ["parameters"], ["help"], ["help", "seed"]):
+        assert run(*words).stdout
+        done = run(*words, "-q")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), words
+
+
+def test_json_of_tables():
+    """`keys --json` has a row for each element or attribute of the page, `parameters --json` for each parameter."""
+    for command, page in (("keys", "configuration.md"), ("parameters", "parameters.md")):
+        rows = [json.loads(line) for line in run(command, "--json").stdout.splitlines()]
+        text = (ROOT / "docs" / page).read_text()
+        assert len(rows) == len(re.findall(r"^\| `|^\| its text", text, re.M)) > 50
+        assert all({"heading", "default", "meaning"} <= set(row) for row in rows)
+    assert json.loads(run("version", "--json").stdout)["version"] == run("version").stdout.split()[1]
+
+
+@pytest.mark.parametrize("words", [["seed", "--help"], ["help"], ["help", "jobs"], ["jobs", "--help"]])
+def test_colors_only_where_they_are_wanted(words):
+    plain = run(*words)
+    assert "\033" not in plain.stdout
+    colored = run(*words, "--color=always")
+    assert re.sub(r"\033\[[\d;]*m", "", colored.stdout) == plain.stdout and "\033[1m" in colored.stdout
+    assert run(*words, "--color", "never").stdout == plain.stdout
+    assert "auto|always|never" in run("help", "--color=blue").stderr or "--color cannot be" in run("help", "--color=blue").stderr

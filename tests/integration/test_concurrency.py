@@ -155,7 +155,7 @@ class Load:
     def page(self, dice):
         path, query = dice.choice([("/", "SERVICE=WMS&REQUEST=GetCapabilities"),
                                    ("/wmts/1.0.0/WMTSCapabilities.xml", ""),
-                                   ("/demo/wms", ""), ("/tms/1.0.0/one", ""), ("/demo/static/demo.js", "")])
+                                   ("/demo/wms", ""), ("/tms/1.0.0/one", ""), ("/demo/static/map.js", "")])
         return path.encode(), query.encode(), lambda answer: answer.status == 200
 
     def info(self, dice):

@@ -214,6 +214,8 @@ def test_all_levels_are_counted(site):
     shown = detail(site, "-t", "many").stdout
     levels = [int(name) for name in rows_of(shown) if name != "all"]
     assert max(levels) == 11 and "levels 12 to 21 are not counted" in shown
+    told = detail(site, "-t", "disk").stdout  # a folder has no list of its tiles
+    assert max(int(name) for name in rows_of(told) if name != "all") == 9 and "levels 10 to 21 are not counted" in told
 
 
 def test_the_table_on_a_terminal(site):

@@ -18,7 +18,8 @@ MODULES = ["usr/lib/apache2/modules/mod_mapcache.so", "usr/lib/mapcache/mapcache
            "usr/lib/mapcache/mapcache-tiff.so", "usr/lib/libmapcache.so.2"]
 FILES = ["etc/apache2/mods-available/mapcache-server.load", "etc/apache2/mods-available/mapcache-server.conf", "usr/bin/mapcache",
          "usr/bin/mapcache_seed", "usr/bin/mapcache_detail", "usr/bin/mapcache.fcgi", "usr/lib/cgi-bin/mapcache", "usr/lib/libmapcache.so",
-         "usr/lib/pkgconfig/mapcache.pc", "usr/share/mapcache/ol/ol.js", "usr/share/mapcache/ol/ol.css",
+         "usr/lib/pkgconfig/mapcache.pc", "usr/share/mapcache/ol/ol.js", "usr/share/mapcache/ol/ol.css", "usr/share/mapcache/proj4/proj4.js",
+         "usr/share/mapcache/maplibre-gl/maplibre-gl.mjs", "usr/share/mapcache/maplibre-gl/maplibre-gl-worker.mjs",
          "usr/share/doc/mapcache/README.md", "usr/share/doc/mapcache/copyright",
          "usr/share/doc/mapcache/docs/configuration.md", "usr/share/doc/mapcache/docs/internals/base.md",
          "usr/share/doc/mapcache/examples/mapcache.xml.sample", *MODULES,

@@ -354,5 +354,6 @@ const mc_cache_ops mc_cache_disk = {
     .remove = disk_remove,
     .tells_grids = disk_tells_grids,
     .upkeep = mc_disk_upkeep,
+    .tells_groups = mc_disk_tells_groups,
     .measure = mc_disk_measure,
 };

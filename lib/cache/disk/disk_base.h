@@ -23,6 +23,7 @@ typedef struct disk_cache {
 
 /* mc_cache_ops.upkeep and measure: what lies in folders of the layouts that have some. */
 mc_error *mc_disk_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
+bool mc_disk_tells_groups(const mc_cache *cache);
 mc_error *mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 
 #endif

@@ -207,6 +207,12 @@ count_disk_store(disk_upkeep_walk *walk, bool removing, mc_ctx *ctx)
     return MC_OK;
 }
 
+bool
+mc_disk_tells_groups(const mc_cache *cache)
+{
+    return ((const disk_cache *)cache)->layout != TEMPLATE;
+}
+
 mc_error *
 mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
 {

@@ -266,15 +266,11 @@ answer_api(mc_request *request, jobs_service *service, const mc_call *call, cons
 static mc_error *
 answer_static(mc_request *request, const char *name, apr_pool_t *pool)
 {
-    static const struct {
-        const char *name;
-        const mc_page_asset *asset;
-    } files[] = { { "jobs.js", &mc_jobs_js }, { "jobs.css", &mc_jobs_css }, { "demo.css", &mc_demo_css } };
+    static const char *const files[] = { "jobs.js", "jobs.css", "base.css" };
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        if (strcmp(name, files[i].name) == 0) {
+        if (strcmp(name, files[i]) == 0) {
             request->kind = MC_REQUEST_DOCUMENT;
-            request->u.document.mime = files[i].asset->mime;
-            request->u.document.text = mc_buf_attach(mc_buf_copy(files[i].asset->bytes, files[i].asset->size), pool);
+            mc_page_asset_answer(&request->u.document, mc_page_asset_find(name), pool);
             return MC_OK;
         }
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "the page of the jobs has no such file");
@@ -293,9 +289,7 @@ jobs_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
     if (*first != '\0' || strncmp(call->full_path, "jobs", 4) != 0 ||
         (call->full_path[4] != '\0' && call->full_path[4] != '/'))
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "the service jobs has a page and an api");
-    request->kind = MC_REQUEST_DOCUMENT;
-    request->u.document.mime = "text/html; charset=utf-8";
-    request->u.document.text = mc_jobs_page(call, pool);
+    mc_request_page(request, mc_jobs_page(call, pool));
     return MC_OK;
 }
 

@@ -15,15 +15,13 @@ mc_jobs_page(const mc_call *call, apr_pool_t *pool)
     const char *html = apr_psprintf(
         pool,
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self';"
-        " style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'\">"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Jobs - %s</title>"
-        "<link rel=\"icon\" href=\"data:,\"><link rel=\"stylesheet\" href=\"%sstatic/demo.css\">"
+        "<link rel=\"icon\" href=\"data:,\"><link rel=\"stylesheet\" href=\"%sstatic/base.css\">"
         "<link rel=\"stylesheet\" href=\"%sstatic/jobs.css\"></head>\n"
         "<body data-api=\"%sapi\"><header><h1>%s</h1><nav><a href=\"\" aria-current=\"page\">Jobs</a></nav>"
         "<form id=\"key\"><input id=\"token\" type=\"password\" autocomplete=\"off\" placeholder=\"Token\""
         " aria-label=\"Token\"><button>Use</button></form></header>\n"
-        "<main class=\"index jobs\"><p id=\"notice\" role=\"status\"></p>"
+        "<main class=\"jobs\"><p id=\"notice\" role=\"status\"></p>"
         "<h2>Jobs</h2><p id=\"nothing\" hidden>There are no jobs.</p><ul id=\"jobs\"></ul>"
         "<h2>Workers</h2><p id=\"idle\" hidden>No worker has been heard of in the last 30 seconds.</p>"
         "<table id=\"workers\"><thead><tr><th>Worker</th><th>Threads</th><th>Job</th><th>Tiles/s</th><th>Tiles</th>"

@@ -1,7 +1,5 @@
-/* What the demo script has to know: layers, grids and dimensions as JSON. */
+/* Grids and dimensions of a layer as JSON, for the scripts of the pages. */
 #include "service/pages/demo.h"
-#include "service/wms/wms.h"
-#include "text/json_writer.h"
 
 /* As many values of a dimension are offered in a list. */
 #define VALUES_MAX 500
@@ -15,13 +13,13 @@ write_demo_texts(mc_json_writer *json, const char *key, const apr_array_header_t
     mc_json_close(json);
 }
 
-static void
-write_demo_extent(mc_json_writer *json, const char *key, const mc_extent *extent)
+void
+mc_demo_write_extent(mc_json_writer *json, const char *key, const mc_extent *extent, int decimals)
 {
     const double numbers[] = { extent->minx, extent->miny, extent->maxx, extent->maxy };
     mc_json_open_array(json, key);
     for (int i = 0; i < 4; i++)
-        mc_json_decimals(json, NULL, numbers[i], 10);
+        mc_json_decimals(json, NULL, numbers[i], decimals);
     mc_json_close(json);
 }
 
@@ -61,11 +59,10 @@ write_demo_levels(mc_json_writer *json, const mc_grid_link *link)
     mc_json_close(json);
 }
 
-/* The dimensions of a tile set as an array: their back ends are asked once, the text is used for each grid. */
-static const char *
-demo_dimensions(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+const char *
+mc_demo_dimensions(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_json_writer *json = mc_json_create(MC_JSON_HTML, pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_array(json, NULL);
     for (int i = 0; i < tileset->dimension_count; i++) {
         mc_dimension *dimension = tileset->dimensions[i];
@@ -79,60 +76,24 @@ demo_dimensions(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
     return mc_json_finish_text(json);
 }
 
-static void
-write_demo_layer(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link, const char *dimensions)
+void
+mc_demo_write_grid(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link)
 {
     const mc_grid *grid = link->grid;
-    mc_extent degrees;
     const char *units = grid->metres_per_unit == 1.0 ? "m" : grid->metres_per_unit < 1.0 ? "ft" : "degrees";
-    mc_json_open_object(json, NULL);
-    mc_json_string(json, "name", tileset->name);
-    mc_json_string(json, "title", mc_tileset_title(tileset));
     mc_json_string(json, "grid", grid->name);
     mc_json_string(json, "srs", grid->srs);
     mc_json_string(json, "units", units);
     mc_json_boolean(json, "swapped", grid->axes_swapped);
-    mc_json_boolean(json, "kml", mc_grid_degrees(&degrees, grid, &link->extent));
-    write_demo_extent(json, "extent", &link->extent);
-    write_demo_extent(json, "gridExtent", &grid->extent);
+    mc_demo_write_extent(json, "extent", &link->extent, 10);
+    mc_demo_write_extent(json, "gridExtent", &grid->extent, 10);
     write_demo_size(json, "tileSize", grid->tile_width, grid->tile_height);
     mc_json_integer(json, "minzoom", link->minzoom);
     mc_json_integer(json, "maxzoom", link->maxzoom);
     write_demo_levels(json, link);
-    mc_json_string(json, "extension", mc_tileset_extension(tileset));
     mc_json_open_array(json, "densities");
     for (int density = 2; density <= 3; density++)
         if (mc_tileset_dense_link(tileset, link, density) != NULL)
             mc_json_integer(json, NULL, density);
     mc_json_close(json);
-    mc_json_string(json, "mime", mc_tileset_mime(tileset));
-    write_demo_texts(json, "infoFormats", mc_tileset_info_formats(tileset));
-    mc_json_raw(json, "dimensions", dimensions);
-    mc_json_close(json);
-}
-
-const char *
-mc_demo_json(const char *service, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
-{
-    const mc_config *config = call->config;
-    const mc_wms *wms = (const mc_wms *)mc_call_service(call, "wms");
-    mc_json_writer *json = mc_json_create(MC_JSON_HTML, pool);
-    mc_json_open_object(json, NULL);
-    mc_json_string(json, "service", service);
-    mc_json_string(json, "base", call->base);
-    mc_json_string(json, "wms", mc_url_wms(call, pool));
-    mc_json_string(json, "format", wms != NULL && wms->format->mime != NULL ? wms->format->mime : "image/png");
-    mc_json_boolean(json, "assembles", wms != NULL && wms->full_wms != MC_WMS_ERROR);
-    mc_json_open_array(json, "layers");
-    for (int i = 0; i < config->tilesets->nelts; i++) {
-        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
-        if (!mc_tileset_is_image(tileset))
-            continue;
-        const char *dimensions = demo_dimensions(tileset, ctx, pool);
-        for (int j = 0; j < tileset->link_count; j++)
-            write_demo_layer(json, tileset, tileset->links[j], dimensions);
-    }
-    mc_json_close(json);
-    mc_json_close(json);
-    return mc_json_finish_text(json);
 }

@@ -149,26 +149,46 @@ START_TEST(demo_pages)
     fixture_setup();
     ck_ok(dispatch_request("/demo", NULL));
     ck_assert_str_eq(service_request.u.document.mime, "text/html; charset=utf-8");
-    for (int i = 0; i < 7; i++)
-        ck_assert_ptr_nonnull(strstr(document_text(), apr_pstrcat(pool, "/demo/", pages[i], "\"", NULL)));
+    ck_assert_ptr_nonnull(strstr(document_text(), "src=\"demo/static/front.js\""));
+    ck_assert_ptr_nonnull(strstr(service_request.u.document.policy, "script-src 'self';"));
+    ck_ok(dispatch_request("/demo/", NULL));
+    ck_assert_ptr_nonnull(strstr(document_text(), "src=\"./static/front.js\""));
     for (int i = 0; i < 7; i++) {
         ck_ok(dispatch_request(apr_pstrcat(pool, "/demo/", pages[i], NULL), NULL));
         const char *text = document_text();
-        /* nothing of the configuration may end the element or load from elsewhere */
-        ck_assert_ptr_null(strstr(text, "alert(1)</script>"));
-        ck_assert_ptr_null(strstr(text, "https://"));
-        ck_assert_ptr_nonnull(strstr(text, "\\u003c/script\\u003e"));
-        /* JSON numbers have a digit before the point */
-        ck_assert_ptr_null(strstr(text, ",."));
-        ck_assert_ptr_null(strstr(text, "[."));
-        ck_assert_ptr_nonnull(strstr(text, ",0.5971642834"));
+        ck_assert_ptr_nonnull(strstr(text, apr_pstrcat(pool, "data-service=\"", pages[i], "\"", NULL)));
+        /* no address of a host, and no text of the configuration that ends an element */
+        ck_assert_ptr_null(strstr(text, "://"));
+        ck_assert_ptr_null(strstr(text, "<script>"));
     }
-    ck_ok(dispatch_request("/demo/static/demo.js", NULL));
+    ck_ok(dispatch_request("/demo/static/map.js", NULL));
     ck_assert_int_gt((int)service_request.u.document.text->size, 1000);
-    ck_ok(dispatch_request("/demo/static/demo.css", NULL));
+    ck_ok(dispatch_request("/demo/static/map.css", NULL));
     ck_assert_ptr_nonnull(strstr(document_text(), "#map"));
+    ck_fails(NOT_FOUND, dispatch_request("/demo/static/map.html", NULL));
+    ck_fails(NOT_FOUND, dispatch_request("/demo/layers.json/more", NULL));
     ck_assert(fixture_services("<mapcache>" SERVICE("demo", "") "</mapcache>"));
     ck_fails(NOT_FOUND, dispatch_request("/demo/wms", NULL));
+}
+END_TEST
+
+START_TEST(demo_layers)
+{
+    fixture_setup();
+    ck_ok(dispatch_request("/demo/layers.json", NULL));
+    ck_assert_str_eq(service_request.u.document.mime, "application/json");
+    const char *text = document_text();
+    ck_assert_ptr_nonnull(strstr(text, "{\"name\":\"base\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"picture\":{\"z\":"));
+    ck_assert_ptr_null(strstr(text, "\"resolutions\""));
+    ck_ok(dispatch_request("/demo/layers.json", "layer=base"));
+    text = document_text();
+    /* JSON numbers have a digit before the point */
+    ck_assert_ptr_null(strstr(text, ",."));
+    ck_assert_ptr_null(strstr(text, "[."));
+    ck_assert_ptr_nonnull(strstr(text, ",0.5971642834"));
+    ck_assert_ptr_nonnull(strstr(text, "\"grid\":\"WGS84\""));
+    ck_fails(NOT_FOUND, dispatch_request("/demo/layers.json", "layer=nope"));
 }
 END_TEST
 
@@ -239,5 +259,5 @@ START_TEST(base_urls)
 }
 END_TEST
 
-UNIT_MAIN("tiles", addresses_of_tiles, dimensions_in_brackets, refusals, documents_of_tms_and_kml, demo_pages, dispatch,
-          mirror_modes, prefixes_end_at_a_slash_or_at_the_end, base_urls)
+UNIT_MAIN("tiles", addresses_of_tiles, dimensions_in_brackets, refusals, documents_of_tms_and_kml, demo_pages,
+          demo_layers, dispatch, mirror_modes, prefixes_end_at_a_slash_or_at_the_end, base_urls)

@@ -1,4 +1,4 @@
-"""The demo pages on fine screens, desktop and phone: tiles with as many pixels as the screen has, and a page that fits."""
+"""The map page on fine screens, desktop and phone: tiles with as many pixels as the screen has, and a page that fits."""
 import re
 
 import numpy
@@ -64,7 +64,7 @@ def factor_of(url):
 def test_tiles_are_those_of_the_screen_where_there_are_any(screen, server, service):
     screen.open("about:blank")
     screen.network(), screen.console()
-    screen.open(f"http://127.0.0.1:{server.port}/mc/demo/{service}")
+    screen.open(f"http://127.0.0.1:{server.port}/mc/demo/{service}#layer=fine")
     requests = screen.settled("fine")
     assert screen.console() == []
     maps = [url for url, status in requests if status == 200 and "fine" in url]
@@ -81,9 +81,21 @@ def test_tiles_are_those_of_the_screen_where_there_are_any(screen, server, servi
 
 
 def test_a_layer_without_such_tiles_is_asked_for_those_that_it_has(screen, server):
-    screen.open(f"http://127.0.0.1:{server.port}/mc/demo/gmaps")
-    screen.settled("fine")
-    screen.script("[...document.querySelectorAll('#layers button')].find(b => b.textContent.includes('coarse')).click()")
-    requests = screen.settled("coarse")
-    assert {factor_of(url) for url, status in requests if status == 200 and "coarse" in url} == {1}
+    screen.open("about:blank")
+    screen.open(f"http://127.0.0.1:{server.port}/mc/demo/gmaps#layer=coarse")
+    requests = screen.settled("gmaps/coarse")
+    assert {factor_of(url) for url, status in requests if status == 200 and "gmaps/coarse" in url} == {1}
     assert screen.console() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_front_page_fits_and_has_the_colours_of_its_reader(screen, server, scheme):
+    screen.prefer(scheme)
+    screen.open("about:blank")
+    screen.open(f"http://127.0.0.1:{server.port}/mc/demo/")
+    drawn = "return [...document.querySelectorAll('.picture')].map(p => p.dataset.drawn).join()"
+    screen.settled("layers.json", until=lambda: screen.script(drawn) == "yes,yes")
+    assert screen.script("return document.documentElement.scrollWidth <= window.innerWidth;")
+    brightness = pixels(screen.screenshot())[-20:, :20, :3].mean()
+    assert brightness > 200 if scheme == "light" else brightness < 60
+    screen.prefer("light")
