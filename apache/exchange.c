@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/slices.h"
 
 APLOG_USE_MODULE(mapcache);
 
@@ -104,6 +105,7 @@ typedef struct client {
     int socket; /* -1: it has none of its own */
     atomic_bool gone;
     _Atomic apr_time_t next_look;
+    int slow_scopes; /* that have begun and not ended: mc_slow_begin */
 } client;
 
 /* With HTTP/2 a request's connection is one of many over that of the client. */
@@ -114,6 +116,7 @@ find_client(client *client, const request_rec *r)
     client->connection = r->connection->master != NULL ? r->connection->master : r->connection;
     apr_socket_t *socket = ap_get_conn_socket(client->connection);
     client->socket = socket != NULL && apr_os_sock_get(&descriptor, socket) == APR_SUCCESS ? descriptor : -1;
+    client->slow_scopes = 0;
     atomic_init(&client->gone, false);
     atomic_init(&client->next_look, mc_clock_now() + LOOK_INTERVAL);
 }
@@ -134,6 +137,17 @@ is_httpd_client_gone(void *baton)
     if (gone)
         atomic_store_explicit(&client->gone, true, memory_order_relaxed);
     return gone;
+}
+
+/* httpd's threads are all alike: those that answer at once go before those that draw or wait. */
+static void
+note_slow_scope(void *baton, bool begins)
+{
+    client *client = baton;
+    if (begins && client->slow_scopes++ == 0)
+        mc_slices_restore();
+    else if (!begins && --client->slow_scopes == 0)
+        mc_slices_shorten();
 }
 
 static void
@@ -187,6 +201,7 @@ frontend_exchange(request_rec *r, const frontend_alias *alias, const char *path,
     const mc_config *config = mc_server_config(alias->server);
     client client;
     find_client(&client, r);
+    mc_slices_shorten();
     mc_ctx ctx = {
         .pool = r->pool,
         .process = mc_runtime_process(runtime),
@@ -196,6 +211,8 @@ frontend_exchange(request_rec *r, const frontend_alias *alias, const char *path,
         .headers = r->headers_in,
         .abandoned = is_httpd_client_gone,
         .abandoned_baton = &client,
+        .slow = note_slow_scope,
+        .slow_baton = &client,
     };
     if (ctx.trace != NULL && alias->quick)
         mc_trace_say(ctx.trace, "mapcache quick handler hook on uri", r->uri);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/slices.h"
 
 /* How a thread stands. STUCK: the supervisor has given its turn away. */
 enum { IDLE, QUICK, SLOW, STUCK };
@@ -173,10 +174,13 @@ void
 mc_lane_slow(void *baton, bool begins)
 {
     mc_lane *lane = baton;
-    if (begins && lane->depth++ == 0)
+    if (begins && lane->depth++ == 0) {
         give_way(lane, SLOW);
-    else if (!begins && --lane->depth == 0)
+        mc_slices_restore();
+    } else if (!begins && --lane->depth == 0) {
+        mc_slices_shorten();
         come_back(lane);
+    }
 }
 
 void

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/slices.h"
 #include "base/workers.h"
 #include "connection.h"
 #include "lanes.h"
@@ -205,6 +206,7 @@ run_loop_worker(void *baton)
 {
     loop_worker *self = baton;
     loop *l = self->loop;
+    mc_slices_shorten(); /* but while its request is slow: mc_lane_slow */
     while (!atomic_load(&l->stopping) && mc_lane_ready(&self->lane)) {
         struct epoll_event event;
         if (epoll_wait(l->epoll, &event, 1, -1) != 1)

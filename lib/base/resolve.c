@@ -159,6 +159,35 @@ find_host_question(const char *host)
     return ask_question(place, host);
 }
 
+static void
+lock_questions(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void
+unlock_questions(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* In the child of a fork, which has none of the threads that ask: what they were asking is asked again. Those who
+ * waited for it are not there either. */
+static void
+drop_open_questions(void)
+{
+    for (int i = 0; i < QUESTIONS_MAX; i++)
+        if (questions[i] != NULL && !questions[i]->answered)
+            questions[i] = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+static void
+watch_resolver_forks(void)
+{
+    pthread_atfork(lock_questions, unlock_questions, drop_open_questions);
+}
+
 static mc_error *
 unknown_host(const char *host, int wrong, apr_pool_t *pool)
 {
@@ -186,8 +215,10 @@ await_answer(mc_addresses *found, host_question *asked, apr_time_t until, mc_ctx
 mc_error *
 mc_resolve_host(mc_addresses *found, const char *host, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (ask_system(found, host, AI_NUMERICHOST) == 0)
         return MC_OK;
+    pthread_once(&once, watch_resolver_forks);
     pthread_mutex_lock(&lock);
     host_question *asked = find_host_question(host);
     mc_error *error = MC_OK;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/slices.h"
 #include "mapcache/trace.h"
 
 enum { WORKERS_MAX = 1024, SPARE_POOLS_MAX = 64, POOL_MEMORY_KEPT = 1 << 20 };
@@ -170,6 +171,7 @@ run_worker_thread(void *baton)
 {
     mc_workers *workers = baton;
     pthread_setname_np(pthread_self(), "mapcache-worker");
+    mc_slices_restore(); /* whoever started it answers at once; batches are parts of what takes long */
     pthread_mutex_lock(&workers->lock);
     for (;;) {
         while (workers->first == NULL && !workers->stop) {

@@ -115,7 +115,7 @@ static known_dimension *
 find_known_dimension(const mc_dimension *dimension, const char *tileset, mc_ctx *ctx)
 {
     void *data = NULL;
-    const char *key = apr_psprintf(ctx->pool, "%p %s", (const void *)dimension, tileset);
+    const char *key = apr_psprintf(ctx->pool, "%pp %s", (const void *)dimension, tileset) /* %pp: APR's pointer */;
     apr_pool_userdata_get(&data, KNOWN_KEY, ctx->pool);
     apr_hash_t *all = data;
     if (all == NULL) {

@@ -1,11 +1,9 @@
 /* Configuration files: XML, the typed reader, grids, rulesets and the grid references of tilesets. */
-#include <apr_general.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "mapcache/grid.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 use_link(const mc_node *node, mc_build *build)
@@ -56,10 +54,6 @@ use_children(const mc_node *root, mc_build *build)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialised = false;
-    if (!initialised)
-        apr_initialize();
-    initialised = true;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_node *root;

@@ -3,16 +3,14 @@
  * all kinds, each tile that the statement finds must be in the coverage. Input: a byte that chooses the rows, then the
  * statement.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache/sqlite/coverage.h"
+#include "fuzz_support.h"
 #include "mapcache/error.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char rows[] =
     "CREATE TABLE other(data);"
@@ -83,7 +81,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static apr_pool_t *root;
     if (root == NULL) {
-        apr_initialize();
         apr_pool_create(&root, NULL);
     }
     if (size < 1 || size > 500)

@@ -3,14 +3,12 @@
  * Input: pieces, each of a byte for the date, one for the slot, one for column and row, the sizes of cover and data
  * (two bytes each), and these.
  */
-#include <apr_general.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cube/chunk.h"
 #include "cube/store.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 static const uint8_t *input, *input_end;
 
@@ -86,7 +84,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              .rows = 4 } };
     static const mc_cube_window window = { 3, 2, 19, 11 };
     if (pool == NULL) {
-        apr_initialize();
         apr_pool_create(&pool, NULL);
     }
     apr_pool_clear(pool);

@@ -1,17 +1,11 @@
 /* The FastCGI record parser with any bytes, cut in pieces whose sizes the input decides too. */
 #include "../../cgi/records.c"
 
-#include <apr_general.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     if (size == 0)
         return 0;
     apr_pool_t *pool;

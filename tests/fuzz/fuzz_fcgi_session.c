@@ -7,12 +7,11 @@
 #include "../../cgi/connection.c"
 #include "../../cgi/records.c"
 
-#include <apr_general.h>
 #include <apr_strings.h>
 
-enum { ANSWER_MOST = 400000 };
+#include "fuzz_support.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+enum { ANSWER_MOST = 400000 };
 
 /* In place of cgi/exchange.c: services of the test's own. The first byte of the path says how long a body is read, the
  * second how long the answer is. */
@@ -130,11 +129,7 @@ take_step(web_server *web, const uint8_t **data, size_t *size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
     int ends[2], room = 4096;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     MC_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
     setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)); /* answers go in pieces */
     mc_connections shared = { 0 };

@@ -1,15 +1,13 @@
 /* Well-known binary, its tiny form, and many features in one value: the first byte says which, the rest are its bytes.
  */
-#include <apr_general.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "draw/raster/area.h"
+#include "fuzz_support.h"
 #include "vector/geometry/geometry.h"
 #include "vector/postgis/postgis.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const mc_pixel_grid pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2, .thinning = 64 };
 
@@ -58,7 +56,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool;
     if (size == 0)
         return 0;
-    apr_initialize();
     apr_pool_create(&pool, NULL);
     uint8_t *bytes = malloc(size); /* of its own, so that a step over its end is seen */
     memcpy(bytes, data + 1, size - 1);

@@ -1,18 +1,12 @@
 /* Any bytes as a GIF that a style names. */
-#include <apr_general.h>
 #include <string.h>
 
 #include "draw/symbol/picture_private.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool };

@@ -1,11 +1,9 @@
 /* Any bytes as a stored tile or an origin's answer: what they are taken for, and what is drawn of them. */
-#include <apr_general.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "image/box.h"
 #include "mapcache/tile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint8_t *
 make_room(void *baton, const mc_box_image *image)
@@ -27,10 +25,6 @@ check_box(const mc_pixels *pixels, const uint8_t *data, size_t size, mc_ctx *ctx
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool };

@@ -5,9 +5,8 @@
 #include <zlib.h>
 
 #include "compress/inflate.h"
+#include "fuzz_support.h"
 #include "mapcache/error.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The same stream with a head and the checksum that fits. */
 static uint8_t *

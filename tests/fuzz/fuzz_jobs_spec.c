@@ -1,15 +1,13 @@
 /* A job that a client asks for: JSON to a job specification, and that to a job of a small configuration. What becomes
  * one is sound. */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz_support.h"
 #include "mapcache/server.h"
 #include "service/jobs/jobs.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char configuration[] =
     "<mapcache><source name='s' type='dummy'/><cache name='c' type='disk'><base>/nowhere</base></cache>"
@@ -26,7 +24,6 @@ model(void)
     static apr_pool_t *pool; /* kept: the model is in it */
     if (made != NULL)
         return made;
-    apr_initialize();
     apr_pool_create(&pool, NULL);
     char name[] = "/tmp/mapcache-fuzz-XXXXXX";
     int file = mkstemp(name);

@@ -1,19 +1,8 @@
 /* Feeds any bytes to the splicing of JPEG tiles: no crash, no leak, and what is accepted can be used. */
-#include <apr_general.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "mapcache/image.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    return apr_initialize() == APR_SUCCESS ? 0 : 1;
-}
 
 /* The tiles of a 2 x 2 mosaic: the input's first byte says which are missing, the middle parts two different ones. */
 int

@@ -1,12 +1,10 @@
 /* An answer of a database in JSON, walked along a path. Input: the path, a newline, the answer. */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "text/json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static mc_error *
 take(void *baton, const char *text, size_t size)
@@ -21,10 +19,6 @@ take(void *baton, const char *text, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     const uint8_t *newline = size == 0 ? NULL : memchr(data, '\n', size);
     if (newline == NULL)
         return 0;

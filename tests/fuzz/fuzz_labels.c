@@ -2,7 +2,6 @@
  * Labels: any text, any numbers, on a point, along a line or in an area. Whatever is drawn leaves the edge of the map
  * free. The first 16 bytes are the numbers, then a byte how many points there are; the rest is text.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "draw/style/expression.h"
 #include "draw/style/label_style.h"
 #include "draw/symbol/mark.h"
+#include "fuzz_support.h"
 
 enum { SIDE = 160, NUMBERS = 16 };
 
@@ -101,16 +101,9 @@ check_edge(const mc_pixels *pixels)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool ready;
-    if (!ready) {
-        apr_initialize();
-        ready = true;
-    }
     if (size < NUMBERS + 2)
         return 0;
     apr_pool_t *pool;

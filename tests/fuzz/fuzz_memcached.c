@@ -2,10 +2,9 @@
  * protocol or an error, never what lies outside of what has come. */
 #include "../../lib/lock/memcached.c"
 
-#include <apr_general.h>
 #include <sys/socket.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 /* Both ends of a line on which the server has said all that it says: a byte for the size, then as many bytes. */
 static int
@@ -64,10 +63,6 @@ settle_answer(const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool };

@@ -1,15 +1,13 @@
 /* Vector tiles: well-known binary, or rings and lines straight from the bytes, and attributes that are any text. */
-#include <apr_general.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compress/gzip.h"
+#include "fuzz_support.h"
 #include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt.h"
 #include "vector/mvt/mvt_shape.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { EXTENT = 256, BUFFER = 8, LOW = -BUFFER, HIGH = EXTENT + BUFFER };
 
@@ -95,7 +93,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool;
     if (size < 2)
         return 0;
-    apr_initialize();
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool, .process = &process };
     mc_error *error = MC_OK;

@@ -2,7 +2,6 @@
  * Any file as data of a source "ogr": what OGR makes of the file is read in columns, feature by feature or from memory,
  * once and once more. OGR itself is not built for this. The first byte says which attributes are asked for.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "fuzz_support.h"
 #include "vector/ogr/ogr_data.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* From this first byte on the file is so old that it is kept open, or in memory; each such input takes some time. */
@@ -33,7 +32,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    if (apr_initialize() != APR_SUCCESS || mkdtemp(folder) == NULL || atexit(remove_files) != 0)
+    if (mkdtemp(folder) == NULL || atexit(remove_files) != 0)
         return 1;
     strcat(strcpy(path, folder), "/a");
     return 0;

@@ -11,7 +11,7 @@ static CURLMcode add_told_handle(CURLM *multi, CURL *easy);
 #include "../../lib/server/forward.c"
 #undef curl_multi_add_handle
 
-#include <apr_general.h>
+#include "fuzz_support.h"
 
 enum { CONNECTIONS_MAX = 16, BODY_MAX = 100000 };
 
@@ -20,8 +20,6 @@ static size_t answers_size;
 static int peers[CONNECTIONS_MAX];
 static int peer_count;
 static struct curl_slist *everywhere; /* no name is looked up */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static curl_socket_t
 open_told_socket(void *baton, curlsocktype purpose, struct curl_sockaddr *address)
@@ -98,7 +96,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static mc_http_engine *engine;
     if (engine == NULL) {
-        apr_initialize();
         engine = mc_http_curl_ops.create(0);
         everywhere = curl_slist_append(NULL, "::127.0.0.1:80");
     }

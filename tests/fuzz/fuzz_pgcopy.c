@@ -2,13 +2,12 @@
  * Any bytes as rows of COPY's binary format: pieces of them, each as long as its first two bytes say, are what libpq
  * hands over. Every field lies inside of its row, and ends with a zero byte unless it is null.
  */
-#include <apr_general.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "db/postgres/postgres_copy.c"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 enum { ROOM = 32, ROWS = 64 };
 
@@ -45,10 +44,6 @@ read_one_row(const uint8_t *bytes, size_t size, bool first, apr_pool_t *pool)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     size_t at = 0;

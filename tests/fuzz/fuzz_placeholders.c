@@ -2,13 +2,11 @@
  * Any statement through the scanner that numbers its parameters, and any text through the one that fills them in. What
  * is put in must come out as it is, and nothing of it may be taken for a parameter.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "dimension/placeholders.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 /* Every "$n" of a parameter is there, and the rest of the statement is as long as it was. */
 static void
@@ -58,10 +56,6 @@ check_texts(const char *query, apr_pool_t *pool)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     const char *text = apr_pstrmemdup(pool, (const char *)data, size);

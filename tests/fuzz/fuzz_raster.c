@@ -2,7 +2,6 @@
  * Georeferenced images: the first byte says which of them the rest is: a world file, GeoTIFF tags, or the file of an
  * image with a world file beside it, which is read by rows.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz_support.h"
 #include "ingest/pyramid/mask.h"
 #include "ingest/raster/georeference.h"
 #include "mapcache/ingest.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ROWS_BYTES = 1 << 22 };
 
@@ -89,7 +87,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     double affine[6];
     apr_pool_t *pool;
     if (!ready) {
-        apr_initialize();
         if (mkdtemp(folder) == NULL)
             abort();
         atexit(remove_folder);

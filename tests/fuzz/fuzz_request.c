@@ -1,13 +1,11 @@
 /* Any path (first line) and query (second line) against a configuration with all services. */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "mapcache/service.h"
 #include "service/service_base.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static apr_pool_t *root;
 static mc_config config;
@@ -70,7 +68,6 @@ static void
 make_config(void)
 {
     static const char *const formats[] = { "PNG", "PNG8", "JPEG", "mixed" };
-    apr_initialize();
     apr_pool_create(&root, NULL);
     mc_build build = { .pool = root,
                        .diagnostics = mc_diagnostics_create(root),

@@ -1,12 +1,10 @@
 /* Any request headers (lines "Name: value") against a tile, a document and a failure: whatever they say, one of the
  * statuses of RFC 9110, and header values that stay on their lines. */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "server/server_private.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static apr_table_t *
 read_headers(const uint8_t *data, size_t size, apr_pool_t *pool)
@@ -41,10 +39,6 @@ fresh(apr_pool_t *pool)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_http_request http = { .method = "GET", .path = "/", .query = "", .headers = read_headers(data, size, pool) };

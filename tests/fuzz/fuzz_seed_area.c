@@ -1,13 +1,11 @@
 /* A file of areas: GeoJSON where it begins with a brace, WKT otherwise; what was read is then asked about some boxes.
  */
-#include <apr_general.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "seed/area_private.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static mc_level levels[] = { { 1000, 1, 1 }, { 100, 10, 10 } };
 
@@ -37,10 +35,6 @@ ask(const mc_seed_region *region)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     if (size > 20000)
         return 0;
     apr_pool_t *pool;

@@ -3,17 +3,16 @@
  * need a database), with sources that draw, give white images or cannot be reached, stores, dimensions and forwarding.
  * Input: method, path and query, a line each; lines of headers; an empty line; the body.
  */
-#include <apr_general.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "fuzz_support.h"
 #include "mapcache/server.h"
 #include "server_mutator.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__asan_default_options(void);
 
 /* Memory of a server's pools is mapped: what is only known there looks lost. */
@@ -149,7 +148,6 @@ exit_where_it_failed(mc_error *error)
 static void
 start_servers(void)
 {
-    apr_initialize();
     apr_pool_create(&root, NULL);
     if (mkdtemp(folder) == NULL)
         abort();

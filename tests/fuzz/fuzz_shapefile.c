@@ -2,7 +2,6 @@
  * Shapefiles: the first byte says which of the four files the others are (the rest of them stand still), and whether
  * there is a .shx.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -10,10 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz_support.h"
 #include "vector/shapefile/quadtree.h"
 #include "vector/shapefile/shp.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const mc_pixel_grid pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2, .thinning = 64 };
 static const mc_extent window = { -20, -20, 20, 20 };
@@ -82,7 +80,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_shp *shp;
     if (size == 0)
         return 0;
-    apr_initialize();
     apr_pool_create(&pool, NULL);
     if (!made++ && (mkdtemp(folder) == NULL || atexit(remove_folder) != 0))
         abort();

@@ -2,7 +2,6 @@
  * Any file as a store of tiles: SQLite of the schemas of sqlite3, MBTiles and GeoPackage. The first byte says which
  * kinds look at the file, whether a -wal stands beside it and how much of the input is that; the rest is the file.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,11 +12,11 @@
 #include "base/clock.h"
 #include "cache/memory.h"
 #include "db/sqlite/handles.h"
+#include "fuzz_support.h"
 #include "mapcache/server.h"
 #include "mapcache/survey.h"
 #include "mapcache/upkeep.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 enum { DEADLINE_US = 300000, LEVELS = 3, MOST_TILES = 1 << 20 };
@@ -67,7 +66,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
     size_t length = strlen(text);
     (void)argc;
     (void)argv;
-    if (apr_initialize() != APR_SUCCESS || mkdtemp(folder) == NULL || atexit(remove_files) != 0)
+    if (mkdtemp(folder) == NULL || atexit(remove_files) != 0)
         return 1;
     apr_pool_create(&lasting, NULL);
     for (int i = 0; i < 3; i++)

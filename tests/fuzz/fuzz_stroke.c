@@ -1,5 +1,4 @@
 /* Lines of any form with pens of any form: strokes, dashes, lines beside, graphics along them, patterns inside. */
-#include <apr_general.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,11 +8,10 @@
 #include "draw/paint/painter.h"
 #include "draw/raster/stroker.h"
 #include "draw/symbol/mark.h"
+#include "fuzz_support.h"
 #include "vector/geometry/places.h"
 
 static const mc_log silent = { 0 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SIDE = 40, DASHES = 4 };
 
@@ -129,7 +127,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_symbolizer symbols[2] = { 0 };
     mc_graphic graphic, pattern;
     apr_pool_t *pool;
-    apr_initialize();
     apr_pool_create(&pool, NULL);
     unsigned how = byte(&b);
     symbols[0] = (mc_symbolizer){ .kind = (mc_symbolizer_kind)(how % 2), .uom = (mc_uom)(how / 2 % 3) };

@@ -1,5 +1,4 @@
 /* SLD and SE documents: read, and what was understood is drawn for features of every kind. */
-#include <apr_general.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +8,9 @@
 #include "draw/label/label.h"
 #include "draw/paint/painter.h"
 #include "draw/sld/sld.h"
+#include "fuzz_support.h"
 
 static const mc_log silent = { 0 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SIDE = 48 };
 
@@ -72,7 +70,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static char path[64];
     apr_pool_t *pool;
     if (file < 0) {
-        apr_initialize();
         file = memfd_create("style", 0);
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     }

@@ -2,13 +2,11 @@
  * Any template of a cache's path with any values of dimensions. Input: flags, then lines: template, number format, then
  * the values. A value may change nothing of the path above its own place.
  */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "cache/cache_base.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 static const char *
 next_line(const uint8_t **data, const uint8_t *end, apr_pool_t *pool)
@@ -59,14 +57,10 @@ expand(uint8_t flags, const char *text, const char *format, const mc_tile_key *k
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool initialized;
     static mc_level levels[] = { { 4, 1, 1 }, { 2, 2, 2 }, { 1, 4, 4 } };
     static const mc_grid grid = {
         .name = "g", .tile_width = 256, .tile_height = 256, .level_count = 3, .levels = levels
     };
-    if (!initialized)
-        apr_initialize();
-    initialized = true;
     if (size == 0)
         return 0;
     apr_pool_t *pool;

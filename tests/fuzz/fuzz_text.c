@@ -1,22 +1,19 @@
 /* Any text from outside: numbers agree with strtod, escapes come back, nothing dangerous is left in what was made safe.
  */
-#include <apr_general.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_support.h"
 #include "text/text.h"
 
 static apr_pool_t *pool;
 
 int LLVMFuzzerInitialize(int *count, char ***values);
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
-
 int
 LLVMFuzzerInitialize(int *count, char ***values)
 {
     (void)count;
     (void)values;
-    apr_initialize();
     return apr_pool_create(&pool, NULL) == APR_SUCCESS ? 0 : 1;
 }
 
@@ -41,7 +38,7 @@ check_numbers(const char *text)
 }
 
 int
-LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_clear(pool);
     char *text = malloc(size + 1); /* of its own, so that a read beyond its end is seen */

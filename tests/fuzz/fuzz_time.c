@@ -1,12 +1,12 @@
 /* Times of clients: no text breaks the reader, what it accepts lies inside the years it knows, a list is its items, and
  * an instant written out again means the same. */
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "fuzz_support.h"
 #include "text/time.h"
 
 static apr_pool_t *pool;
@@ -14,14 +14,11 @@ static const apr_time_t now = INT64_C(1795291200250000);
 static const int64_t bound = INT64_C(4000000000000000000); /* some hundred thousand years */
 
 int LLVMFuzzerInitialize(int *count, char ***values);
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
-
 int
 LLVMFuzzerInitialize(int *count, char ***values)
 {
     (void)count;
     (void)values;
-    apr_initialize();
     return apr_pool_create(&pool, NULL) == APR_SUCCESS ? 0 : 1;
 }
 
@@ -43,7 +40,7 @@ check_written_again(const mc_time_span *span)
 }
 
 int
-LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_array_header_t *spans;
     char *text = apr_pstrmemdup(pool, (const char *)data, size);

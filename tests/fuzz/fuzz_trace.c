@@ -1,12 +1,11 @@
 /* The log reader of `mapcache trace` against any bytes. The input comes in two pieces, cut at its first byte's place,
  * so that lines across reads are met, too. */
-#include <apr_general.h>
 #include <stdlib.h>
 
 #include "cli/trace/trace_line.c"
 #include "cli/trace/trace_log.c"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_support.h"
 
 /* What every report relies on: spans nest, children follow their parents, times do not run backwards. */
 static void
@@ -27,7 +26,6 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool;
-    apr_initialize();
     apr_pool_create(&pool, NULL);
     mc_trace_log *log = mc_trace_log_create(check, NULL, pool);
     size_t first = size > 0 ? data[0] % size : 0;

@@ -158,6 +158,19 @@ def test_databases_of_others_stay_as_they_are(mirror, folder):
         assert database.execute("select count(*) from tiles where tileset='roads'").fetchone() == (2,)
 
 
+def test_a_writer_that_was_killed_before_its_first_table(mirror, folder):
+    """What it has left is a file with a head and nothing in it: the next one makes the tables."""
+    (folder / "base").mkdir(exist_ok=True)
+    with contextlib.closing(sqlite3.connect(folder / "base/roads.db")) as database:
+        database.execute("pragma application_id = 1")
+    assert (folder / "base/roads.db").stat().st_size > 0
+    server = mirror("split_mirror", f"<cache name='store' type='sqlite3'><dbfile>{folder}/base/{{tileset}}.db</dbfile></cache>")
+    for column in (0, 1):
+        assert server.get("/", query("roads", column, 1)).status == 200
+    with contextlib.closing(sqlite3.connect(folder / "base/roads.db")) as database:
+        assert database.execute("select count(*) from tiles where tileset='roads'").fetchone() == (2,)
+
+
 def test_nothing_is_an_orphan(mirror, build, folder):
     """Every layer may be one that a client has named."""
     server = mirror("split_mirror", DISK.format("", folder))

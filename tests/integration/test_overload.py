@@ -2,11 +2,14 @@
 
 import concurrent.futures
 import contextlib
+import ctypes
+import os
 import socket
 import struct
+import time
 
 import pytest
-from conftest import tile_path, wait_until
+from conftest import GRID, tile_path, wait_until
 from fastcgi import BEGIN, PARAMS, Client, Server, pair, record
 from patience import patience
 
@@ -55,6 +58,63 @@ def begin_slow(threads, server, site, numbers, client=b"192.0.2.1"):
     return begun
 
 
+GET_SCHEDULE = {"x86_64": 315, "aarch64": 275}  # numbers of sched_getattr
+
+
+def slices(pid):
+    """How long the slices of processor time are, in ns, that each thread asks for."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        words = (ctypes.c_uint64 * 6)()  # struct sched_attr: sched_runtime is its fourth
+        if ctypes.CDLL(None).syscall(GET_SCHEDULE[os.uname().machine], int(thread), words, ctypes.sizeof(words), 0) == 0:
+            found.append(words[3])
+    return found
+
+
+def count_usual(pid):
+    """Threads whose slices are not short."""
+    return sum(slice_length >= 5e5 for slice_length in slices(pid))
+
+
+def count_short(web):
+    """Threads of the children with short slices."""
+    with open(f"/proc/{web.program.process.pid}/task/{web.program.process.pid}/children", encoding="ascii") as children:
+        return sum(slice_length < 5e5 for pid in children.read().split() for slice_length in slices(pid))
+
+
+needs_slices = pytest.mark.skipif(os.uname().machine not in GET_SCHEDULE or not any(slices(os.getpid())), reason="slices are Linux 6.12's")
+
+
+@needs_slices
+def test_threads_of_slow_requests_give_way_to_others(serve, site):
+    site.hold()
+    server = serve("<workers>0</workers><io_workers>1</io_workers>")
+    pid = server.program.process.pid
+    assert ask(server, tile_path()).status == 200
+    wait_until(lambda: count_usual(pid) == 2, "all threads but the first one and the worker ask for short slices")
+    with concurrent.futures.ThreadPoolExecutor(16) as threads, released(site):
+        begun = begin_slow(threads, server, site, range(3))
+        wait_until(lambda: count_usual(pid) == 5, "threads of slow requests have usual slices")
+        site.origin.release("slow")
+        assert [answer.result().status for answer in begun] == [200] * 3
+    wait_until(lambda: count_usual(pid) == 2, "threads ask for short slices again")
+
+
+@needs_slices
+def test_threads_of_slow_requests_give_way_in_apache(apache, site):
+    site.hold()
+    site.write_config()
+    web = apache(f'MaxRequestWorkers 1\nMapCacheAlias /mc "{site.config}"', mpm="prefork")
+    assert web.get("/mc" + tile_path()).status == 200
+    wait_until(lambda: count_short(web) == 1, "the only thread that answers asks for short slices")
+    with concurrent.futures.ThreadPoolExecutor(1) as threads, released(site):
+        begun = threads.submit(web.get, "/mc" + slow(1))
+        wait_until(lambda: count_short(web) == 0, "the thread has usual slices")
+        site.origin.release("slow")
+        assert begun.result().status == 200
+    wait_until(lambda: count_short(web) == 1, "the thread asks for short slices again")
+
+
 def test_threads_stay_free_for_what_is_stored(serve, site):
     site.hold()
     server = serve('<service type="health" enabled="true"/><service type="metrics" enabled="true"/>'
@@ -96,6 +156,28 @@ def test_a_map_asks_origins_so_often_at_most(serve, site):
     assert server.get("/", query + "&WIDTH=256&HEIGHT=256").status == 200
 
 
+@pytest.fixture(scope="module", autouse=True)
+def waiting(build, shared_folder):
+    """A program with connections on which nothing has been asked, one for each byte of a head that has come; made before the tests
+    of this file, so that none of them waits a minute for it."""
+    config = shared_folder / "mapcache.xml"
+    config.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{shared_folder}/tiles</base></cache>
+      <source name="any" type="dummy"/>
+      <tileset name="base"><source>any</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+      <service type="wmts" enabled="true"/><lock_dir>{shared_folder}</lock_dir></mapcache>""")
+    server = Server(build, config, shared_folder, options=("--idle", "3600"))
+    assert server.get("/nothing").status == 404  # its own has had a request
+    began, connections = time.monotonic(), []
+    for size in (0, 1, 7):
+        connections.append(socket.socket(socket.AF_UNIX))
+        connections[-1].connect(server.address)
+        connections[-1].sendall(record(BEGIN, struct.pack(">HB5x", 1, 1))[:size])
+    yield server, connections, began
+    for connection in connections:
+        connection.close()
+    server.stop()
+
+
 def half_open(address, dribble):
     """A connection on which a request begins and does not go on; `dribble`: but for a byte now and then."""
     connection = socket.socket(socket.AF_UNIX)
@@ -124,3 +206,13 @@ def test_requests_that_do_not_get_beyond_their_variables_are_ended(serve, site):
         wait_until(lambda c=connection: is_over(c), "a connection that is half open is closed")
         connection.close()
     assert server.get(tile_path()).status == 200  # its own connection had a request, and is kept
+
+
+def test_connections_on_which_nothing_is_asked_are_ended(waiting):
+    """After a minute; one that has had a request may be idle for longer."""
+    server, connections, began = waiting
+    for connection in connections:
+        connection.settimeout(patience(100))
+        assert connection.recv(1) == b""
+    assert time.monotonic() - began > 59
+    assert server.get("/nothing").status == 404

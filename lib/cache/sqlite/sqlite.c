@@ -68,21 +68,40 @@ put_into_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *grou
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
 }
 
-/* A file that a client has named may be anything that lies in the same folder: no tables are made in one that is there
- * already. */
+/* Nothing has been made in it: also a file whose first writer was killed after the pragmas. */
+static mc_error *
+is_bare_file(bool *bare, mc_handle *handle, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    int64_t entries = 0;
+    MC_TRY(mc_handle_statement(&statement, handle, "SELECT count(*) FROM sqlite_master", pool));
+    MC_TRY(mc_handle_number(&entries, handle, statement, "a tile store cannot be read", pool));
+    *bare = entries == 0;
+    return MC_OK;
+}
+
+/* A file that a client has named may be anything that lies in the same folder: no tables are made in one that has
+ * something in it already. */
 static mc_error *
 acquire_writer(mc_handle **handle, sqlite_cache *cache, const char *path, bool client_named, mc_ctx *ctx)
 {
+    mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
     mc_stamp stamp;
     bool present = mc_stamp_take(&stamp, path);
     mc_open_options how = cache->writing;
-    if (client_named && present && stamp.size > 0) {
-        how.create = NULL;
-        how.profile = mc_open_options_profile(&how);
-    }
     mc_cache_reads_drop(ctx); /* a read transaction of our own would be waited for in vain */
-    return mc_handle_acquire(handle, ctx->process == NULL ? NULL : ctx->process->handles, path, present ? &stamp : NULL,
-                             &how, ctx, ctx->pool);
+    if (!client_named || !present || stamp.size == 0)
+        return mc_handle_acquire(handle, handles, path, present ? &stamp : NULL, &how, ctx, ctx->pool);
+    bool bare = false;
+    how.create = NULL;
+    how.profile = mc_open_options_profile(&how);
+    MC_TRY(mc_handle_acquire(handle, handles, path, &stamp, &how, ctx, ctx->pool));
+    mc_error *error = is_bare_file(&bare, *handle, ctx->pool);
+    if (error == MC_OK && !bare)
+        return MC_OK;
+    mc_handle_release(*handle, error == MC_OK);
+    MC_TRY(error);
+    return mc_handle_acquire(handle, handles, path, &stamp, &cache->writing, ctx, ctx->pool);
 }
 
 /* Puts or removes the members of one group; `items` are all, as the caller has them. */

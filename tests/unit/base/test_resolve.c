@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/resolve.h"
 
@@ -70,5 +72,27 @@ START_TEST(names_that_hang_are_bounded)
 }
 END_TEST
 
+/* The thread that asks is not there in the child, nor is what another thread holds at that moment. */
+START_TEST(a_fork_asks_again)
+{
+    int status;
+    ck_fails(TIMEOUT, resolve("a.hangs", 100000));
+    ck_assert_int_eq(name_server_questions(), 1);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        mc_error *error = MC_OK;
+        for (int i = 0; i < 600 && name_server_questions() < 2; i++)
+            error = resolve("a.hangs", 100000);
+        _exit(error != MC_OK && name_server_questions() == 2 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    name_server_answer();
+    ck_ok(resolve("a.hangs", 60 * APR_USEC_PER_SEC)); /* the parent's own goes on */
+    ck_assert_int_eq(name_server_questions(), 1);
+}
+END_TEST
+
 UNIT_MAIN("resolve", addresses_need_no_name_server, names_are_asked_for_once_and_shared,
-          a_name_server_that_hangs_holds_nobody_up, names_that_hang_are_bounded)
+          a_name_server_that_hangs_holds_nobody_up, names_that_hang_are_bounded, a_fork_asks_again)
