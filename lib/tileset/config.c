@@ -143,7 +143,8 @@ find_tileset_reference(apr_hash_t *things, const char *noun, const char *name, m
         return NULL;
     }
     mc_complain(build->diagnostics, MC_REFUSED, node,
-                "tileset \"%s\" refers to %s \"%s\", which is not declared above it", tileset->name, noun, name);
+                "tileset \"%s\" refers to %s \"%s\", which is not declared above it%s", tileset->name, noun, name,
+                mc_config_keys_hint(name, things, build->pool));
     return NULL;
 }
 
