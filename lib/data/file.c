@@ -61,7 +61,7 @@ is_served_kind(const char *name)
 }
 
 static int
-compare_names(const void *a, const void *b)
+compare_file_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -89,7 +89,7 @@ list_entries(mc_data_search *search, const char *path, apr_filetype_e kind)
         APR_ARRAY_PUSH(names, const char *) = apr_pstrdup(search->pool, whole);
     }
     apr_dir_close(folder);
-    qsort(names->elts, (size_t)names->nelts, sizeof(const char *), compare_names);
+    qsort(names->elts, (size_t)names->nelts, sizeof(const char *), compare_file_names);
     return names;
 }
 
