@@ -62,16 +62,23 @@ def stored_square(colour=STORED):
     return png(256, 256, lambda x, y: colour if x < edge else (255, 255, 255))
 
 
-def mbtiles(path, colour=STORED):
+def stored_tiles(colour=STORED):
+    """(z, x, y from the top, picture): TILE, and those above it, which are of one colour."""
     z, x, y = TILE
+    whole = png(256, 256, lambda i, j: colour)
+    return [(level, x >> (z - level), y >> (z - level), stored_square(colour) if level == z else whole) for level in range(z + 1)]
+
+
+def mbtiles(path, colour=STORED):
     database = sqlite3.connect(path)
     database.executescript("create table if not exists metadata(name text, value text);"
                            "create table if not exists tiles(zoom_level integer, tile_column integer, tile_row integer, tile_data blob);"
                            "create unique index if not exists tile_index on tiles(zoom_level, tile_column, tile_row);")
-    for name, value in (("name", "square"), ("format", "png"), ("bounds", f"{WEST},{SOUTH},{EAST},{NORTH}"), ("minzoom", z), ("maxzoom", z)):
+    for name, value in (("name", "square"), ("format", "png"), ("bounds", f"{WEST},{SOUTH},{EAST},{NORTH}"), ("minzoom", 0), ("maxzoom", TILE[0])):
         database.execute("delete from metadata where name = ?", (name,))
         database.execute("insert into metadata values(?, ?)", (name, value))
-    database.execute("insert or replace into tiles values(?, ?, ?, ?)", (z, x, 2**z - 1 - y, stored_square(colour)))
+    for z, x, y, data in stored_tiles(colour):
+        database.execute("insert or replace into tiles values(?, ?, ?, ?)", (z, x, 2**z - 1 - y, data))
     database.commit()
     database.close()
     path.chmod(0o644)
@@ -79,12 +86,12 @@ def mbtiles(path, colour=STORED):
 
 
 def sqlite_cache(path, tileset="square"):
-    z, x, y = TILE
     database = sqlite3.connect(path)
     database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
                      " primary key(tileset, grid, x, y, z, dim))")
-    database.execute("insert into tiles values(?, 'GoogleMapsCompatible', ?, ?, ?, ?, '', '2020-01-02 03:04:05')",
-                     (tileset, x, 2**z - 1 - y, z, stored_square()))
+    for z, x, y, data in stored_tiles():
+        database.execute("insert into tiles values(?, 'GoogleMapsCompatible', ?, ?, ?, ?, '', '2020-01-02 03:04:05')",
+                         (tileset, x, 2**z - 1 - y, z, data))
     database.commit()
     database.close()
     path.chmod(0o644)
