@@ -46,7 +46,7 @@ def released(site):
 
 
 def slow(number):
-    return tile_path(7, number * 16, 3, "slow")
+    return tile_path(7, number % 8 * 16, number // 8 * 16, "slow")
 
 
 def begin_slow(threads, server, site, numbers, client=b"192.0.2.1"):
@@ -183,3 +183,20 @@ def test_requests_that_do_not_get_beyond_their_variables_are_ended(serve, site):
         wait_until(lambda c=connection: is_over(c), "a connection that is half open is closed")
         connection.close()
     assert server.get(tile_path()).status == 200  # its own connection had a request, and is kept
+
+
+def test_threads_of_httpd_stay_free_for_what_is_stored(apache, site):
+    """An eighth of 64 threads."""
+    site.hold()
+    site.write_config()
+    web = apache(f'StartServers 1\nServerLimit 1\nThreadsPerChild 64\nMaxRequestWorkers 64\nMapCacheAlias /mc "{site.config}"')
+    with concurrent.futures.ThreadPoolExecutor(64) as threads, released(site):
+        begun = [threads.submit(web.get, "/mc" + slow(number)) for number in range(56)]
+        wait_until(lambda: len(site.origin.requests()) >= 56, "the origin is asked")
+        refused = web.get("/mc" + slow(56))
+        assert refused.status == 503
+        assert refused.headers["Retry-After"] == "1"
+        assert web.get("/mc" + tile_path()).body == site.tile(0, 0, 0)
+        site.origin.release("slow")
+        assert [answer.result().status for answer in begun] == [200] * 56
+    assert web.get("/mc" + slow(56)).status == 200
