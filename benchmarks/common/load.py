@@ -8,6 +8,7 @@ from common import keeper
 from common.servers import ROOT
 
 SOURCE = pathlib.Path(__file__).with_name("load.c")
+_pinned = []  # words before the program's own
 
 
 def program():
@@ -17,6 +18,11 @@ def program():
         made.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cc", "-O2", "-o", made, SOURCE], check=True)
     return str(made)
+
+
+def processors(cores):
+    """From now on, the generator runs on these."""
+    _pinned[:] = ["taskset", "--cpu-list", ",".join(map(str, cores))]
 
 
 class Answer:
@@ -40,7 +46,7 @@ class Crowd:
         self.said = folder / "answers"
         words = [target, folder / "paths", users, requests, ramp, interval, timeout]
         with open(self.said, "w") as out:
-            self.process = keeper.start([program(), "-s", str(seconds), "-a", clients[0], "-n", str(clients[1]), *map(str, words)], stdout=out,
+            self.process = keeper.start([*_pinned, program(), "-s", str(seconds), "-a", clients[0], "-n", str(clients[1]), *map(str, words)], stdout=out,
                                         stderr=subprocess.PIPE, text=True)
 
     def finish(self):

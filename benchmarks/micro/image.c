@@ -55,6 +55,15 @@ encode_sample(sample *s, apr_pool_t *scratch)
 }
 
 static size_t
+encode_for_store(sample *s, apr_pool_t *scratch)
+{
+    mc_buf *bytes;
+    s->pixels->opacity = MC_OPACITY_UNKNOWN;
+    exit_on_error(mc_format_encode(&bytes, &s->format, s->pixels, MC_FOR_STORE, &ctx, scratch));
+    return bytes->size;
+}
+
+static size_t
 encode_many(sample *s, apr_pool_t *scratch)
 {
     size_t size = 0;
@@ -251,6 +260,7 @@ measure_jpeg(apr_hash_t *formats)
         }
         s.bytes = tiles[0];
         measure_work(optimized ? "jpeg encode 256 optimised" : "jpeg encode 256", encode_sample, &s);
+        measure_work(optimized ? "jpeg encode 256 optimised, stored" : "jpeg encode 256, stored", encode_for_store, &s);
         measure_work("jpeg decode 256", decode_sample, &s);
         measure_work(optimized ? "jpeg join 16 foreign tiles" : "jpeg join 16 tiles", join_tiles, &s);
     }

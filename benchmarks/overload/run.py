@@ -2,11 +2,12 @@
 """More is asked for than can be done: see benchmarks/README.md. Each run replaces what it measures."""
 import argparse
 import contextlib
+import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from common import frontends  # noqa: E402
+from common import frontends, load  # noqa: E402
 from common.report import RESULTS  # noqa: E402
 from common.run import begin, earlier, need, publish, some  # noqa: E402
 from common.servers import BUILD, PEER_MODULE, ROOT, apache, make_folder, nginx_fastcgi, remove  # noqa: E402
@@ -27,6 +28,16 @@ def parse():
     parser.add_argument("--results", default=str(RESULTS / "overload"))
     parser.add_argument("--cores", help="processors for servers and client, such as 2,3")
     return parser.parse_args()
+
+
+def part_processors():
+    """The load generator has the last processor for itself, so that its times are those of the servers; says which are whose."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        return "one, for all"
+    load.processors(cores[-1:])
+    os.sched_setaffinity(0, cores[:-1])
+    return f"{len(cores) - 1} for the servers, one for the load generator"
 
 
 def apache_module(module, path):
@@ -81,16 +92,17 @@ class Bench:
 def main():
     options = parse()
     begin(options.cores, files=20000)
+    processors = part_processors()
     names = some(SERVERS, options.only)
     need("apache2", "nginx", "shptree", *[frontends.MAPSERVER, PEER_MODULE][:sum("Map" in name for name in names)])
     bench = Bench(data.make(options.data), options.connections)
     fresh = {}
     for who in names:
-        fresh[who] = {"who": who, **bench.measure_server(who)}
+        fresh[who] = {"who": who, "load": os.getloadavg()[0], **bench.measure_server(who)}
         print(report.sentence(fresh[who]), file=sys.stderr, flush=True)
     old = earlier(options.results, "overload", {"records": []})["records"]
     records = {**{r["who"]: r for r in old}, **fresh}
-    publish(options.results, "overload", {"records": [records[who] for who in SERVERS if who in records]}, report.markdown, plots.draw)
+    publish(options.results, "overload", {"processors": processors, "records": [records[who] for who in SERVERS if who in records]}, report.markdown, plots.draw)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Mixed requests for long, while the configuration changes: memory and descriptors stay as they are. See benchmarks/README.md."""
 import argparse
 import collections
+import contextlib
 import http.server
 import os
 import pathlib
@@ -21,6 +22,7 @@ from load import config as style  # noqa: E402
 from load import data  # noqa: E402
 
 USERS = 16
+FILES_OF_USER = 10  # open at a time at most: the store with its log and index, two shapefiles of three files each, a tile
 SAMPLE_EVERY = 1.0
 RELOAD_EVERY = 1.1  # the program looks at its file once a second
 WARM = .3           # of the run: caches fill
@@ -42,7 +44,11 @@ class Upstream(http.server.BaseHTTPRequestHandler):
     """Where requests are forwarded to."""
     protocol_version = "HTTP/1.1"
 
+    together = threading.Barrier(USERS)
+
     def do_GET(self):
+        if "N=warm" in self.path:  # answered when all users have asked: as many connections as there will ever be
+            self.together.wait(60)
         body = b"<answer/>"
         self.send_response(200)
         self.send_header("Content-Type", "text/xml")
@@ -111,17 +117,29 @@ def touch(path):
 
 
 def watch(crowd, pid, config, options):
-    """Until the users are done and the configuration has changed often enough: samples of seconds, bytes, descriptors and changes."""
+    """Until the users are done: samples of seconds, bytes, changes, open files and other descriptors."""
     began, samples, reloads, next_reload = time.monotonic(), [], 0, RELOAD_EVERY
     while crowd.process.poll() is None:
         now = time.monotonic() - began
-        samples.append((now, pss_bytes([pid])[pid], len(os.listdir(f"/proc/{pid}/fd")), reloads))
+        samples.append((now, pss_bytes([pid])[pid], reloads, *count_descriptors(pid)))
         if reloads < options.reloads and now >= next_reload:
             touch(config)
             reloads += 1
-            next_reload = now + RELOAD_EVERY
+            next_reload = max(next_reload + RELOAD_EVERY, now + 1)
         time.sleep(SAMPLE_EVERY / 2)
     return samples
+
+
+def count_descriptors(pid):
+    """Files, and sockets and what else there is. Files come and go with the requests; the others belong to connections."""
+    files = others = 0
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(f"/proc/{pid}/fd/{number}").startswith("/"):
+                files += 1
+            else:
+                others += 1
+    return files, others
 
 
 def slope(samples):
@@ -135,12 +153,14 @@ def slope(samples):
 def draw(result, folder):
     figure, panels = pyplot.subplots(2, 1, figsize=(9, 6), sharex=True)
     times = [s[0] for s in result["samples"]]
-    for axes, column, label, unit in ((panels[0], 1, "memory (PSS), MB", 1e6), (panels[1], 2, "descriptors", 1)):
-        axes.plot(times, [s[column] / unit for s in result["samples"]], color="#1f6f8b", linewidth=1)
+    for axes, column, label, unit, color in ((panels[0], 1, "memory (PSS), MB", 1e6, "#1f6f8b"), (panels[1], 3, "open files", 1, "#9bc4d6"),
+                                             (panels[1], 4, "descriptors", 1, "#1f6f8b")):
+        axes.plot(times, [s[column] / unit for s in result["samples"]], color=color, linewidth=1, label=label)
         axes.axvline(result["warm"], color="#b3541e", linewidth=.8)
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
         axes.grid(True, alpha=.3)
+    panels[1].legend(["open files", "warm", "other descriptors"])
     panels[1].set_xlabel("s")
     figure.suptitle(f"{result['requests']:,} requests, {result['reloads']} changes of the configuration")
     save(figure, folder, "soak")
@@ -148,8 +168,9 @@ def draw(result, folder):
 
 def markdown(r):
     rows = [["growth of memory after warming up, by a straight line, MB", f"{r['growth']:.2f}", f"at most {GROWTH_MB}", "yes" if r["growth"] <= GROWTH_MB else "**no**"],
-            ["descriptors, median when warm and at the end", "{:.0f} and {:.0f}".format(*r["descriptors"]), "equal", "yes" if r["descriptors"][0] == r["descriptors"][1] else "**no**"],
-            ["the most descriptors at a time", r["most_descriptors"], "", ""],
+            ["descriptors but files, median when warm and at the end", "{:.0f} and {:.0f}".format(*r["descriptors"]), "equal",
+             "yes" if r["descriptors"][0] == r["descriptors"][1] else "**no**"],
+            ["open files, the most", r["most_files"], f"at most {FILES_OF_USER * USERS}", "yes" if r["most_files"] <= FILES_OF_USER * USERS else "**no**"],
             ["answers that did not come", r["statuses"].get("0", 0), "0", "yes" if not r["statuses"].get("0") else "**no**"]]
     return "\n".join([
         "# Soak", "", "\n".join(f"- {key}: {value}" for key, value in r["machine"].items()), f"- taken: {r['taken']}", "",
@@ -164,6 +185,7 @@ def soak(options, folder, data_folder, port):
     workers = Workers([str(BUILD / "bin" / "mapcache.fcgi")], sock, 1, folder, {"MAPCACHE_CONFIG_FILE": str(config)})
     with workers:
         paths = make_paths()
+        load.run(sock, ["/mc?SERVICE=WFS&REQUEST=GetFeature&N=warm"], USERS, 1, timeout=60)
         load.run(sock, paths[:2000], USERS, 125, timeout=60)
         seconds = options.reloads * RELOAD_EVERY
         crowd = load.Crowd(sock, paths, USERS, options.requests // USERS, interval=seconds * USERS / options.requests, timeout=60)
@@ -172,9 +194,9 @@ def soak(options, folder, data_folder, port):
     warm = samples[-1][0] * WARM
     later = [s for s in samples if warm <= s[0] < samples[-1][0] - 1]  # while all users are there
     tenth = max(1, len(later) // 10)
-    return {"samples": samples, "warm": warm, "requests": len(answers), "seconds": samples[-1][0], "reloads": samples[-1][3], "growth": slope(later) / 1e6,
-            "memory": (later[0][1] / 1e6, later[-1][1] / 1e6), "descriptors": [statistics.median(s[2] for s in part) for part in (later[:tenth], later[-tenth:])],
-            "most_descriptors": max(s[2] for s in later),
+    return {"samples": samples, "warm": warm, "requests": len(answers), "seconds": samples[-1][0], "reloads": samples[-1][2], "growth": slope(later) / 1e6,
+            "memory": (later[0][1] / 1e6, later[-1][1] / 1e6), "descriptors": [statistics.median(s[4] for s in part) for part in (later[:tenth], later[-tenth:])],
+            "most_files": max(s[3] for s in later),
             "statuses": {str(status): count for status, count in collections.Counter(a.status for a in answers).items()}}
 
 

@@ -195,13 +195,34 @@ mc_serve_address_choose(mc_serve_address *address, int wanted, bool exactly, apr
     return refuse_port(address, code, pool);
 }
 
+/* Whether anybody answers; cheap, where the kernel's tables of sockets may be long. */
+static bool
+is_address_answered(const mc_serve_address *address)
+{
+    struct sockaddr_storage target = address->socket;
+    if (address->any && target.ss_family == AF_INET)
+        ((struct sockaddr_in *)&target)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else if (address->any)
+        ((struct sockaddr_in6 *)&target)->sin6_addr = in6addr_loopback;
+    int probe = socket(target.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (probe < 0)
+        return false;
+    bool answered = connect(probe, (const struct sockaddr *)&target, address->size) == 0;
+    close(probe);
+    return answered;
+}
+
 bool
 mc_serve_address_held(const mc_serve_address *address, pid_t process)
 {
     unsigned long inodes[LISTENERS_MAX];
     char name[24];
+    int count = 0;
+    if (!is_address_answered(address))
+        return false;
     snprintf(name, sizeof(name), "%d", (int)process);
-    int count = list_listening_inodes(inodes, address->port);
+    add_listening_inodes(inodes, &count, address->socket.ss_family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6",
+                         address->port);
     return count > 0 && holds_socket(name, inodes, count);
 }
 

@@ -328,9 +328,7 @@ begin_serving(serve_run *run)
 static void
 end_serve_run(serve_run *run)
 {
-    mc_serve_server_stop(&run->server);
-    if (run->signals >= 0)
-        take_log(run);
+    mc_serve_server_stop(&run->server); /* what it writes now is about its end, and nobody reads it */
     if (run->place.folder != NULL)
         mc_serve_place_close(&run->place);
     if (run->saved >= 0 && !run->wishes->force)

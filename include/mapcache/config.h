@@ -82,6 +82,11 @@ const char *mc_config_quote(const char *text, apr_pool_t *pool);
 /* Which of `count` known names is probably meant by `name`, or NULL. */
 const char *mc_config_nearest(const char *name, const char *const *known, int count);
 
+/* What is said behind the complaint that there is no such name: "; did you mean \"x\"?", or else the names that there
+ * are, at most ten of them; "" where there is none. */
+const char *mc_config_names_hint(const char *name, const char *const *known, int count, apr_pool_t *pool);
+const char *mc_config_keys_hint(const char *name, apr_hash_t *things, apr_pool_t *pool);
+
 /*
  * The thing that `at` refers to by `name`, or NULL after a complaint that refuses the file. The name is taken as it
  * stands, blanks included (docs/reference/configuration.md 1.1); where they are all that is wrong, the complaint says
@@ -255,6 +260,7 @@ typedef struct mc_build {
     apr_hash_t *tilesets;          /* mc_tileset * */
     apr_array_header_t *databases; /* of const char *: connection strings of PostgreSQL, each once; may be NULL */
     struct mc_jobs *jobs;          /* of <jobs>; NULL without it */
+    unsigned colors_taken;         /* of the colours of layers without a style, a bit for each */
     bool mirror;                   /* <mapcache mode> is one of the mirror modes */
     apr_hash_t
         *missing; /* "cache NAME" -> const char * reason: declared, but of a type that this build does not have */

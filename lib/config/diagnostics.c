@@ -1,5 +1,6 @@
 /* Complaints about the configuration: gathered, so that one run shows all of them. */
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/controls.h"
@@ -115,6 +116,34 @@ mc_config_nearest(const char *name, const char *const *known, int count)
     return nearest;
 }
 
+const char *
+mc_config_names_hint(const char *name, const char *const *known, int count, apr_pool_t *pool)
+{
+    enum { MOST = 10 };
+    const char *nearest = mc_config_nearest(name, known, count), *list = "";
+    if (nearest != NULL)
+        return apr_psprintf(pool, "; did you mean \"%s\"?", nearest);
+    for (int i = 0; i < count && i < MOST; i++)
+        list = apr_pstrcat(pool, list, i == 0 ? "; there is " : ", ", known[i], NULL);
+    return count <= MOST ? list : apr_psprintf(pool, "%s and %d others", list, count - MOST);
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *
+mc_config_keys_hint(const char *name, apr_hash_t *things, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 16, sizeof(const char *));
+    for (apr_hash_index_t *i = apr_hash_first(pool, things); i != NULL; i = apr_hash_next(i))
+        APR_ARRAY_PUSH(names, const char *) = apr_hash_this_key(i);
+    qsort(names->elts, (size_t)names->nelts, sizeof(const char *), compare_names);
+    return mc_config_names_hint(name, (const char *const *)names->elts, names->nelts, pool);
+}
+
 static const char *
 trim_name_blanks(const char *text, apr_pool_t *pool)
 {
@@ -140,14 +169,7 @@ mc_config_find(apr_hash_t *things, const char *noun, const char *name, const mc_
                     noun, quoted, core);
         return NULL;
     }
-    apr_array_header_t *names = apr_array_make(pool, 16, sizeof(const char *));
-    for (apr_hash_index_t *i = apr_hash_first(pool, things); i != NULL; i = apr_hash_next(i))
-        APR_ARRAY_PUSH(names, const char *) = apr_hash_this_key(i);
-    const char *nearest = mc_config_nearest(core, (const char *const *)names->elts, names->nelts);
-    if (nearest != NULL)
-        mc_complain(diagnostics, MC_REFUSED, at, "there is no %s %s declared before this; did you mean \"%s\"?", noun,
-                    quoted, nearest);
-    else
-        mc_complain(diagnostics, MC_REFUSED, at, "there is no %s %s declared before this", noun, quoted);
+    mc_complain(diagnostics, MC_REFUSED, at, "there is no %s %s declared before this%s", noun, quoted,
+                mc_config_keys_hint(core, things, pool));
     return NULL;
 }

@@ -153,6 +153,9 @@ override_tileset(mc_node *tileset, const mc_node *own, bool vector_tiles, data_e
             remove_children(tileset, strcmp(child->name, "metadata") == 0 ? "" : child->name);
     if (mc_node_child(own, "cache") != NULL && mc_node_child(own, "expires") == NULL)
         remove_children(tileset, "expires");
+    if ((mc_node_child(own, "cache") != NULL || mc_node_child(own, "expires") != NULL) &&
+        mc_node_child(own, "cache-control") == NULL)
+        remove_children(tileset, "cache-control");
     for (const mc_node *child = own->children; child != NULL; child = child->next) {
         if (is_of_data(child->name) || (vector_tiles && is_for_images(child->name)))
             continue;

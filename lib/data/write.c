@@ -120,7 +120,9 @@ mc_data_write_tileset(apr_array_header_t *out, const mc_data_layer *layer, const
         put_element(out, "    ", "format", vector_tiles ? elements->mvt : drawn);
     else if (layer->format != NULL)
         put_element(out, "    ", "format", strcmp(layer->format, "MVT") == 0 ? elements->mvt : layer->format);
-    put_line(out, stored ? "    <read-only>true</read-only>\n" : "    <expires>0</expires>\n");
+    if (stored)
+        put_line(out, "    <read-only>true</read-only>\n");
+    put_line(out, "    <expires>0</expires>\n    <cache-control>no-cache</cache-control>\n");
     put_line(out, "  </tileset>\n");
 }
 

@@ -21,6 +21,7 @@ enum {
     LINE_CONNECTIONS = 2, /* the origin and one that it redirects to */
     ORIGIN_LENGTH = 256,
     HEADER_BYTES = 128 * 1024,
+    REDIRECT_BYTES = 256 * 1024, /* of the body of an answer that leads on */
 };
 
 typedef struct header_line {
@@ -49,6 +50,7 @@ typedef struct transfer {
     CURL *easy;
     struct curl_slist *headers;
     size_t header_bytes;
+    size_t unread_bytes;       /* of a body that nobody reads */
     apr_interval_time_t limit; /* of the whole call */
     bool refused;              /* the hop led to an address that is not public */
     mc_error *error;           /* why a callback stopped the transfer */
@@ -219,8 +221,12 @@ take_body(char *data, size_t one, size_t size, void *baton)
 {
     (void)one;
     transfer *t = baton;
-    if (leads_on(t))
-        return size; /* nobody reads it */
+    if (leads_on(t)) {
+        t->unread_bytes += size;
+        if (t->unread_bytes > REDIRECT_BYTES)
+            t->error = mc_error_create(t->pool, MC_ERR_UPSTREAM, "the origin's redirect has a body without end");
+        return t->error == MC_OK ? size : CURL_WRITEFUNC_ERROR;
+    }
     if (size > t->call->max_response - t->reply->body->size) {
         t->error = response_too_large_error(t);
         return CURL_WRITEFUNC_ERROR;
@@ -422,12 +428,11 @@ perform_curl_transfer(transfer *t, mc_http_engine *engine, header_line *l, apr_t
     curl_multi_remove_handle(l->multi, t->easy);
     if (code != CURLE_OK)
         return curl_transfer_error(t, code, (double)t->limit / APR_USEC_PER_SEC);
-    if (status < 100 || status > 599) /* RFC 9110 15: there is no other */
+    if (status < 200 || status > 599) /* RFC 9110 15: there is no other that is final */
         return mc_error_wrap(t->pool, describe_failure(t, apr_psprintf(t->pool, "the status %ld", status)),
                              MC_ERR_UPSTREAM, "the origin's answer is not HTTP");
     t->reply->status = (int)status;
-    const char *encoding = apr_table_get(t->reply->headers, "Content-Encoding");
-    if (encoding != NULL && strcasecmp(encoding, "gzip") == 0) {
+    if (apr_table_get(t->reply->headers, "Content-Encoding") != NULL) { /* undone, whichever it was */
         apr_table_unset(t->reply->headers, "Content-Encoding");
         apr_table_unset(t->reply->headers, "Content-Length");
     }
@@ -455,7 +460,7 @@ find_next_hop(mc_error **error, transfer *t, int redirects)
 static bool
 send_hop(mc_error **error, transfer *t, mc_http_engine *engine, header_line *l, int redirects, apr_time_t end)
 {
-    t->header_bytes = 0;
+    t->header_bytes = t->unread_bytes = 0;
     t->reason[0] = '\0';
     t->easy = curl_easy_init();
     t->headers = header_list(&t->hop, t->pool);

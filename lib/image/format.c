@@ -1,10 +1,12 @@
 /* <format>: its types, their keys, and the formats that are there without being declared. */
 #include <apr_hash.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
 
 #include "image/codec.h"
+#include "text/text.h"
 
 #define VECTOR_TYPE "application/vnd.mapbox-vector-tile"
 
@@ -194,18 +196,43 @@ find_format_kind(const char *type)
     return NULL;
 }
 
+static const char *
+list_format_types(apr_pool_t *pool)
+{
+    const char *list = "";
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        list = apr_pstrcat(pool, list, i == 0 ? "" : ", ", kinds[i].ops->type, NULL);
+    return list;
+}
+
+/* "jpg", "png8": the end of a complaint; "" where no type is like it. */
+static const char *
+suggest_format_type(const char *type, apr_pool_t *pool)
+{
+    char *upper = apr_pstrdup(pool, type);
+    for (char *at = upper; *at != '\0'; at++)
+        *at = (char)apr_toupper(*at);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (mc_text_distance(upper, kinds[i].ops->type) <= 1)
+            return apr_psprintf(pool, "; did you mean \"%s\"?", kinds[i].ops->type);
+    return "";
+}
+
 mc_format *
 mc_format_from_config(const mc_node *node, mc_build *build)
 {
     const char *type = mc_node_attr(node, "type");
     if (type == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "<format> needs a type: PNG, JPEG, MIXED, RAW or MVT");
+        mc_complain(build->diagnostics, MC_REFUSED, node, "a format needs the attribute type: one of %s",
+                    list_format_types(build->pool));
         return NULL;
     }
     const format_kind *kind = find_format_kind(type);
     if (kind == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "<format>: type \"%s\" is none of PNG, JPEG (in capitals), MIXED, RAW, MVT", type);
+                    "no format has the type %s: it is one of %s (PNG and JPEG in capitals)%s",
+                    mc_config_quote(type, build->pool), list_format_types(build->pool),
+                    suggest_format_type(type, build->pool));
         return NULL;
     }
     format_text text = { .compression = MC_PNG_DEFAULT, .optimize = MC_JPEG_SPLICED };

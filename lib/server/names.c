@@ -6,7 +6,8 @@
 enum { NAMES_MAX = 12 };
 
 typedef struct server_names {
-    const char *text;
+    const char *text, *nearest; /* nearest: to `wanted`; NULL: none is like it */
+    const char *wanted;
     int count;
     apr_pool_t *pool;
 } server_names;
@@ -19,19 +20,23 @@ add_offered_name(server_names *names, const char *name)
     else if (names->count == NAMES_MAX)
         names->text = apr_pstrcat(names->pool, names->text, ", ...", NULL);
     names->count++;
+    if (names->nearest == NULL && names->wanted != NULL)
+        names->nearest = mc_config_nearest(names->wanted, &name, 1);
 }
 
 static const char *
 describe_missing_name(const char *owner, const char *kind, const char *name, const server_names *names)
 {
     return apr_pstrcat(names->pool, owner, " has no ", kind, " \"", name == NULL ? "" : name, "\"",
-                       names->count == 0 ? "" : "; it has: ", names->text, NULL);
+                       names->count == 0 ? "" : "; it has: ", names->text,
+                       names->nearest == NULL ? "" : "; did you mean \"", names->nearest == NULL ? "" : names->nearest,
+                       names->nearest == NULL ? "" : "\"?", NULL);
 }
 
 const char *
 mc_config_lacks_tileset(const mc_config *config, const char *name, apr_pool_t *pool)
 {
-    server_names names = { "", 0, pool };
+    server_names names = { "", NULL, name, 0, pool };
     for (int i = 0; i < config->tilesets->nelts; i++)
         add_offered_name(&names, APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)->name);
     return describe_missing_name("the configuration", "tileset", name, &names);
@@ -40,7 +45,7 @@ mc_config_lacks_tileset(const mc_config *config, const char *name, apr_pool_t *p
 const char *
 mc_config_lacks_cache(const mc_config *config, const char *name, apr_pool_t *pool)
 {
-    server_names names = { "", 0, pool };
+    server_names names = { "", NULL, name, 0, pool };
     for (int i = 0; i < config->caches->nelts; i++)
         add_offered_name(&names, APR_ARRAY_IDX(config->caches, i, const mc_cache *)->name);
     return describe_missing_name("the configuration", "cache", name, &names);
@@ -49,7 +54,7 @@ mc_config_lacks_cache(const mc_config *config, const char *name, apr_pool_t *poo
 const char *
 mc_tileset_lacks_grid(const mc_tileset *tileset, const char *name, apr_pool_t *pool)
 {
-    server_names names = { "", 0, pool };
+    server_names names = { "", NULL, name, 0, pool };
     for (int i = 0; i < tileset->link_count; i++)
         add_offered_name(&names, tileset->links[i]->grid->name);
     return describe_missing_name(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "grid", name, &names);
@@ -58,7 +63,7 @@ mc_tileset_lacks_grid(const mc_tileset *tileset, const char *name, apr_pool_t *p
 const char *
 mc_tileset_lacks_dimension(const mc_tileset *tileset, const char *name, apr_pool_t *pool)
 {
-    server_names names = { "", 0, pool };
+    server_names names = { "", NULL, name, 0, pool };
     for (int i = 0; i < tileset->dimension_count; i++)
         add_offered_name(&names, tileset->dimensions[i]->name);
     return describe_missing_name(apr_psprintf(pool, "tileset \"%s\"", tileset->name), "dimension", name, &names);

@@ -68,6 +68,8 @@ mc_extent
 mc_tileset_degrees(const mc_tileset *tileset)
 {
     mc_extent degrees = { -180, -90, 180, 90 };
+    if (mc_tileset_data_box(&degrees, tileset))
+        return degrees;
     if (tileset->has_wgs84_box)
         return tileset->wgs84_box;
     for (int i = 0; i < tileset->link_count; i++)
@@ -115,7 +117,7 @@ static known_dimension *
 find_known_dimension(const mc_dimension *dimension, const char *tileset, mc_ctx *ctx)
 {
     void *data = NULL;
-    const char *key = apr_psprintf(ctx->pool, "%p %s", (const void *)dimension, tileset);
+    const char *key = apr_psprintf(ctx->pool, "%pp %s", (const void *)dimension, tileset) /* %pp: APR's pointer */;
     apr_pool_userdata_get(&data, KNOWN_KEY, ctx->pool);
     apr_hash_t *all = data;
     if (all == NULL) {

@@ -15,7 +15,8 @@ mc_service_from_config(const mc_node *node, mc_build *build)
     const char *enabled = mc_node_attr(node, "enabled");
     if (type == NULL || enabled == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "the attributes type and enabled are needed, as in type=\"wms\" enabled=\"true\"");
+                    "the attributes type and enabled are needed, as in type=\"wms\" enabled=\"true\"; types are %s",
+                    mc_kind_types(mc_service_kinds, build->pool));
         return NULL;
     }
     if (strcasecmp(enabled, "true") != 0)

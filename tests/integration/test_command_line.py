@@ -184,3 +184,37 @@ def test_colors_only_where_they_are_wanted(words):
     assert re.sub(r"\033\[[\d;]*m", "", colored.stdout) == plain.stdout and "\033[1m" in colored.stdout
     assert run(*words, "--color", "never").stdout == plain.stdout
     assert "auto|always|never" in run("help", "--color=blue").stderr or "--color cannot be" in run("help", "--color=blue").stderr
+
+
+REFUSED_TYPES = {
+    '<service type="xyz" enabled="true"/>': 'did you mean "gmaps"?', '<service type="wmtx" enabled="true"/>': 'did you mean "wmts"?',
+    '<service enabled="true"/>': "types are tms, wmts", '<cache name="a" type="sqlite"/>': 'did you mean "sqlite3"?',
+    '<cache name="a" type="files"/>': 'did you mean "disk"?', '<cache name="a" type="s3"/>': "it has disk, sqlite3",
+    '<source name="a" type="geotiff"/>': 'did you mean "gdal"?', '<source name="a" type="nonsense"/>': "it is one of wms, mapserver, gdal",
+    '<format name="a" type="JPG"/>': 'did you mean "JPEG"?', '<format name="a" type="AVIF"/>': "it is one of PNG, JPEG, MIXED, RAW, MVT",
+    '<locker type="file"/>': "is not one of disk, memcache, fallback", '<cube name="a" type="zarr"/>': "it is one of postgresql, sqlite3",
+    '<tileset name="a"><source>none</source><cache>none</cache><grid>GoogleMaps</grid></tileset>': "there is GoogleMapsCompatible, WGS84, g",
+    '<tileset name="a"><source>on</source><cache>stor</cache><grid>GoogleMapsCompatibel</grid><format>PNG9</format></tileset>':
+        'did you mean "GoogleMapsCompatible"?|did you mean "one"?|did you mean "PNG"?',
+    '<tileset name="a"><cache>store</cache><grid>g</grid><dimensions><dimension type="timerange" name="x" default="1"/></dimensions></tileset>': "it is one of values, regex",
+    '<metatil>4 4</metatil>': "metatil", '<tileset name="a"><metatil>4 4</metatil></tileset>': 'metatile',
+}
+
+
+@pytest.mark.parametrize("part", REFUSED_TYPES)
+def test_what_is_refused_says_what_there_is(tmp_path, part):
+    (tmp_path / "mapcache.xml").write_text(f'<mapcache><source name="one" type="dummy"/>'
+                                           f'<cache name="store" type="disk"><base>/nowhere</base></cache>{part}</mapcache>')
+    said = run("check", tmp_path / "mapcache.xml").stdout
+    for words in REFUSED_TYPES[part].split("|"):
+        assert words in said, said
+
+
+def test_names_on_the_command_line_are_suggested(tmp_path):
+    (tmp_path / "mapcache.xml").write_text('<mapcache><source name="any" type="dummy"/><cache name="store" type="disk"><base>/nowhere</base></cache>'
+                                           '<tileset name="world"><source>any</source><cache>store</cache><grid>WGS84</grid><format>PNG</format></tileset></mapcache>')
+    config = tmp_path / "mapcache.xml"
+    assert 'did you mean "world"?' in run("seed", "-c", config, "-t", "word").stderr
+    assert 'did you mean "WGS84"?' in run("seed", "-c", config, "-t", "world", "-g", "WGS48").stderr
+    assert 'did you mean "store"?' in run("compact", "-c", config, "-C", "stor").stderr
+    assert 'did you mean "jobs work"?' in run("help", "jobs", "wrok").stderr

@@ -261,6 +261,25 @@ def test_another_server_gives_no_orders_to_ours(serve):
         assert reply.headers.get_all("Access-Control-Allow-Origin") == ["*"]
 
 
+BEHIND = b"Content-Type: text/plain\r\nConnection: close\r\n\r\nbytes"
+
+
+@pytest.mark.parametrize("answer, status, asked_for", [
+    (b"HTTP/1.1 101 Switching Protocols\r\n" + BEHIND, 502, 1),
+    (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + BEHIND, 200, 1),
+    (b"HTTP/1.1 302 Found\r\nLocation: /again\r\n" + BEHIND + bytes(200_000), 502, 6),  # it leads on, five times
+    (b"HTTP/1.1 302 Found\r\nLocation: /again\r\n" + BEHIND + bytes(8_000_000), 502, 1),
+], ids=["switching protocols", "continue", "redirect", "redirect with a large body"])
+def test_answers_that_are_none(build, folder, site, answer, status, asked_for):
+    with raw_origin(answer) as (port, asked):
+        text = site.config.read_text()
+        site.config.write_text(text.replace('<service type="wms" enabled="true"/>', f'<service type="wms" enabled="true">{forwarding(port)}</service>'))
+        server = fastcgi.Server(build, site.config, folder)
+        reply = server.client.get(b"/", b"SERVICE=WMS&REQUEST=GetStyles")
+        server.stop()
+    assert (reply.status, len(asked)) == (status, asked_for), reply.body
+
+
 def test_what_a_client_says_of_itself_is_one_line_for_the_origin(build, folder, site):
     """No web server lets it through; one that did would not let two headers be made of one."""
     with raw_origin(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nok") as (port, asked):

@@ -6,9 +6,10 @@ import ctypes
 import os
 import socket
 import struct
+import time
 
 import pytest
-from conftest import tile_path, wait_until
+from conftest import GRID, tile_path, wait_until
 from fastcgi import BEGIN, PARAMS, Client, Server, pair, record
 from patience import patience
 
@@ -155,6 +156,28 @@ def test_a_map_asks_origins_so_often_at_most(serve, site):
     assert server.get("/", query + "&WIDTH=256&HEIGHT=256").status == 200
 
 
+@pytest.fixture(scope="module", autouse=True)
+def waiting(build, shared_folder):
+    """A program with connections on which nothing has been asked, one for each byte of a head that has come; made before the tests
+    of this file, so that none of them waits a minute for it."""
+    config = shared_folder / "mapcache.xml"
+    config.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{shared_folder}/tiles</base></cache>
+      <source name="any" type="dummy"/>
+      <tileset name="base"><source>any</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+      <service type="wmts" enabled="true"/><lock_dir>{shared_folder}</lock_dir></mapcache>""")
+    server = Server(build, config, shared_folder, options=("--idle", "3600"))
+    assert server.get("/nothing").status == 404  # its own has had a request
+    began, connections = time.monotonic(), []
+    for size in (0, 1, 7):
+        connections.append(socket.socket(socket.AF_UNIX))
+        connections[-1].connect(server.address)
+        connections[-1].sendall(record(BEGIN, struct.pack(">HB5x", 1, 1))[:size])
+    yield server, connections, began
+    for connection in connections:
+        connection.close()
+    server.stop()
+
+
 def half_open(address, dribble):
     """A connection on which a request begins and does not go on; `dribble`: but for a byte now and then."""
     connection = socket.socket(socket.AF_UNIX)
@@ -183,3 +206,13 @@ def test_requests_that_do_not_get_beyond_their_variables_are_ended(serve, site):
         wait_until(lambda c=connection: is_over(c), "a connection that is half open is closed")
         connection.close()
     assert server.get(tile_path()).status == 200  # its own connection had a request, and is kept
+
+
+def test_connections_on_which_nothing_is_asked_are_ended(waiting):
+    """After a minute; one that has had a request may be idle for longer."""
+    server, connections, began = waiting
+    for connection in connections:
+        connection.settimeout(patience(100))
+        assert connection.recv(1) == b""
+    assert time.monotonic() - began > 59
+    assert server.get("/nothing").status == 404

@@ -67,7 +67,7 @@ def test_tiles_are_those_of_the_screen_where_there_are_any(screen, server, servi
     screen.open(f"http://127.0.0.1:{server.port}/mc/demo/{service}#layer=fine")
     requests = screen.settled("fine")
     assert screen.console() == []
-    maps = [url for url, status in requests if status == 200 and "fine" in url]
+    maps = [url for url, status in requests if status == 200 and "fine" in url and not re.search("layers.json|GetLegend", url)]
     factors = {factor_of(url) for url in maps}
     assert factors == {1 if service in ("ve", "mapguide") else screen.scale}, maps
     left, top, right, bottom = (int(edge * screen.scale) for edge in screen.script(

@@ -33,7 +33,7 @@ CONFIG = """<?xml version="1.0" encoding="UTF-8"?>
   <tileset name="flat"><metadata><title>Flat &lt;b&gt;&amp;amp; &lt;img src=x onerror=document.title='broken'&gt;</title></metadata>
     <source>info</source><cache>disk</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
     <dimensions><dimension type="values" name="time" default="2020"><value>2019</value><value>2020</value></dimension>
-    </dimensions></tileset>
+    <dimension type="regex" name="kind" default="all"><regex>^[a-z]+$</regex></dimension></dimensions></tileset>
   <tileset name="town"><metadata><title>Town</title><wgs84boundingbox>7 46 8 47</wgs84boundingbox></metadata><source>town</source>
     <cache>disk</cache><grid>GoogleMapsCompatible</grid><grid>swiss</grid><format>mvt</format></tileset>
   <tileset name="gone"><metadata><title>Gone</title></metadata><source>gone</source><cache>disk</cache>
@@ -75,10 +75,11 @@ def server(shared_folder, shared_apache):
         tileset = '<tileset name="only"><cache>c</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>'
         cache = f'<cache name="c" type="disk"><base>{shared_folder}/none</base></cache>'
         texts = {"pages": CONFIG.format(folder=shared_folder, origin=origin.url("/wms?")), "none": SMALL.format(tilesets=""),
-                 "one": SMALL.format(tilesets=cache + tileset)}
+                 "one": SMALL.format(tilesets=cache + tileset),
+                 "many": SMALL.format(tilesets=cache + "".join(tileset.replace("only", f"product-{number}") for number in range(400)))}
         for name, text in texts.items():
             (shared_folder / f"{name}.xml").write_text(text)
-        aliases = "".join(f"MapCacheAlias /{alias} {shared_folder}/{name}.xml\n" for alias, name in (("mc", "pages"), ("none", "none"), ("one", "one")))
+        aliases = "".join(f"MapCacheAlias /{alias} {shared_folder}/{name}.xml\n" for alias, name in (("mc", "pages"), *((name, name) for name in texts if name != "pages")))
         proxy = "ProxyPass /other/maps/ http://127.0.0.1:{port}/mc/\n"
         running = shared_apache("ours", aliases, environment={"MAPCACHE_ASSETS": str(ROOT / "build/assets")})
         running.proxied = shared_apache("proxy", MODULES + proxy.format(port=running.port))
@@ -180,13 +181,13 @@ def test_addresses_lead_to_what_they_say(browser, server):
     browser.settled(until=lambda: all(browser.script(shown)))
     for layer, addresses in zip(["image", "flat", "town"], browser.script(shown)):
         names = [name for name, _ in addresses]
-        assert {"XYZ", "TileJSON", "WMTS", "WMTS tiles", "TMS", "QGIS", "GDAL"} <= set(names)
+        assert {"XYZ", "TileJSON", "Style", "WMTS", "WMTS tiles", "TMS", "QGIS", "GDAL"} <= set(names)
         assert ("WMS" in names) == ("KML" in names) == (layer != "town")
         for name, text in addresses:
             if name in ("QGIS", "GDAL"):
                 assert layer in text and f"127.0.0.1:{server.port}/mc" in urllib.parse.unquote(text)
                 continue
-            url = re.sub(r"\{(z|TileMatrix)\}", "0", re.sub(r"\{(-?[xy]|TileRow|TileCol)\}", "0", text)).replace("{time}", "2020")
+            url = re.sub(r"\{(z|TileMatrix)\}", "0", re.sub(r"\{(-?[xy]|TileRow|TileCol)\}", "0", text)).replace("{time}", "2020").replace("{kind}", "all")
             start = f"http://127.0.0.1:{server.port}"
             assert url.startswith(start + "/mc/"), text
             assert server.get(url[len(start):]).status == 200, text
@@ -266,10 +267,10 @@ def test_a_click_asks_for_feature_info(browser, server):
 
 
 def test_tiles_tell_their_time_and_size(browser, server):
-    open_page(browser, server, "map#layer=image")
-    browser.settled("gmaps/image", until=lambda: re.search(r"tiles\s+[1-9]", text_of(browser, "tiles")))
+    open_page(browser, server, "map#layer=image&at=1234567,2345678,300")  # where nothing is in the browser's store yet
+    browser.settled("gmaps/image", until=lambda: re.search(r"server\s+[\d.]+ ms", text_of(browser, "tiles")))
     told = dict(zip(*[iter(text_of(browser, "tiles").split("\n"))] * 2))
-    assert told["engine"] == "OpenLayers" and told["failed"] == "0" and re.fullmatch(r"[\d.]+ (k|M)B", told["bytes"])
+    assert told["engine"] == "OpenLayers" and told["failed"] == "0" and re.fullmatch(r"[\d.]+ (k|M)?B", told["bytes"])
     assert re.fullmatch(r"[\d.]+ ms", told["each"]) and re.fullmatch(r"[\d.]+ ms", told["server"])
     before = map_pixels(browser)
     browser.script("document.getElementById('borders').click()")
@@ -280,7 +281,7 @@ def test_what_is_wrong_is_told_in_words(browser, server):
     open_page(browser, server, "map#layer=gone&layer=nosuch")
     browser.settled("gmaps/gone", until=lambda: "nosuch" in text_of(browser, "problems"))
     said = browser.script("return document.getElementById('problems').textContent")
-    assert "The server answers 502: source \"gone\": no connection to the origin" in said and "Gone 1/0/0" in said
+    assert "The server answers 502: source \"gone\": no connection to the origin" in said and "1/0/0" in said and re.search("Gone, [0-9]+ times", said)
     assert "The server answers 404" in said
     open_page(browser, server, "map", alias="none")
     browser.settled("layers.json", until=lambda: "No layers are configured" in text_of(browser, "problems"))
@@ -295,6 +296,17 @@ def test_one_layer_is_shown_at_once_with_a_link_to_the_list(browser, server):
     browser.script("document.getElementById('back').click()")
     browser.settled(until=lambda: browser.script("return document.querySelectorAll('.card').length") == 1)
     assert browser.script("return location.pathname") == "/one/demo/"
+
+
+def test_hundreds_of_layers_come_as_they_are_wanted(browser, server):
+    open_page(browser, server, "", alias="many")
+    requests = browser.settled("layers.json", until=lambda: browser.script("return document.querySelectorAll('[data-drawn]').length") > 3)
+    check_clean(browser, server, requests, alias="many")
+    assert browser.script("return [document.querySelectorAll('.card').length, document.getElementById('more').innerText]") == [120, "Show 120 more"]
+    assert len({url for url, _ in requests if "/gmaps/" in url}) < 100  # of those in sight, and a little below
+    browser.script("const f = document.getElementById('filter'); f.value = 'product-399'; f.dispatchEvent(new Event('input'))")
+    check_clean(browser, server, browser.settled("product-399@"), alias="many")
+    assert browser.script("return document.querySelectorAll('.card').length") == 1
 
 
 @pytest.mark.parametrize("page", ["", "map#layer=town&layer=image&at=834000,5860000,300"])
@@ -317,3 +329,33 @@ def test_the_list_tells_what_a_picture_needs(server):
         reply = server.get(f"/mc/gmaps/town@{GRID}/{picture['z']}/{picture['column'] + column}/{picture['row']}.mvt")
         assert reply.status == 200
     assert server.get("/mc/demo/layers.json?layer=nosuch").status == 404
+
+
+def test_a_style_says_where_tiles_are_and_how_they_are_drawn(server):
+    style = json.loads(server.get(f"/mc/demo/style.json?layer=town@{GRID}").body)
+    assert style["version"] == 8 and style["sources"]["layer"] == {"type": "vector", "url": f"http://elsewhere.invalid/maps/gmaps/town@{GRID}.json"}
+    assert [(layer["type"], layer["source-layer"]) for layer in style["layers"]] == [(kind, "areas") for kind in ("fill", "line", "line", "circle")]
+    assert json.loads(server.get("/mc/demo/style.json?layer=image").body)["layers"] == [{"id": "layer", "type": "raster", "source": "layer"}]
+    assert server.get("/mc/demo/style.json?layer=nosuch").status == 404 and server.get("/mc/demo/style.json").status == 400
+
+
+def test_each_dimension_has_its_own_values(server):
+    """In capabilities, too: both come from what a request remembers of the dimensions that it has asked."""
+    dimensions = json.loads(server.get("/mc/demo/layers.json?layer=flat").body)["dimensions"]
+    assert [(dimension["default"], dimension["values"]) for dimension in dimensions] == [("2020", ["2019", "2020"]), ("all", ["all"])]
+    text = server.get("/mc?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetCapabilities").body.decode()
+    assert re.findall(r'<Extent name="(\w+)" default="(\w+)"[^>]*>([^<]*)', text) == [("time", "2020", "2019,2020"), ("kind", "all", "all")]
+
+
+def test_a_grid_tells_its_crs_for_proj4(server):
+    grids = {grid["grid"]: grid for grid in json.loads(server.get("/mc/demo/layers.json?layer=town").body)["grids"]}
+    assert grids["swiss"]["proj"].startswith("+proj=somerc ") and "+towgs84=674.374,15.056,405.346" in grids["swiss"]["proj"]
+    assert "proj" not in grids[GRID]
+    west, south, east, north = grids["swiss"]["data"]
+    assert 2560000 < west < 2570000 and 2640000 < east < 2650000 and 1090000 < south < north < 1220000
+
+
+def test_a_layer_of_another_crs_is_warped(browser, server):
+    open_page(browser, server, "map#layer=town&layer=image&grid=swiss&at=2600000,1150000,2000")
+    check_clean(browser, server, browser.settled("gmaps/image", "gmaps/town@swiss"))
+    assert text_of(browser, "problems") == "" and color_count(browser) > 30

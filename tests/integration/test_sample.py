@@ -89,7 +89,7 @@ def test_capabilities_of_the_demo_are_valid(shared_folder, shared_apache):
 
 @pytest.mark.parametrize("path", ["?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0", "/wmts/1.0.0/WMTSCapabilities.xml",
                                   "?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.1.1", "/tms", "/tms/1.0.0",
-                                  f"/tms/1.0.0/world@{GRID}", "/kml/countries@WGS84/5/9/9.kml", "/demo/"])
+                                  f"/tms/1.0.0/world@{GRID}", "/kml/countries@WGS84/5/9/9.kml"])
 def test_its_url_is_the_base_of_all_addresses(ours, path):
     text = ours.get("/mc" + path).body.decode()
     own = re.findall(r'https?://[^"< ]*', text)

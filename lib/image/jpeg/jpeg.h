@@ -62,6 +62,8 @@ typedef struct mc_jpeg_parts {
     size_t frame;      /* offset of the SOF0 marker's height field */
     size_t scan;       /* offset of the entropy-coded data: the end of the SOS header */
     size_t end;        /* offset of EOI */
+    size_t tables;     /* offset of the first Huffman table's segment; 0: none */
+    size_t tables_end; /* and of what follows the last one's */
     int width, height; /* pixels */
     int unit_width;    /* pixels of an MCU */
     int unit_height;

@@ -3,7 +3,7 @@
 
 #include "base/workers.h"
 #include "image/codec.h"
-#include "image/jpeg/jpeg.h"
+#include "image/jpeg/jpeg_header.h"
 #include "mapcache/trace.h"
 
 /* A strip holds a multiple of eight rows of MCUs, whatever their height: so the restart markers, numbered modulo eight,
@@ -115,6 +115,9 @@ jpeg_encode(mc_buf **bytes, const mc_format *format, mc_pixels *pixels, mc_purpo
         return encode_strips(bytes, format, pixels, helpers, ctx, pool);
     mc_jpeg_sink sink;
     mc_error *error = encode_rows(&sink, format, pixels, 0, pixels->height, pool);
+    /* Not of what strips are made of, where workers are idle: the bytes are the same with and without them. */
+    if (error == MC_OK && purpose == MC_FOR_STORE && pixels->height < LEAST_ROWS)
+        mc_jpeg_leave_out(&sink);
     if (error == MC_OK)
         error = mc_buf_duplicate(bytes, sink.data, sink.size, pool);
     free(sink.data);

@@ -10,6 +10,7 @@
 
 #include "base/workers.h"
 #include "image/codec.h"
+#include "image/jpeg/jpeg_header.h"
 #include "image/jpeg/jpeg_tables.h"
 
 enum { JPEG_SIDE_MAX = 65500, TILE_SIDE_MAX = 4096, TILES_MAX = 65536 };
@@ -23,7 +24,9 @@ typedef struct jpeg_join_piece {
 typedef struct mosaic {
     jpeg_join_piece *pieces;
     int count, columns, rows;
-    const jpeg_join_piece *model; /* whose header all have */
+    const jpeg_join_piece *model; /* whose header all have, but for codes that they do not need */
+    mc_jpeg_header header;        /* the same with the codes that any of them has, */
+    bool united;                  /* unless its tables are not where ours are: then all have the very same */
     const uint8_t *fill;          /* the segment of a row of MCUs in the background's colour */
     size_t fill_size;
     apr_pool_t *pool; /* scratch */
@@ -36,10 +39,22 @@ fits_alone(const mc_jpeg_parts *parts)
            parts->restart_interval == parts->width / parts->unit_width;
 }
 
-static bool
-same_header(const mc_jpeg_parts *a, const mc_jpeg_parts *b)
+static void
+take_model(mosaic *m, const jpeg_join_piece *p)
 {
-    return a->scan == b->scan && memcmp(a->data, b->data, a->scan) == 0;
+    m->model = p;
+    m->united = mc_jpeg_header_read(&m->header, &p->parts);
+}
+
+/* Whether a tile's code can stand under the model's header, which gets the codes that it lacks. */
+static bool
+shares_header(mosaic *m, const mc_jpeg_parts *tile)
+{
+    const mc_jpeg_parts *model = &m->model->parts;
+    mc_jpeg_header header;
+    if (tile->scan == model->scan && memcmp(tile->data, model->data, model->scan) == 0)
+        return true;
+    return m->united && mc_jpeg_header_read(&header, tile) && mc_jpeg_header_unite(&m->header, &header);
 }
 
 /* A transcoding of one tile and what it must release after a jump. */
@@ -162,8 +177,8 @@ take_native(mosaic *m, mc_buf *const *tiles)
         if (!parse_jpeg_piece(&m->pieces[i], tiles[i]))
             return false;
         if (m->model == NULL)
-            m->model = &m->pieces[i];
-        else if (!same_header(&m->pieces[i].parts, &m->model->parts))
+            take_model(m, &m->pieces[i]);
+        else if (!shares_header(m, &m->pieces[i].parts))
             return false;
     }
     return m->model != NULL;
@@ -172,7 +187,7 @@ take_native(mosaic *m, mc_buf *const *tiles)
 static bool
 is_like_model(mosaic *m, jpeg_join_piece *p, const mc_buf *tile)
 {
-    return parse_jpeg_piece(p, tile) && same_header(&p->parts, &m->model->parts);
+    return parse_jpeg_piece(p, tile) && shares_header(m, &p->parts);
 }
 
 /* After the first one is transcoded, the tiles that have its header need no transcoding: with trained tables, these are
@@ -191,9 +206,9 @@ take_with_tables(bool *taken, mosaic *m, mc_buf *const *tiles, tile_tables table
         form.width > TILE_SIDE_MAX || form.height > TILE_SIDE_MAX)
         return MC_OK;
     MC_TRY(transcode_many(copies, m, tiles, &first, 1, &form, ctx));
-    m->model = &m->pieces[first];
     if (copies[first] == NULL || !parse_jpeg_piece(&m->pieces[first], copies[first]))
         return MC_OK;
+    take_model(m, &m->pieces[first]);
     for (int i = first + 1; i < m->count; i++)
         if (tiles[i] != NULL && !is_like_model(m, &m->pieces[i], tiles[i]))
             wanted[count++] = i;
@@ -248,8 +263,37 @@ can_quantize(const struct jpeg_decompress_struct *reader)
     return true;
 }
 
+/* The tables of the model itself may lack codes that a background needs. */
 static bool
-encode_background(transcoding *t, const mosaic *m, const uint8_t rgb[3])
+use_tables_of_model(transcoding *t)
+{
+    for (int i = 0; i < NUM_HUFF_TBLS; i++) {
+        if (t->reader.dc_huff_tbl_ptrs[i] != NULL && t->writer.dc_huff_tbl_ptrs[i] != NULL)
+            *t->writer.dc_huff_tbl_ptrs[i] = *t->reader.dc_huff_tbl_ptrs[i];
+        if (t->reader.ac_huff_tbl_ptrs[i] != NULL && t->writer.ac_huff_tbl_ptrs[i] != NULL)
+            *t->writer.ac_huff_tbl_ptrs[i] = *t->reader.ac_huff_tbl_ptrs[i];
+    }
+    for (int c = 0; c < t->writer.num_components; c++) {
+        t->writer.comp_info[c].dc_tbl_no = t->reader.comp_info[c].dc_tbl_no;
+        t->writer.comp_info[c].ac_tbl_no = t->reader.comp_info[c].ac_tbl_no;
+    }
+    return true;
+}
+
+/* The trained ones: false where the model's components have others. */
+static bool
+use_tables_of_ours(transcoding *t)
+{
+    for (int c = 0; c < t->writer.num_components; c++)
+        if (t->writer.comp_info[c].dc_tbl_no != t->reader.comp_info[c].dc_tbl_no ||
+            t->writer.comp_info[c].ac_tbl_no != t->reader.comp_info[c].ac_tbl_no)
+            return false;
+    mc_jpeg_use_trained(&t->writer);
+    return true;
+}
+
+static bool
+encode_background(transcoding *t, const mosaic *m, const uint8_t rgb[3], bool (*use_tables)(transcoding *t))
 {
     const mc_jpeg_parts *model = &m->model->parts;
     if (setjmp(t->errors.jump) != 0)
@@ -268,16 +312,8 @@ encode_background(transcoding *t, const mosaic *m, const uint8_t rgb[3])
     t->writer.input_components = 3;
     t->writer.image_width = (JDIMENSION)model->width;
     t->writer.image_height = (JDIMENSION)model->unit_height;
-    for (int i = 0; i < NUM_HUFF_TBLS; i++) {
-        if (t->reader.dc_huff_tbl_ptrs[i] != NULL && t->writer.dc_huff_tbl_ptrs[i] != NULL)
-            *t->writer.dc_huff_tbl_ptrs[i] = *t->reader.dc_huff_tbl_ptrs[i];
-        if (t->reader.ac_huff_tbl_ptrs[i] != NULL && t->writer.ac_huff_tbl_ptrs[i] != NULL)
-            *t->writer.ac_huff_tbl_ptrs[i] = *t->reader.ac_huff_tbl_ptrs[i];
-    }
-    for (int c = 0; c < t->writer.num_components; c++) {
-        t->writer.comp_info[c].dc_tbl_no = t->reader.comp_info[c].dc_tbl_no;
-        t->writer.comp_info[c].ac_tbl_no = t->reader.comp_info[c].ac_tbl_no;
-    }
+    if (!use_tables(t))
+        return false;
     uint8_t *row = apr_palloc(m->pool, (size_t)model->width * 3);
     for (int x = 0; x < model->width; x++)
         memcpy(row + (size_t)x * 3, rgb, 3);
@@ -288,23 +324,37 @@ encode_background(transcoding *t, const mosaic *m, const uint8_t rgb[3])
     return true;
 }
 
-/* One row of MCUs in the background's colour, with the model's own tables. */
+/* One row of MCUs in the background's colour. */
 static bool
-make_fill(mosaic *m, const uint8_t rgb[3])
+make_fill_by(mosaic *m, const uint8_t rgb[3], bool (*use_tables)(transcoding *t))
 {
     transcoding t = { .sink = { .data = NULL } };
     t.reader.err = t.writer.err = mc_jpeg_errors_init(&t.errors);
-    bool done = encode_background(&t, m, rgb);
+    bool done = encode_background(&t, m, rgb, use_tables);
     jpeg_destroy_compress(&t.writer);
     jpeg_destroy_decompress(&t.reader);
     mc_jpeg_parts parts;
     done = done && mc_jpeg_parse(&parts, t.sink.data, t.sink.size);
+    if (done && use_tables == use_tables_of_ours) {
+        uint8_t *header = apr_pmemdup(m->pool, parts.data, parts.scan);
+        mc_jpeg_header ours;
+        parts.data = header;
+        done = m->united && mc_jpeg_header_read(&ours, &parts) && mc_jpeg_tables_unite(&m->header, &ours);
+        parts.data = t.sink.data;
+    }
     if (done) {
         m->fill_size = parts.end - parts.scan;
         m->fill = apr_pmemdup(m->pool, parts.data + parts.scan, m->fill_size);
     }
     free(t.sink.data);
     return done;
+}
+
+/* Tiles of ours lack codes that they do not need, and the background may need. */
+static bool
+make_fill(mosaic *m, const uint8_t rgb[3])
+{
+    return make_fill_by(m, rgb, use_tables_of_ours) || make_fill_by(m, rgb, use_tables_of_model);
 }
 
 /* A segment of a piece, by its row of MCUs. */
@@ -322,7 +372,7 @@ find_piece_segment(const uint8_t **segment, const mosaic *m, const jpeg_join_pie
 static size_t
 joined_size(const mosaic *m)
 {
-    size_t size = m->model->parts.scan + 2;
+    size_t size = (m->united ? mc_jpeg_header_size(&m->header) : m->model->parts.scan) + 2;
     for (int i = 0; i < m->count; i++) {
         const jpeg_join_piece *p = &m->pieces[i];
         size += p->offsets == NULL ? (m->fill_size + 2) * (size_t)unit_rows(m) : p->parts.end + 2 - p->parts.scan;
@@ -339,14 +389,18 @@ splice_jpeg_mosaic(mc_buf **result, const mosaic *m)
     mc_buf *joined = *result = mc_buf_create(size, size);
     MC_TRY(mc_buf_reserve(joined, size, m->pool));
     uint8_t *out = joined->data;
-    memcpy(out, model->data, model->scan);
+    size_t header = model->scan;
+    if (m->united)
+        header = mc_jpeg_header_write(out, &m->header);
+    else
+        memcpy(out, model->data, header);
     unsigned height = (unsigned)(model->height * m->rows), width = (unsigned)(model->width * m->columns);
     uint8_t *frame = out + model->frame;
     frame[0] = (uint8_t)(height >> 8);
     frame[1] = (uint8_t)height;
     frame[2] = (uint8_t)(width >> 8);
     frame[3] = (uint8_t)width;
-    out += model->scan;
+    out += header;
     unsigned marker = 0;
     for (int tile_row = 0; tile_row < m->rows; tile_row++) {
         for (int row = 0; row < unit_rows(m); row++) {

@@ -128,6 +128,10 @@ mc_jpeg_parse(mc_jpeg_parts *parts, const uint8_t *data, size_t size)
         }
         if (s.marker == DNL || s.marker == DAC)
             return false;
+        if (s.marker == DHT) {
+            parts->tables = parts->tables == 0 ? at : parts->tables;
+            parts->tables_end = s.next;
+        }
         if (is_frame(s.marker) && !parse_frame(parts, data, &s))
             return false;
         if (s.marker == DRI) {

@@ -5,11 +5,13 @@
 #include "grid/earth.h"
 #include "service/pages/demo.h"
 #include "service/wms/wms.h"
+#include "vector/crs/projection.h"
 
 #define RADIANS_PER_DEGREE (3.14159265358979323846 / 180.0)
 #define PICTURE_TILES 2 /* a small picture is made of at most so many columns and rows of tiles */
 
-/* A box of degrees in the CRS of a grid of degrees or of the spherical Mercator; false for others. */
+/* A box of degrees in the CRS of a grid of degrees or of the spherical Mercator, whose edges are those of the world;
+ * false for others. */
 static bool
 place_degrees(mc_extent *placed, const mc_grid *grid, const mc_extent *box)
 {
@@ -25,12 +27,24 @@ place_degrees(mc_extent *placed, const mc_grid *grid, const mc_extent *box)
     return mc_grid_degrees(&whole, grid, &grid->extent);
 }
 
+/* The same for any CRS. */
+static bool
+place_data(mc_extent *placed, const mc_grid *grid, const mc_extent *box, apr_pool_t *pool)
+{
+    mc_projection *projection;
+    if (place_degrees(placed, grid, box))
+        return true;
+    *placed = *box;
+    return mc_projection_open(&projection, "EPSG:4326", grid->srs, pool) == MC_OK && projection != NULL &&
+           mc_projection_box(placed, projection, false);
+}
+
 /* Where a tileset has data on a grid, as far as that is known. */
 static mc_extent
-find_data_box(const mc_tileset *tileset, const mc_grid_link *link)
+find_data_box(const mc_tileset *tileset, const mc_grid_link *link, apr_pool_t *pool)
 {
     mc_extent placed;
-    if (!tileset->has_wgs84_box || !place_degrees(&placed, link->grid, &tileset->wgs84_box))
+    if (!tileset->has_wgs84_box || !place_data(&placed, link->grid, &tileset->wgs84_box, pool))
         return link->extent;
     placed = mc_extent_intersection(&placed, &link->extent);
     return mc_extent_valid(&placed) ? placed : link->extent;
@@ -126,7 +140,7 @@ write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
 }
 
 static void
-write_layer_line(mc_json_writer *json, const mc_tileset *tileset)
+write_layer_line(mc_json_writer *json, const mc_tileset *tileset, apr_pool_t *pool)
 {
     mc_json_open_object(json, NULL);
     write_layer_summary(json, tileset);
@@ -139,7 +153,7 @@ write_layer_line(mc_json_writer *json, const mc_tileset *tileset)
         write_link(json, tileset->links[i]);
     mc_json_close(json);
     if (tileset->link_count > 0) {
-        mc_extent box = find_data_box(tileset, tileset->links[0]);
+        mc_extent box = find_data_box(tileset, tileset->links[0], pool);
         write_picture(json, &box, tileset->links[0]);
     }
     mc_json_close(json);
@@ -187,7 +201,7 @@ mc_demo_layers(mc_buf **text, const mc_call *call, apr_pool_t *pool)
     write_offer(json, call);
     mc_json_open_array(json, "layers");
     for (int i = 0; i < tilesets->nelts; i++)
-        write_layer_line(json, APR_ARRAY_IDX(tilesets, i, const mc_tileset *));
+        write_layer_line(json, APR_ARRAY_IDX(tilesets, i, const mc_tileset *), pool);
     mc_json_close(json);
     mc_json_close(json);
     mc_json_space(json, "\n");
@@ -195,13 +209,15 @@ mc_demo_layers(mc_buf **text, const mc_call *call, apr_pool_t *pool)
 }
 
 static void
-write_grids(mc_json_writer *json, const mc_tileset *tileset)
+write_grids(mc_json_writer *json, const mc_tileset *tileset, apr_pool_t *pool)
 {
     mc_json_open_array(json, "grids");
     for (int i = 0; i < tileset->link_count; i++) {
-        mc_extent box = find_data_box(tileset, tileset->links[i]);
+        mc_extent box = find_data_box(tileset, tileset->links[i], pool);
         mc_json_open_object(json, NULL);
         mc_demo_write_grid(json, tileset, tileset->links[i]);
+        if (!mc_projection_is_formula(tileset->links[i]->grid->srs, "EPSG:4326"))
+            write_given(json, "proj", mc_projection_formula(tileset->links[i]->grid->srs, pool));
         mc_demo_write_extent(json, "data", &box, 10);
         mc_json_close(json);
     }
@@ -231,7 +247,7 @@ mc_demo_layer(mc_buf **text, const char *name, const mc_call *call, mc_ctx *ctx,
         if (error == MC_OK && layers != NULL)
             mc_json_raw(json, "vectorLayers", layers);
     }
-    write_grids(json, tileset);
+    write_grids(json, tileset, pool);
     mc_json_close(json);
     mc_json_space(json, "\n");
     return mc_json_finish(text, json);

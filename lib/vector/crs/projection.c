@@ -220,6 +220,17 @@ mc_projection_open(mc_projection **projection, const char *from, const char *to,
     return MC_OK;
 }
 
+const char *
+mc_projection_formula(const char *srs, apr_pool_t *pool)
+{
+    mc_proj_context *context;
+    if (acquire_proj_context(&context, pool) != MC_OK)
+        return NULL;
+    const char *text = engine->formula(context, for_proj(srs, pool), pool);
+    release_proj_context(context);
+    return text;
+}
+
 void
 mc_projection_points(const mc_projection *projection, double *xy, size_t count)
 {

@@ -27,6 +27,10 @@ double mc_projection_ratio(const mc_projection *projection);
  * antimeridian gets all longitudes. False where there is no such box. */
 bool mc_projection_box(mc_extent *box, const mc_projection *projection, bool inverse);
 
+/* A CRS as a string of PROJ 4 ("+proj=somerc ..."), with the shift of its datum where that is one of seven parameters:
+ * what programs read that have no database of CRSs. NULL where PROJ has none, or is not installed. */
+const char *mc_projection_formula(const char *srs, apr_pool_t *pool);
+
 /* The growth of x on the way around the globe: 360 in CRSs of degrees, the length of the equator in CRSs of Mercator or
  * of rectangular degrees. 0 for all other CRSs: their maps have edges. */
 double mc_projection_turn(const char *srs);

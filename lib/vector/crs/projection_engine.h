@@ -23,6 +23,8 @@ typedef struct mc_projection_engine {
     /* The box of a box in the other CRS; minx above maxx where the box crosses the antimeridian. False where there is
      * none. */
     bool (*box)(const mc_proj_pair *pair, mc_extent *box, bool inverse);
+    /* See mc_projection_formula; NULL where there is none. */
+    const char *(*formula)(mc_proj_context *context, const char *srs, apr_pool_t *pool);
 } mc_projection_engine;
 
 extern const mc_projection_engine mc_projection_engine_proj;

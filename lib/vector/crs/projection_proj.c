@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <math.h>
 #include <proj.h>
+#include <proj_experimental.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -273,6 +274,20 @@ transform_box(const mc_proj_pair *pair, mc_extent *box, bool inverse)
     return true;
 }
 
+static const char *
+describe_crs(mc_proj_context *context, const char *srs, apr_pool_t *pool)
+{
+    PJ *crs = parse_crs_text(context, srs);
+    if (crs == NULL)
+        return NULL;
+    PJ *bound = proj_crs_create_bound_crs_to_WGS84(context->proj, crs, NULL);
+    const char *text = proj_as_proj_string(context->proj, bound != NULL ? bound : crs, PJ_PROJ_4, NULL);
+    const char *copy = text != NULL ? apr_pstrdup(pool, text) : NULL;
+    proj_destroy(bound);
+    proj_destroy(crs);
+    return copy;
+}
+
 const mc_projection_engine mc_projection_engine_proj = {
-    open_context, close_context, get_pair, transform_points, ratio_of, transform_box,
+    open_context, close_context, get_pair, transform_points, ratio_of, transform_box, describe_crs,
 };

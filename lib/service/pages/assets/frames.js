@@ -44,8 +44,8 @@ export function drawFrames(tiles) {
       context.lineWidth = size;
       context.stroke();
     }
-    const left = Math.max(0, tile.corners[0][0]), top = Math.max(0, tile.corners[0][1]), room = Math.min(width, tile.corners[1][0]) - left;
-    if (room < 50) continue;
+    const top = Math.max(0, tile.corners[0][1]), left = Math.max(top < 80 ? 44 : 0, tile.corners[0][0]), room = Math.min(width, tile.corners[1][0]) - left;
+    if (room < 50 || top > tile.corners[2][1] - 20) continue;
     const lines = linesOf(tile), box = Math.max(...lines.map(function (line) { return context.measureText(line).width; })) + 8;
     context.fillStyle = 'rgba(255, 255, 255, .82)';
     context.fillRect(left + 2, top + 2, Math.min(box, room - 4), lines.length * 14 + 4);

@@ -82,13 +82,21 @@ function swatches(entry) {
   });
 }
 
+/* With as many pixels as the screen has, where the server draws the layer for such screens. */
+function legendPicture(entry, failed) {
+  const density = entry.layer.grids.some(function (grid) { return grid.densities.length > 0; }) ? Math.min(3, Math.ceil(window.devicePixelRatio - 0.25)) : 1;
+  const params = { ...wmsValues(entry.values), ...(density > 1 ? { MAP_RESOLUTION: 90 * density } : {}) };
+  const picture = element('img', { alt: 'Legend of ' + entry.title, loading: 'lazy', on: { error: failed } });
+  picture.addEventListener('load', function () { picture.style.width = picture.naturalWidth / density + 'px'; });
+  picture.src = legendUrl(entry.layer) + Object.entries(params).map(function ([name, value]) { return '&' + encodeURIComponent(name) + '=' + encodeURIComponent(value); }).join('');
+  return picture;
+}
+
 function legendOf(offer, entry) {
   const figure = element('figure', {}, element('figcaption', { text: entry.title }));
   if (isVector(entry.layer)) figure.append(...swatches(entry));
   else if (entry.layer.legend && offers(offer, 'wms'))
-    figure.append(element('img', { src: legendUrl(entry.layer) + Object.entries(wmsValues(entry.values)).map(function ([name, value]) {
-      return '&' + encodeURIComponent(name) + '=' + encodeURIComponent(value);
-    }).join(''), alt: 'Legend of ' + entry.title, loading: 'lazy', on: { error: function () { figure.append(element('p', { className: 'bad', text: 'The legend does not load.' })); } } }));
+    figure.append(legendPicture(entry, function () { figure.append(element('p', { className: 'bad', text: 'The legend does not load.' })); }));
   else return null;
   return figure;
 }

@@ -44,6 +44,9 @@ async function entryOf(chosen) {
   }
 }
 
+/* Whether images can be warped from and to the CRS of a grid. */
+function isKnown(grid) { return Boolean(grid.proj) || /(^|:)(3857|900913|4326)$/.test(grid.srs); }
+
 function resolveGrids(all) {
   const drawable = all.filter(function (entry) { return entry.trouble === null; });
   const first = drawable.find(function (entry) { return entry.layer.grids.some(function (grid) { return grid.grid === state.grid; }); }) || drawable[0];
@@ -54,7 +57,8 @@ function resolveGrids(all) {
     entry.grid = gridOf(entry.layer, viewGrid);
     entry.by = protocolOf(offer, entry.layer, state.by);
     if (entry.by === null) entry.trouble = 'No service has tiles of this layer: gmaps, wmts, tms and wms are off.';
-    else if (entry.grid.srs !== viewGrid.srs && !entry.grid.proj) entry.trouble = 'The layer has no grid in ' + viewGrid.srs + '.';
+    else if (entry.grid.srs !== viewGrid.srs && !(entry.layer.image && isKnown(entry.grid) && isKnown(viewGrid)))
+      entry.trouble = 'The layer has no grid in ' + viewGrid.srs + ', and cannot be warped there.';
     entry.density = densityOf(entry.grid, entry.by);
   }
 }
@@ -72,7 +76,9 @@ function chooseFirst() {
 
 function wantsGl() {
   const drawn = entries.filter(function (entry) { return entry.trouble === null; });
-  const possible = drawn.length > 0 && state.swipe === null && viewGrid !== null && drawn.every(function (entry) { return isWebGrid(entry.grid) && entry.by !== 'map'; });
+  const possible = drawn.length > 0 && state.swipe === null && viewGrid !== null && drawn.every(function (entry) {
+    return isWebGrid(entry.grid) && entry.by !== 'map' && (!isVector(entry.layer) || ((entry.layer.vectorLayers || []).length > 0 && !entry.layer.discovered)); /* else it is not known what to draw */
+  });
   if (state.engine === 'ol' || !possible) return false;
   const wanted = state.engine === 'gl' || drawn.some(function (entry) { return isVector(entry.layer); });
   if (!wanted) return false;
@@ -175,7 +181,7 @@ onTile(function (record) {
     counts.ms += record.ms;
     if (record.error !== null) {
       counts.failed += 1;
-      reportProblem(record.error, record.layer + (record.z === undefined ? '' : ' ' + record.z + '/' + record.x + '/' + record.row));
+      reportProblem(record.error, record.layer, record.z === undefined ? '' : record.z + '/' + record.x + '/' + record.row);
     }
   }
   if (record.server !== null && !record.kept && !record.timed) {

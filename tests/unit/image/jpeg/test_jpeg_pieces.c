@@ -50,6 +50,15 @@ interval_of(const mc_buf *bytes)
     return parts.restart_interval;
 }
 
+/* Bytes after the header: what is stored leaves out of its tables what it does not need. */
+static size_t
+count_coded_bytes(const mc_buf *bytes)
+{
+    mc_jpeg_parts parts;
+    ck_assert(mc_jpeg_parse(&parts, bytes->data, bytes->size));
+    return bytes->size - parts.scan;
+}
+
 START_TEST(test_same_pixels)
 {
     static const int sizes[][2] = { { 256, 256 }, { 512, 331 }, { 1024, 1024 }, { 64, 2000 }, { 640, 481 } };
@@ -62,7 +71,7 @@ START_TEST(test_same_pixels)
         ck_assert_int_eq(sample_difference(decoded_image(pieces), decoded_image(whole)), 0);
         /* A marker for each piece, and the alignment and the predictors that it starts anew. */
         size_t count = (size_t)map->width / 64 * (size_t)((map->height + 15) / 16);
-        ck_assert_uint_lt(pieces->size, whole->size + count * 8);
+        ck_assert_uint_lt(count_coded_bytes(pieces), count_coded_bytes(whole) + count * 8);
         apr_pool_clear(pool);
     }
 }

@@ -214,5 +214,17 @@ START_TEST(bent_edges_get_vertices)
 }
 END_TEST
 
-UNIT_MAIN("projection", formulas_are_exact, names_of_one_crs, names_are_not_guessed, cells_are_as_good_as_their_promise,
-          bent_edges_get_vertices, rings_across_the_antimeridian_stay_whole)
+START_TEST(formulas_for_programs_without_a_database)
+{
+    const char *swiss = mc_projection_formula("EPSG:2056", pool);
+    ck_assert_ptr_nonnull(strstr(swiss, "+proj=somerc "));
+    ck_assert_ptr_nonnull(strstr(swiss, "+towgs84=674.374,15.056,405.346"));
+    ck_assert_str_eq(mc_projection_formula("urn:ogc:def:crs:EPSG::2056", pool), swiss);
+    ck_assert_ptr_null(mc_projection_formula("EPSG:999999", pool));
+    ck_assert_ptr_null(mc_projection_formula("nowhere", pool));
+}
+END_TEST
+
+UNIT_MAIN("projection", formulas_for_programs_without_a_database, formulas_are_exact, names_of_one_crs,
+          names_are_not_guessed, cells_are_as_good_as_their_promise, bent_edges_get_vertices,
+          rings_across_the_antimeridian_stay_whole)
