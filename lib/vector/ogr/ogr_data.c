@@ -124,7 +124,6 @@ ogr_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_
     const ogr_data *layer = (const ogr_data *)data;
     const mc_ogr_ops *ops = NULL;
     mc_ogr_file *file;
-    (void)ctx;
     MC_TRY(load_ogr_ops(&ops, pool));
     MC_TRY(open_ogr_layer(&file, layer, ops, ctx, pool));
     const mc_ogr_about *about = ops->about(file);
@@ -143,7 +142,7 @@ ogr_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
     const mc_ogr_ops *ops = NULL;
     mc_ogr_file *file;
     MC_TRY(load_ogr_ops(&ops, pool));
-    MC_TRY(open_ogr_layer(&file, layer, ops, pool));
+    MC_TRY(open_ogr_layer(&file, layer, ops, ctx, pool));
     const mc_ogr_about *about = ops->about(file);
     const char *srs = layer->config.srs != NULL ? layer->config.srs : about->srs;
     place->known = about->has_bounds && srs != NULL;
