@@ -75,10 +75,11 @@ def server(shared_folder, shared_apache):
         tileset = '<tileset name="only"><cache>c</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>'
         cache = f'<cache name="c" type="disk"><base>{shared_folder}/none</base></cache>'
         texts = {"pages": CONFIG.format(folder=shared_folder, origin=origin.url("/wms?")), "none": SMALL.format(tilesets=""),
-                 "one": SMALL.format(tilesets=cache + tileset)}
+                 "one": SMALL.format(tilesets=cache + tileset),
+                 "many": SMALL.format(tilesets=cache + "".join(tileset.replace("only", f"product-{number}") for number in range(400)))}
         for name, text in texts.items():
             (shared_folder / f"{name}.xml").write_text(text)
-        aliases = "".join(f"MapCacheAlias /{alias} {shared_folder}/{name}.xml\n" for alias, name in (("mc", "pages"), ("none", "none"), ("one", "one")))
+        aliases = "".join(f"MapCacheAlias /{alias} {shared_folder}/{name}.xml\n" for alias, name in (("mc", "pages"), *((name, name) for name in texts if name != "pages")))
         proxy = "ProxyPass /other/maps/ http://127.0.0.1:{port}/mc/\n"
         running = shared_apache("ours", aliases, environment={"MAPCACHE_ASSETS": str(ROOT / "build/assets")})
         running.proxied = shared_apache("proxy", MODULES + proxy.format(port=running.port))
@@ -180,7 +181,7 @@ def test_addresses_lead_to_what_they_say(browser, server):
     browser.settled(until=lambda: all(browser.script(shown)))
     for layer, addresses in zip(["image", "flat", "town"], browser.script(shown)):
         names = [name for name, _ in addresses]
-        assert {"XYZ", "TileJSON", "WMTS", "WMTS tiles", "TMS", "QGIS", "GDAL"} <= set(names)
+        assert {"XYZ", "TileJSON", "Style", "WMTS", "WMTS tiles", "TMS", "QGIS", "GDAL"} <= set(names)
         assert ("WMS" in names) == ("KML" in names) == (layer != "town")
         for name, text in addresses:
             if name in ("QGIS", "GDAL"):
@@ -297,6 +298,17 @@ def test_one_layer_is_shown_at_once_with_a_link_to_the_list(browser, server):
     assert browser.script("return location.pathname") == "/one/demo/"
 
 
+def test_hundreds_of_layers_come_as_they_are_wanted(browser, server):
+    open_page(browser, server, "", alias="many")
+    requests = browser.settled("layers.json", until=lambda: browser.script("return document.querySelectorAll('[data-drawn]').length") > 3)
+    check_clean(browser, server, requests, alias="many")
+    assert browser.script("return [document.querySelectorAll('.card').length, document.getElementById('more').innerText]") == [120, "Show 120 more"]
+    assert len({url for url, _ in requests if "/gmaps/" in url}) < 100  # of those in sight, and a little below
+    browser.script("const f = document.getElementById('filter'); f.value = 'product-399'; f.dispatchEvent(new Event('input'))")
+    check_clean(browser, server, browser.settled("product-399@"), alias="many")
+    assert browser.script("return document.querySelectorAll('.card').length") == 1
+
+
 @pytest.mark.parametrize("page", ["", "map#layer=town&layer=image&at=834000,5860000,300"])
 def test_behind_a_proxy_with_another_prefix(browser, server, page):
     """The configuration's <url> names another host, as it may be wrong, or that of another network."""
@@ -317,6 +329,14 @@ def test_the_list_tells_what_a_picture_needs(server):
         reply = server.get(f"/mc/gmaps/town@{GRID}/{picture['z']}/{picture['column'] + column}/{picture['row']}.mvt")
         assert reply.status == 200
     assert server.get("/mc/demo/layers.json?layer=nosuch").status == 404
+
+
+def test_a_style_says_where_tiles_are_and_how_they_are_drawn(server):
+    style = json.loads(server.get(f"/mc/demo/style.json?layer=town@{GRID}").body)
+    assert style["version"] == 8 and style["sources"]["layer"] == {"type": "vector", "url": f"http://elsewhere.invalid/maps/gmaps/town@{GRID}.json"}
+    assert [(layer["type"], layer["source-layer"]) for layer in style["layers"]] == [(kind, "areas") for kind in ("fill", "line", "line", "circle")]
+    assert json.loads(server.get("/mc/demo/style.json?layer=image").body)["layers"] == [{"id": "layer", "type": "raster", "source": "layer"}]
+    assert server.get("/mc/demo/style.json?layer=nosuch").status == 404 and server.get("/mc/demo/style.json").status == 400
 
 
 def test_each_dimension_has_its_own_values(server):

@@ -49,7 +49,7 @@ typedef struct demo_params {
     const char *layer;
 } demo_params;
 
-enum { PAGE_STATIC, PAGE_MAP, PAGE_LAYERS, PAGE_SERVICES };
+enum { PAGE_STATIC, PAGE_MAP, PAGE_LAYERS, PAGE_STYLE, PAGE_SERVICES };
 
 static bool
 is_demo_file_asked(const mc_param_reader *reader)
@@ -59,7 +59,7 @@ is_demo_file_asked(const mc_param_reader *reader)
 
 static const mc_param_row path_params[] = {
 #define X(service, title) "|" service
-    MC_PARAM_CHOICE("page", offsetof(demo_params, page), "static|map|layers.json" MC_DEMO_PAGES(X),
+    MC_PARAM_CHOICE("page", offsetof(demo_params, page), "static|map|layers.json|style.json" MC_DEMO_PAGES(X),
                     "The map of all layers, that of a service that is enabled, `layers.json`: what they know of the "
                     "layers, or `static` before the name of a file; without it the front page.",
                     .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND,
@@ -79,9 +79,17 @@ static const mc_param_row layers_params[] = {
     MC_PARAM_END,
 };
 
+static const mc_param_row style_params[] = {
+    MC_PARAM_TEXT("layer", offsetof(demo_params, layer),
+                  "The layer, as in addresses of tiles: a tileset, values of dimensions in brackets, @ and a grid.",
+                  .flags = MC_PARAM_REQUIRED),
+    MC_PARAM_END,
+};
+
 static const mc_operation demo_operations[] = {
     { "pages and their files", "/demo/<page>/<file>", { path_params } },
     { "what the pages know of layers", "/demo/layers.json", { layers_params } },
+    { "a style of one layer", "/demo/style.json", { style_params } },
     { 0 },
 };
 
@@ -117,6 +125,15 @@ answer_demo_layers(mc_request *request, demo_params *params, const mc_call *call
 }
 
 static mc_error *
+answer_demo_style(mc_request *request, demo_params *params, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_TRY(mc_params_read(params, style_params, call, pool));
+    request->kind = MC_REQUEST_DOCUMENT;
+    request->u.document.mime = "application/json";
+    return mc_demo_style(&request->u.document.text, params->layer, call, ctx, pool);
+}
+
+static mc_error *
 demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *path = call->path;
@@ -138,6 +155,8 @@ demo_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
         return refuse_demo_page(path, pool);
     if (params.page == PAGE_LAYERS)
         return answer_demo_layers(request, &params, call, ctx, pool);
+    if (params.page == PAGE_STYLE)
+        return answer_demo_style(request, &params, call, ctx, pool);
     if (params.page == PAGE_MAP) {
         write_demo_frame(request, "map.html", "", call, pool);
         return MC_OK;

@@ -26,6 +26,11 @@ mc_error *mc_demo_layers(mc_buf **text, const mc_call *call, apr_pool_t *pool) M
  * MC_ERR_NOT_FOUND for an unknown one. */
 mc_error *mc_demo_layer(mc_buf **text, const char *name, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* A style of MapLibre for one layer ("name@grid"), whose tiles TileJSON names. MC_ERR_NOT_FOUND for an unknown one, and
+ * where no service has TileJSON. */
+mc_error *mc_demo_style(mc_buf **text, const char *layer, const mc_call *call, mc_ctx *ctx,
+                        apr_pool_t *pool) MC_CHECKED;
+
 /* What is told of a grid of a tileset: its CRS, box, tiles and levels. */
 void mc_demo_write_grid(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link);
 

@@ -136,7 +136,24 @@ ogr_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_
     return MC_OK;
 }
 
-static const mc_feature_ops ogr_feature_ops = { "ogr", ogr_read, ogr_fields };
+static mc_error *
+ogr_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const ogr_data *layer = (const ogr_data *)data;
+    const mc_ogr_ops *ops = NULL;
+    mc_ogr_file *file;
+    MC_TRY(load_ogr_ops(&ops, pool));
+    MC_TRY(open_ogr_layer(&file, layer, ops, pool));
+    const mc_ogr_about *about = ops->about(file);
+    const char *srs = layer->config.srs != NULL ? layer->config.srs : about->srs;
+    place->known = about->has_bounds && srs != NULL;
+    place->box = about->bounds;
+    place->srs = srs == NULL ? NULL : apr_pstrdup(pool, srs);
+    ops->close(file, ctx->process != NULL && ctx->process->lasting); /* not where the process forks afterwards */
+    return MC_OK;
+}
+
+static const mc_feature_ops ogr_feature_ops = { "ogr", ogr_read, ogr_fields, ogr_place };
 
 mc_feature_data *
 mc_ogr_create(const mc_ogr_config *config, const char *layer, apr_pool_t *pool)

@@ -44,6 +44,8 @@ export function layerAddresses(offer, layer, grid) {
     found.push(['XYZ', base + 'gmaps/' + key + '/{z}/{x}/{y}.' + layer.extension]);
     found.push(['TileJSON', base + 'gmaps/' + key + '.json']);
   }
+  if ((offers(offer, 'gmaps') || offers(offer, 'tms')) && isWebMercator(grid) && (layer.image || isVector(layer)))
+    found.push(['Style', here + 'style.json?layer=' + key]);
   if (offers(offer, 'wmts')) {
     found.push(['WMTS', base + 'wmts/1.0.0/WMTSCapabilities.xml']);
     found.push(['WMTS tiles', base + 'wmts/1.0.0/' + segment(layer.name) + '/default/' +

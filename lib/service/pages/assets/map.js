@@ -76,7 +76,9 @@ function chooseFirst() {
 
 function wantsGl() {
   const drawn = entries.filter(function (entry) { return entry.trouble === null; });
-  const possible = drawn.length > 0 && state.swipe === null && viewGrid !== null && drawn.every(function (entry) { return isWebGrid(entry.grid) && entry.by !== 'map'; });
+  const possible = drawn.length > 0 && state.swipe === null && viewGrid !== null && drawn.every(function (entry) {
+    return isWebGrid(entry.grid) && entry.by !== 'map' && (!isVector(entry.layer) || ((entry.layer.vectorLayers || []).length > 0 && !entry.layer.discovered)); /* else it is not known what to draw */
+  });
   if (state.engine === 'ol' || !possible) return false;
   const wanted = state.engine === 'gl' || drawn.some(function (entry) { return isVector(entry.layer); });
   if (!wanted) return false;

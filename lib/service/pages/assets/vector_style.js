@@ -2,8 +2,13 @@
 const COLOURS = ['#3b7dd8', '#d9822b', '#2a9d6f', '#b4508e', '#7a6ad8', '#a08400', '#c94f4f', '#3a9db0'];
 
 export function colourOf(layer, id) {
-  const index = (layer.vectorLayers || []).findIndex(function (known) { return known.id === id; });
-  return COLOURS[Math.max(0, index) % COLOURS.length];
+  if (layer.vectorLayers === undefined) layer.vectorLayers = [];
+  let index = layer.vectorLayers.findIndex(function (known) { return known.id === id; });
+  if (index < 0) { /* tiles of others: what is in them is seen when they come */
+    index = layer.vectorLayers.push({ id: id }) - 1;
+    layer.discovered = true;
+  }
+  return COLOURS[index % COLOURS.length];
 }
 
 /* For OpenLayers. */

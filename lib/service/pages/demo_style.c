@@ -1,0 +1,104 @@
+/*
+ * A style of one layer, as MapLibre and QGIS read it: vector tiles in a colour for each of their layers, as the map
+ * page draws them; images as they are. TileJSON tells where the tiles are.
+ */
+#include <apr_strings.h>
+
+#include "service/pages/demo.h"
+
+/* What is drawn of one kind of geometry. */
+typedef struct style_part {
+    const char *type, *geometry;
+    const char *colour_key, *size_key, *opacity_key;
+    double size; /* pixels */
+    double opacity;
+} style_part;
+
+static void
+write_style_layer(mc_json_writer *json, const style_part *part, const char *layer, const char *colour, apr_pool_t *pool)
+{
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "id", apr_pstrcat(pool, layer, " ", part->geometry, " ", part->type, NULL));
+    mc_json_string(json, "type", part->type);
+    mc_json_string(json, "source", "layer");
+    mc_json_string(json, "source-layer", layer);
+    mc_json_open_array(json, "filter");
+    mc_json_string(json, NULL, "==");
+    mc_json_open_array(json, NULL);
+    mc_json_string(json, NULL, "geometry-type");
+    mc_json_close(json);
+    mc_json_string(json, NULL, part->geometry);
+    mc_json_close(json);
+    mc_json_open_object(json, "paint");
+    mc_json_string(json, part->colour_key, colour);
+    if (part->size_key != NULL)
+        mc_json_decimals(json, part->size_key, part->size, 1);
+    mc_json_decimals(json, part->opacity_key, part->opacity, 2);
+    mc_json_close(json);
+    mc_json_close(json);
+}
+
+/* Areas below lines below points, each of all layers. */
+static mc_error *
+write_vector_style(mc_json_writer *json, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    static const char *const colours[] = { "#3b7dd8", "#d9822b", "#2a9d6f", "#b4508e",
+                                           "#7a6ad8", "#a08400", "#c94f4f", "#3a9db0" };
+    static const style_part parts[] = {
+        { "fill", "Polygon", "fill-color", NULL, "fill-opacity", 0, 0.33 },
+        { "line", "Polygon", "line-color", "line-width", "line-opacity", 1.2, 1 },
+        { "line", "LineString", "line-color", "line-width", "line-opacity", 2, 1 },
+        { "circle", "Point", "circle-color", "circle-radius", "circle-opacity", 4, 1 },
+    };
+    mc_source *source = tileset->source;
+    apr_array_header_t *layers = NULL;
+    if (source != NULL && source->ops->vector_layers != NULL)
+        MC_TRY(source->ops->vector_layers(&layers, source, ctx, pool));
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        for (int j = 0; layers != NULL && j < layers->nelts; j++)
+            write_style_layer(json, &parts[i], APR_ARRAY_IDX(layers, j, mc_vector_layer_info).name,
+                              colours[(size_t)j % (sizeof(colours) / sizeof(colours[0]))], pool);
+    return MC_OK;
+}
+
+static void
+write_image_style(mc_json_writer *json)
+{
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "id", "layer");
+    mc_json_string(json, "type", "raster");
+    mc_json_string(json, "source", "layer");
+    mc_json_close(json);
+}
+
+mc_error *
+mc_demo_style(mc_buf **text, const char *layer, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile_request tile;
+    MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
+    const char *service = mc_call_service(call, "gmaps") != NULL ? "gmaps/" : "tms/1.0.0/";
+    if (mc_call_service(call, "gmaps") == NULL && mc_call_service(call, "tms") == NULL)
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "a style needs TileJSON, of the services gmaps and tms");
+    bool image = mc_tileset_is_image(tile.tileset);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_integer(json, "version", 8);
+    mc_json_string(json, "name", mc_tileset_title(tile.tileset));
+    mc_json_open_object(json, "sources");
+    mc_json_open_object(json, "layer");
+    mc_json_string(json, "type", image ? "raster" : "vector");
+    mc_json_string(json, "url", apr_pstrcat(pool, call->base, service, mc_url_segment(layer, pool), ".json", NULL));
+    if (image)
+        mc_json_integer(json, "tileSize", tile.link->grid->tile_width);
+    mc_json_close(json);
+    mc_json_close(json);
+    mc_json_open_array(json, "layers");
+    if (image)
+        write_image_style(json);
+    else
+        MC_TRY(write_vector_style(json, tile.tileset, ctx, pool));
+    mc_json_close(json);
+    mc_json_close(json);
+    mc_json_space(json, "\n");
+    return mc_json_finish(text, json);
+}
