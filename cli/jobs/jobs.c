@@ -89,6 +89,9 @@ enqueue_requested_job(jobs_cli *cli)
     mc_job_spec *spec = &cli->options.spec;
     spec->owner = make_job_owner(cli->pool);
     mc_error *error = read_area(cli);
+    const mc_tileset *tileset = apr_hash_get(cli->model->tilesets_by_name, spec->tileset, APR_HASH_KEY_STRING);
+    if (tileset != NULL)
+        mc_tileset_ask_place_alone(tileset, cli->pool);
     if (error == MC_OK)
         error = mc_job_make(&job, spec, cli->model, cli->pool);
     if (error == MC_OK)

@@ -36,15 +36,27 @@ read_seed_region(mc_seed_region **region, mc_seed_setup *setup)
                              setup->pool);
 }
 
+/* Beyond its data a layer has no tiles worth drawing. */
+static const mc_tile_range *
+find_data_limits(mc_seed_setup *setup)
+{
+    mc_tileset_ask_place_alone(setup->tileset, setup->pool);
+    const mc_tile_range *limits = mc_tileset_data_limits(setup->tileset, setup->task.link, setup->pool);
+    return limits != NULL ? limits : setup->task.link->limits;
+}
+
 const char *
 mc_seed_setup_area(mc_seed_setup *setup)
 {
     const mc_seed_options *options = &setup->options;
     mc_seed_region *region = NULL;
     setup->area.outside = options->outside;
-    setup->area.limits = options->has_extent && !options->outside
-                             ? mc_seed_limits(setup->area.grid, &options->extent, setup->pool)
-                             : setup->task.link->limits;
+    if (setup->task.mode == MC_SEED_FILL && !options->has_extent && !options->outside)
+        setup->area.limits = find_data_limits(setup);
+    else
+        setup->area.limits = options->has_extent && !options->outside
+                                 ? mc_seed_limits(setup->area.grid, &options->extent, setup->pool)
+                                 : setup->task.link->limits;
     if (!options->outside && options->ogr.source == NULL && options->area == NULL)
         return NULL;
     mc_error *error = read_seed_region(&region, setup);

@@ -11,6 +11,13 @@ typedef struct mc_extent {
     double minx, miny, maxx, maxy;
 } mc_extent;
 
+/* Where data lie, as far as they say it. */
+typedef struct mc_place {
+    bool known;
+    const char *srs; /* of the box: "EPSG:2056", "CRS:84" or WKT; x (longitude) first */
+    mc_extent box;
+} mc_place;
+
 typedef enum mc_origin { MC_BOTTOM_LEFT, MC_TOP_LEFT, MC_TOP_RIGHT, MC_BOTTOM_RIGHT } mc_origin;
 
 typedef struct mc_level {

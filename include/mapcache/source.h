@@ -74,6 +74,9 @@ typedef struct mc_source_ops {
     /* Adds the symbols of the source's maps to a legend (lib/draw/label/legend.h). NULL: the source knows no symbols.
      */
     void (*legend)(struct mc_legend *legend, mc_source *source);
+    /* Where the source's maps have something to show, by what the data say of themselves; NULL: the source does not
+     * know. */
+    mc_error *(*place)(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
     /* Checks the data itself, with complaints; NULL: no check. */
     void (*inspect)(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);
 } mc_source_ops;

@@ -38,6 +38,8 @@ typedef struct mc_tileset {
     const char *cache_control;
     bool read_only;
     mc_pixels *watermark;
+    bool box_configured;            /* <wgs84boundingbox>: it says where the data lie, whatever they say */
+    struct mc_tileset_place *place; /* what the data have said; NULL: nothing can be asked */
     bool has_wgs84_box;
     mc_extent wgs84_box; /* degrees, lon lat */
     mc_locker *locker;
@@ -111,6 +113,29 @@ mc_metatile mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, 
 
 /* Columns and rows of a metatile of the grid that no edge cuts. */
 void mc_tileset_metatile_size(int *columns, int *rows, const mc_tileset *tileset, const mc_grid *grid);
+
+/*
+ * Asks the tileset's data where they lie, unless that is configured (<wgs84boundingbox>, restricted_extent) or was
+ * asked a short time ago. Waits for at most two seconds. What the data do not say, or what cannot be asked, stays
+ * unknown: for documents, which then say what the grids say, and for seeding.
+ */
+void mc_tileset_ask_place(const mc_tileset *tileset, mc_ctx *ctx);
+
+/* The same in a process that has no connections to databases of its own, and may fork afterwards: nothing stays open.
+ */
+void mc_tileset_ask_place_alone(const mc_tileset *tileset, apr_pool_t *pool);
+
+/* The same of several tilesets (mc_tileset *), for at most three seconds together. */
+void mc_tilesets_ask_places(const apr_array_header_t *tilesets, mc_ctx *ctx);
+
+/* The box in degrees that mc_tileset_ask_place found last. False: it is not known, or something else is configured. */
+bool mc_tileset_data_box(mc_extent *degrees, const mc_tileset *tileset);
+
+/*
+ * The tiles of a link that meet the box of the data, with a margin of a quarter of a tile, by level; in `pool`. NULL:
+ * the box is not known, so that all tiles of the link count.
+ */
+const mc_tile_range *mc_tileset_data_limits(const mc_tileset *tileset, const mc_grid_link *link, apr_pool_t *pool);
 
 mc_grid_link *mc_tileset_link(const mc_tileset *tileset, const char *grid_name); /* NULL name: the first */
 

@@ -4,7 +4,6 @@
 #include <apr_file_info.h>
 #include <apr_strings.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "data/data_private.h"
@@ -41,21 +40,6 @@ name_layers(mc_data_search *search, int first, const char *thing)
 
 /* --- kinds of things ---------------------------------------------------------------------------------------------- */
 
-static bool
-has_extension(const char *path, const char *extension)
-{
-    size_t size = strlen(path), its = strlen(extension);
-    return size > its && strcasecmp(path + size - its, extension) == 0;
-}
-
-static mc_error *
-look_at_file(mc_data_search *search, const char *path, const char *part)
-{
-    if (has_extension(path, ".shp"))
-        return mc_data_look_shapefile(search, path);
-    return mc_data_look_gdal(search, path, part);
-}
-
 /* FILE#LAYER, unless there is a file of that name. */
 static void
 part_file_name(const char **path, const char **part, const char *thing, apr_pool_t *pool)
@@ -81,7 +65,9 @@ look_at_path(mc_data_search *search, const char *thing)
         path = whole;
     if (apr_stat(&info, path, APR_FINFO_TYPE, search->pool) != APR_SUCCESS)
         return mc_error_create(search->pool, MC_ERR_UNAVAILABLE, "there is no file \"%s\"", path);
-    return look_at_file(search, path, part);
+    if (info.filetype == APR_DIR)
+        return mc_data_look_folder(search, path);
+    return mc_data_look_file(search, path, part);
 }
 
 static bool
@@ -93,6 +79,8 @@ is_address(const char *thing)
 static mc_error *
 look_at_thing(mc_data_search *search, const char *thing)
 {
+    if (mc_data_is_database(thing))
+        return mc_data_look_database(search, thing);
     if (is_address(thing))
         return mc_data_look_gdal(search, apr_pstrcat(search->pool, "/vsicurl/", thing, NULL), NULL);
     if (strncmp(thing, "/vsi", 4) == 0)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "source/gdal/gdal_bands.h"
+#include "source/gdal/gdal_place.h"
 #include "vector/feature/feature.h"
 
 enum { SAID_SIZE = 512 };
@@ -26,21 +27,6 @@ keep_gdal_failure(CPLErr level, CPLErrorNum number, const char *text)
         apr_cpystrn(kept, text, SAID_SIZE);
 }
 
-/* "EPSG:2056" where the CRS says that, else its WKT; NULL: there is none. */
-static const char *
-name_crs(OGRSpatialReferenceH crs, apr_pool_t *pool)
-{
-    char *wkt = NULL;
-    if (crs == NULL)
-        return NULL;
-    const char *authority = OSRGetAuthorityName(crs, NULL), *code = OSRGetAuthorityCode(crs, NULL);
-    if (authority != NULL && code != NULL && strcmp(authority, "EPSG") == 0)
-        return apr_pstrcat(pool, "EPSG:", code, NULL);
-    const char *name = OSRExportToWkt(crs, &wkt) == OGRERR_NONE ? apr_pstrdup(pool, wkt) : NULL;
-    CPLFree(wkt);
-    return name;
-}
-
 static const char *
 copy_item(GDALMajorObjectH object, const char *key, apr_pool_t *pool)
 {
@@ -50,26 +36,13 @@ copy_item(GDALMajorObjectH object, const char *key, apr_pool_t *pool)
 
 /* --- rasters ------------------------------------------------------------------------------------------------------ */
 
-/* The box around the raster's corners, and the size of a pixel. */
 static void
 place_raster(mc_data_layer *layer, double *pixel, GDALDatasetH raster)
 {
     double t[6];
-    if (GDALGetGeoTransform(raster, t) != CE_None)
-        return;
-    double width = GDALGetRasterXSize(raster), height = GDALGetRasterYSize(raster);
-    layer->extent = (mc_extent){ HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL };
-    for (int i = 0; i < 4; i++) {
-        double column = i % 2 * width, row = i / 2 * height;
-        double x = t[0] + column * t[1] + row * t[2], y = t[3] + column * t[4] + row * t[5];
-        layer->extent.minx = fmin(layer->extent.minx, x);
-        layer->extent.maxx = fmax(layer->extent.maxx, x);
-        layer->extent.miny = fmin(layer->extent.miny, y);
-        layer->extent.maxy = fmax(layer->extent.maxy, y);
-    }
-    layer->has_extent = mc_extent_valid(&layer->extent);
-    layer->transparent = layer->transparent || t[2] != 0 || t[4] != 0;
-    *pixel = hypot(t[1], t[4]);
+    layer->has_extent = mc_gdal_box(&layer->extent, pixel, raster);
+    if (GDALGetGeoTransform(raster, t) == CE_None)
+        layer->transparent = layer->transparent || t[2] != 0 || t[4] != 0;
 }
 
 /* Three bands that say that they are red, green and blue; else the first three, or the first one. */
@@ -135,7 +108,7 @@ describe_raster(mc_data_search *search, double *pixel, GDALDatasetH raster, cons
     *layer = about;
     layer->data = apr_pstrdup(pool, path);
     layer->name = mc_data_stem(path, pool);
-    layer->srs = name_crs(GDALGetSpatialRef(raster), pool);
+    layer->srs = mc_gdal_crs_name(GDALGetSpatialRef(raster), pool);
     layer->title = copy_item(raster, "TITLE", pool);
     layer->description = copy_item(raster, "TIFFTAG_IMAGEDESCRIPTION", pool);
     layer->attribution = copy_item(raster, "TIFFTAG_COPYRIGHT", pool);
@@ -220,7 +193,7 @@ describe_vectors(mc_data_search *search, GDALDatasetH file, OGRLayerH from, cons
     layer->title = strcmp(driver, "GPKG") == 0 ? copy_item(from, "IDENTIFIER", search->pool) : NULL;
     layer->description = copy_item(from, "DESCRIPTION", search->pool);
     layer->table = several ? apr_pstrdup(search->pool, OGR_L_GetName(from)) : NULL;
-    layer->srs = name_crs(OGR_L_GetSpatialRef(from), search->pool);
+    layer->srs = mc_gdal_crs_name(OGR_L_GetSpatialRef(from), search->pool);
     layer->shape = shape_of_ogr(OGR_L_GetGeomType(from));
     layer->attributes = list_fields(from, search->pool);
     place_vectors(layer, from, strncmp(driver, "GeoJSON", 7) == 0);

@@ -26,12 +26,19 @@ const char *mc_data_stem(const char *path, apr_pool_t *pool);
 /* A thing as it stands in a configuration: without blanks around it, a relative path as seen from the file's folder. */
 const char *mc_data_thing_path(const char *file, const char *text, apr_pool_t *pool);
 
+/* postgresql:// or postgres:// */
+bool mc_data_is_database(const char *thing);
+
 /* Fills in what follows from srs and extent: degrees and, where they are unknown, levels. `pixel`: size of a pixel in
  * units of the srs; 0: of vectors. */
 void mc_data_place(mc_data_layer *layer, double pixel, apr_pool_t *pool);
 
 /* Each adds what it finds at `path`, of which `part` (or NULL: all) is wanted. Errors as of mc_data_find. */
 mc_error *mc_data_look_shapefile(mc_data_search *search, const char *path) MC_CHECKED;
+mc_error *mc_data_look_tiles(bool *known, mc_data_search *search, const char *path, const char *part) MC_CHECKED;
+mc_error *mc_data_look_file(mc_data_search *search, const char *path, const char *part) MC_CHECKED;
+mc_error *mc_data_look_folder(mc_data_search *search, const char *path) MC_CHECKED;
+mc_error *mc_data_look_database(mc_data_search *search, const char *thing) MC_CHECKED;
 mc_error *mc_data_look_gdal(mc_data_search *search, const char *path, const char *part) MC_CHECKED;
 
 #endif

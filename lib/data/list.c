@@ -59,10 +59,19 @@ mc_data_identifier(const char *text, apr_pool_t *pool)
     return any ? name : "data";
 }
 
+bool
+mc_data_is_database(const char *thing)
+{
+    return strncmp(thing, "postgresql://", 13) == 0 || strncmp(thing, "postgres://", 11) == 0;
+}
+
 const char *
 mc_data_stem(const char *path, apr_pool_t *pool)
 {
-    char *copy = apr_pstrdup(pool, path);
+    const char *inside = mc_data_is_database(path) ? strchr(strstr(path, "//") + 2, '/') : path;
+    if (inside == NULL || (inside != path && strcspn(inside + 1, "?#") == 0))
+        return "database"; /* what stands before it may be a password */
+    char *copy = apr_pstrdup(pool, inside);
     size_t size = strcspn(copy, "?#");
     copy[size] = '\0';
     while (size > 1 && copy[size - 1] == '/')
@@ -70,7 +79,7 @@ mc_data_stem(const char *path, apr_pool_t *pool)
     char *last = strrchr(copy, '/');
     last = last == NULL ? copy : last + 1;
     char *dot = strrchr(last, '.');
-    if (dot != NULL && dot != last)
+    if (dot != NULL && dot != last && inside == path)
         *dot = '\0';
     return last;
 }

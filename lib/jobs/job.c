@@ -191,12 +191,19 @@ choose_area(mc_job *job, const mc_job_spec *spec, const mc_grid *grid, apr_pool_
 }
 
 static void
-choose_limits(mc_job *job, const mc_job_spec *spec, const mc_grid_link *link, apr_pool_t *pool)
+choose_limits(mc_job *job, const mc_job_spec *spec, const mc_tileset *tileset, const mc_grid_link *link,
+              apr_pool_t *pool)
 {
+    bool draws = spec->mode == MC_JOB_SEED || spec->mode == MC_JOB_RESEED;
+    const mc_tile_range *data = draws && !spec->has_extent ? mc_tileset_data_limits(tileset, link, pool) : NULL;
     job->has_extent = spec->has_extent;
     job->extent = spec->extent;
     job->limits = &link->limits[job->minzoom];
-    cut_limits(job, spec->has_extent ? mc_seed_limits(link->grid, &spec->extent, pool) : link->limits, pool);
+    cut_limits(job,
+               spec->has_extent ? mc_seed_limits(link->grid, &spec->extent, pool)
+               : data != NULL   ? data
+                                : link->limits,
+               pool);
     job->metatiles = mc_job_metatiles(job);
 }
 
@@ -270,7 +277,7 @@ mc_job_make(mc_job *job, const mc_job_spec *spec, const mc_config *config, apr_p
                      .owner = spec->owner == NULL ? "" : mc_message_text(spec->owner, 100, pool) };
     MC_TRY(write_job_dimensions(&job->dimensions, tileset, spec->dimensions, pool));
     MC_TRY(choose_job_zooms(job, spec, link, pool));
-    choose_limits(job, spec, link, pool);
+    choose_limits(job, spec, tileset, link, pool);
     MC_TRY(choose_area(job, spec, link->grid, pool));
     choose_side(job, spec->side);
     job->model = model_of(link->grid, job, pool);

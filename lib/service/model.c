@@ -68,6 +68,8 @@ mc_extent
 mc_tileset_degrees(const mc_tileset *tileset)
 {
     mc_extent degrees = { -180, -90, 180, 90 };
+    if (mc_tileset_data_box(&degrees, tileset))
+        return degrees;
     if (tileset->has_wgs84_box)
         return tileset->wgs84_box;
     for (int i = 0; i < tileset->link_count; i++)

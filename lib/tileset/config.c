@@ -254,7 +254,7 @@ find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
             mc_complain(build->diagnostics, MC_REFUSED, node,
                         "<wgs84boundingbox>: \"%s\" should be four numbers: minx miny maxx maxy in degrees", text);
         tileset->wgs84_box = (mc_extent){ box[0], box[1], box[2], box[3] };
-        tileset->has_wgs84_box = found == 4;
+        tileset->has_wgs84_box = tileset->box_configured = found == 4;
         return;
     }
     for (int i = 0; i < tileset->link_count && !tileset->has_wgs84_box; i++)
@@ -427,6 +427,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     if (config.watermark != NULL)
         load_watermark(tileset, config.watermark, node, build);
     find_wgs84_box(tileset, node, build);
+    mc_tileset_place_init(tileset, build->pool);
     check_format(tileset, node, build);
     if (tileset->source != NULL && tileset->source->any_srs)
         tileset->metabuffer = 0; /* what it draws needs none, and labels in a buffer would be cut with it */

@@ -88,4 +88,7 @@ mc_error *mc_tileset_get_cached(mc_tile **tile, const mc_tile_request *wanted, u
  * (docs/reference/configuration.md 6.1). */
 mc_error *mc_tile_overzoom(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* For tilesets whose data can be asked where they lie (place.c). */
+void mc_tileset_place_init(mc_tileset *tileset, apr_pool_t *pool);
+
 #endif

@@ -1,9 +1,16 @@
 """Things to serve, one of each kind: all show the same square, 5 to 10 degrees east and 45 to 50 north, and nothing else."""
+import contextlib
+import functools
+import http.server
 import sqlite3
+import threading
+import urllib.parse
 
 import numpy
 from conftest import png
 from osgeo import gdal, ogr, osr
+from ports import free_port
+from postgres import PASSWORD
 
 gdal.UseExceptions()
 EAST, WEST, SOUTH, NORTH = 10, 5, 45, 50
@@ -55,16 +62,23 @@ def stored_square(colour=STORED):
     return png(256, 256, lambda x, y: colour if x < edge else (255, 255, 255))
 
 
-def mbtiles(path, colour=STORED):
+def stored_tiles(colour=STORED):
+    """(z, x, y from the top, picture): TILE, and those above it, which are of one colour."""
     z, x, y = TILE
+    whole = png(256, 256, lambda i, j: colour)
+    return [(level, x >> (z - level), y >> (z - level), stored_square(colour) if level == z else whole) for level in range(z + 1)]
+
+
+def mbtiles(path, colour=STORED):
     database = sqlite3.connect(path)
     database.executescript("create table if not exists metadata(name text, value text);"
                            "create table if not exists tiles(zoom_level integer, tile_column integer, tile_row integer, tile_data blob);"
                            "create unique index if not exists tile_index on tiles(zoom_level, tile_column, tile_row);")
-    for name, value in (("name", "square"), ("format", "png"), ("bounds", f"{WEST},{SOUTH},{EAST},{NORTH}"), ("minzoom", z), ("maxzoom", z)):
+    for name, value in (("name", "square"), ("format", "png"), ("bounds", f"{WEST},{SOUTH},{EAST},{NORTH}"), ("minzoom", 0), ("maxzoom", TILE[0])):
         database.execute("delete from metadata where name = ?", (name,))
         database.execute("insert into metadata values(?, ?)", (name, value))
-    database.execute("insert or replace into tiles values(?, ?, ?, ?)", (z, x, 2**z - 1 - y, stored_square(colour)))
+    for z, x, y, data in stored_tiles(colour):
+        database.execute("insert or replace into tiles values(?, ?, ?, ?)", (z, x, 2**z - 1 - y, data))
     database.commit()
     database.close()
     path.chmod(0o644)
@@ -72,13 +86,78 @@ def mbtiles(path, colour=STORED):
 
 
 def sqlite_cache(path, tileset="square"):
-    z, x, y = TILE
     database = sqlite3.connect(path)
     database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
                      " primary key(tileset, grid, x, y, z, dim))")
-    database.execute("insert into tiles values(?, 'GoogleMapsCompatible', ?, ?, ?, ?, '', '2020-01-02 03:04:05')",
-                     (tileset, x, 2**z - 1 - y, z, stored_square()))
+    for z, x, y, data in stored_tiles():
+        database.execute("insert into tiles values(?, 'GoogleMapsCompatible', ?, ?, ?, ?, '', '2020-01-02 03:04:05')",
+                         (tileset, x, 2**z - 1 - y, z, data))
     database.commit()
     database.close()
     path.chmod(0o644)
     return path
+
+
+class Ranges(http.server.SimpleHTTPRequestHandler):
+    """Serves files, also parts of them, as stores of COGs do."""
+
+    def send_head(self):
+        asked = self.headers.get("Range", "")
+        if not asked.startswith("bytes=") or "/.." in self.path:
+            return super().send_head()
+        path = self.translate_path(self.path)
+        try:
+            file = open(path, "rb")
+        except OSError:
+            self.send_error(404)
+            return None
+        size = file.seek(0, 2)
+        first, _, last = asked[6:].partition("-")
+        first, last = int(first), min(int(last or size - 1), size - 1)
+        file.seek(first)
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
+        self.send_header("Content-Length", str(last - first + 1))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(file.read(last - first + 1))
+        file.close()
+        return None
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def web_of(folder):
+    port = free_port()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Ranges, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def folder_of(shared, *makers):
+    shared.mkdir(mode=0o755)
+    for maker in makers:
+        maker(shared)
+    return shared
+
+
+KINDS = {
+    "geotiff": lambda place, web, database: raster(place / "square.tif"),
+    "cog": lambda place, web, database: f"{web}/{raster(place / 'cog.tif', driver='COG').name}",
+    "mosaic": lambda place, web, database: folder_of(place / "mosaic", lambda p: raster(p / "west.tif", east=8), lambda p: raster(p / "east.tif", west=8)),
+    "mbtiles": lambda place, web, database: mbtiles(place / "square.mbtiles"),
+    "geopackage": lambda place, web, database: vectors(place / "square.gpkg", "GPKG"),
+    "sqlite": lambda place, web, database: sqlite_cache(place / "square.sqlite3"),
+    "shapefile": lambda place, web, database: vectors(place / "square.shp", "ESRI Shapefile"),
+    "geojson": lambda place, web, database: vectors(place / "square.geojson", "GeoJSON"),
+    "postgresql": lambda place, web, database: f"postgresql://mapcache:{urllib.parse.quote(PASSWORD)}@127.0.0.1:{database.port}/postgres",
+    "folder": lambda place, web, database: folder_of(place / "several", lambda p: raster(p / "image.tif"), lambda p: vectors(p / "shape.shp", "ESRI Shapefile"),
+                                                     lambda p: mbtiles(p / "tiles.mbtiles")),
+}
+COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "sqlite": STORED}

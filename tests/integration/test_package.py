@@ -24,7 +24,9 @@ FILES = ["etc/apache2/mods-available/mapcache-server.load", "etc/apache2/mods-av
          "usr/share/doc/mapcache/docs/configuration.md", "usr/share/doc/mapcache/docs/internals/base.md",
          "usr/share/doc/mapcache/examples/mapcache.xml.sample", *MODULES,
          "usr/share/man/man1/mapcache.1.gz", "usr/share/man/man1/mapcache-seed.1.gz", "usr/share/man/man1/mapcache_seed.1.gz",
+         "usr/share/man/man5/mapcache.xml.5.gz", "usr/share/man/man8/mod_mapcache.8.gz", "usr/share/man/man8/mapcache.fcgi.8.gz",
          "usr/share/bash-completion/completions/mapcache", "usr/share/bash-completion/completions/mapcache_seed",
+         "usr/share/zsh/vendor-completions/_mapcache", "usr/share/fish/vendor_completions.d/mapcache.fish",
          *(f"usr/include/mapcache/{header.name}" for header in HEADERS)]
 
 

@@ -1,63 +1,17 @@
 """`mapcache serve` of every kind of thing: served by both servers, a tile is fetched and its pixels are looked at; changes show."""
-import contextlib
-import functools
-import http.server
 import shutil
 import subprocess
-import threading
 import urllib.parse
 
 import numpy
 import pytest
-from conftest import temporary_folder, wait_until
+from conftest import wait_until
 from drop_in import pixels
 from patience import patience
 from ports import free_port
 from postgres import PASSWORD, Postgres
-from serve_things import RASTER, SQUARE, STORED, STYLE, TILE, mbtiles, raster, sqlite_cache, vectors
+from serve_things import COLOURS, KINDS, RASTER, SQUARE, STYLE, TILE, folder_of, raster, vectors, web_of
 from serving import SERVERS, Serving, processes, run_folder
-
-
-class Ranges(http.server.SimpleHTTPRequestHandler):
-    """Serves files, also parts of them, as stores of COGs do."""
-
-    def send_head(self):
-        asked = self.headers.get("Range", "")
-        if not asked.startswith("bytes=") or "/.." in self.path:
-            return super().send_head()
-        path = self.translate_path(self.path)
-        try:
-            file = open(path, "rb")
-        except OSError:
-            self.send_error(404)
-            return None
-        size = file.seek(0, 2)
-        first, _, last = asked[6:].partition("-")
-        first, last = int(first), min(int(last or size - 1), size - 1)
-        file.seek(first)
-        self.send_response(206)
-        self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
-        self.send_header("Content-Length", str(last - first + 1))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(file.read(last - first + 1))
-        file.close()
-        return None
-
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def web_of(folder):
-    port = free_port()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Ranges, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -77,23 +31,6 @@ def web(shared_folder):
         yield address
 
 
-def folder_of(shared, *makers):
-    shared.mkdir(mode=0o755)
-    for maker in makers:
-        maker(shared)
-    return shared
-
-
-KINDS = {
-    "geotiff": lambda place, web, database: raster(place / "square.tif"),
-    "cog": lambda place, web, database: f"{web}/{raster(place / 'cog.tif', driver='COG').name}",
-    "geopackage": lambda place, web, database: vectors(place / "square.gpkg", "GPKG"),
-    "shapefile": lambda place, web, database: vectors(place / "square.shp", "ESRI Shapefile"),
-    "geojson": lambda place, web, database: vectors(place / "square.geojson", "GeoJSON"),
-}
-COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "sqlite": STORED}
-
-
 def tile_of(serving, layer, headers=None):
     z, x, y = TILE
     return serving.get(f"/wmts/1.0.0/{layer}/default/GoogleMapsCompatible/{z}/{y}/{x}.png", headers=headers)
@@ -105,7 +42,7 @@ def assert_square(reply, colour=None):
     shown = pixels(reply.body)
     assert shown.shape[:2] == (256, 256)
     inside, outside = shown[20:230, 10:180], shown[20:230, 215:250]
-    assert (inside[..., 3] > 100).all() and ((outside[..., 3] == 0) | (outside[..., :3] > 240).all(axis=-1)).all()
+    assert (inside[..., 3] > 50).all() and ((outside[..., 3] == 0) | (outside[..., :3] > 240).all(axis=-1)).all()
     if colour is not None:
         assert (numpy.abs(inside[..., :3] - colour) < 12).all(), inside[100, 100]
 
@@ -151,6 +88,14 @@ def test_names_of_files_are_only_names(build, folder, name):
     assert [path.name for path in folder.iterdir()] == [name]
 
 
+def test_several_things_at_once(build, things):
+    with Serving(build, things("geotiff"), things("shapefile"), things("mbtiles"), port=free_port()) as serving:
+        layers = layers_for_pictures(serving)
+        assert len(layers) == len(set(layers)) == 3
+        for layer in layers:
+            assert_square(tile_of(serving, layer))
+
+
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_changed_image_shows(build, folder, server):
     raster(folder / "image.tif")
@@ -178,6 +123,21 @@ def test_a_changed_style_shows(build, folder, server):
         wait_until(lambda: tuple(pixels(tile_of(serving, "areas").body)[100, 100]) == (0, 0, 255, 255), "the new style shows")
 
 
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_new_file_in_a_folder_shows_and_a_removed_one_goes(build, folder, server):
+    place = folder_of(folder / "data", lambda p: raster(p / "first.tif"), lambda p: vectors(p / "areas.shp", "ESRI Shapefile"))
+    with Serving(build, place, server=server, port=free_port()) as serving:
+        before = set(layers_for_pictures(serving))
+        vectors(place / "second.geojson", "GeoJSON")
+        wait_until(lambda: serving.all("reloaded"), "it is told")
+        names = {layer["name"] for layer in serving.all("reloaded")[-1]["layers"] if not layer["name"].endswith("-mvt")}
+        (new,) = names - before
+        wait_until(lambda: tile_of(serving, new).status == 200, "the new layer shows")
+        assert_square(tile_of(serving, new))
+        (place / "second.geojson").unlink()
+        wait_until(lambda: tile_of(serving, new).status == 404, "the layer goes")
+
+
 def test_a_file_that_goes_is_told_and_comes_back(build, folder):
     image, away = raster(folder / "image.tif"), folder / "elsewhere"
     with Serving(build, image, port=free_port()) as serving:
@@ -193,3 +153,44 @@ def refused(build, thing):
     done = subprocess.run([build / "bin/mapcache", "serve", thing], capture_output=True, text=True, timeout=patience(60))
     assert done.returncode == 1 and done.stdout == "" and done.stderr.startswith("mapcache serve: ")
     return done.stderr
+
+
+def test_what_cannot_be_served_is_refused_in_words(build, folder):
+    (folder / "empty").mkdir()
+    assert "nothing that can be served" in refused(build, folder / "empty")
+    (folder / "text.txt").write_text("not a map\n")
+    assert "text.txt" in refused(build, folder / "text.txt")
+    image = raster(folder / "image.tif")
+    image.chmod(0o600)
+    assert "cannot be read: Permission denied" in refused(build, image)
+    broken = folder / "broken.tif"
+    shutil.copy(image, broken)
+    broken.write_bytes(broken.read_bytes()[:100])
+    broken.chmod(0o644)
+    assert "broken.tif" in refused(build, broken)
+    assert refused(build, f"http://127.0.0.1:{free_port()}/none.tif")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_password_is_seen_nowhere(build, database, folder, server):
+    """Not in what is told, not in lists of processes, not in pages; files with it are nobody else's."""
+    secret = "swordfish"
+    thing = f"postgresql://mapcache:{urllib.parse.quote(PASSWORD)}@127.0.0.1:{database.port}/postgres"
+    saved = folder / "saved.xml"
+    with Serving(build, thing, server=server, port=free_port(), options=["--save", saved]) as serving:
+        lines = [line for _, _, line in processes() if "mapcache" in line and "serve" in line and "pytest" not in line]
+        assert lines and not [line for line in lines if secret in line]
+        assert saved.stat().st_mode & 0o777 == 0o600 and run_folder(serving).stat().st_mode & 0o777 == 0o700
+        assert all(path.stat().st_mode & 0o077 == 0 for path in run_folder(serving).glob("mapcache.xml*"))
+        for path in ("/", "/demo/", "/wmts/1.0.0/WMTSCapabilities.xml", "/?SERVICE=WMS&REQUEST=GetCapabilities"):
+            assert secret not in serving.get(path).body.decode()
+        database.stop()
+        try:
+            reply = tile_of(serving, layers_for_pictures(serving)[0])
+            assert reply.status >= 500 and secret.encode() not in reply.body
+            wait_until(serving.errors, "the error is told")
+        finally:
+            database.start()
+    assert secret not in serving.output
+    wrong = refused(build, thing.replace("swordfish", "swordfish2"))
+    assert secret not in wrong and "mapcache" in wrong

@@ -2,13 +2,16 @@
 import json
 import math
 import re
+import sqlite3
 import subprocess
 import time
+from urllib.parse import quote
 
 import pytest
 from fastcgi import Server
 from osgeo import gdal, ogr, osr
 from patience import patience
+from postgres import PASSWORD, USER, Postgres
 from vector_maps import pixels
 
 gdal.UseExceptions()
@@ -174,3 +177,188 @@ def test_refused_short_forms(folder, build):
     config.write_text('<mapcache><tileset name="x"><data>x.tif</data><source>y</source></tileset></mapcache>')
     status, said = check(build, config)
     assert status == 1 and "either a <source> or <data>" in said
+
+
+def address_of(database, more=""):
+    return f"postgresql://{quote(USER)}:{quote(PASSWORD)}@127.0.0.1:{database.port}/postgres?sslmode=disable{more}"
+
+
+@pytest.fixture(scope="module")
+def database():
+    with Postgres() as server:
+        server.sql("CREATE EXTENSION postgis")
+        server.sql("""CREATE TABLE fields(gid serial PRIMARY KEY, label text, area float8, geom geometry(Polygon, 2056));
+            INSERT INTO fields(label, geom) SELECT 'number ' || i, ST_MakeEnvelope(2600000 + i * 100, 1200000, 2600090 + i * 100, 1200090, 2056)
+            FROM generate_series(0, 19) i; CREATE INDEX ON fields USING gist(geom); ANALYZE fields; COMMENT ON TABLE fields IS 'Fields & meadows';
+            CREATE VIEW seen AS SELECT gid, geom FROM fields WHERE gid <= 3;
+            CREATE TABLE no_place(id int, name text); CREATE TABLE two(id int, a geometry(Point, 4326), b geometry(LineString, 4326));
+            CREATE SCHEMA other; CREATE TABLE other.spots(geom geometry(Point, 4326)); INSERT INTO other.spots VALUES (ST_SetSRID(ST_MakePoint(8, 47), 4326));
+            CREATE TABLE "a ""b"" <c>"(geom geometry(Point, 4326))""")
+        yield server
+
+
+def test_tables_and_views_of_a_database(serve, database, folder, build):
+    address = address_of(database)
+    server = serve(f"<tileset><data>{address.replace('&', '&amp;')}</data></tileset>")
+    for name in ("fields", "seen", "two_a", "two_b", "other.spots", "a__b___c_", "fields-mvt"):
+        assert server.get(f"/gmaps/{name}.json").status == 200, (name, server.log())
+    assert server.get("/gmaps/no_place.json").status >= 400
+    image = pixels(server.get(f"/gmaps/fields/{tile_at(7.4395, 46.9514, 15)}.png").body)
+    assert image[..., 3].max() == 255
+    assert tilejson(server, "fields")["description"] == "Fields & meadows"
+    fields = tilejson(server, "fields-mvt")["vector_layers"][0]["fields"]
+    assert fields == {"label": "String", "area": "Number"} or "label" in fields
+    database.sql("INSERT INTO fields(label, geom) VALUES ('new', ST_MakeEnvelope(2600000, 1200200, 2602000, 1200300, 2056))")
+    status, said = check(build, folder / "mapcache.xml")
+    assert status in (0, 2) and quote(PASSWORD) not in said and 'tileset "fields": vector data by "postgis", CRS EPSG:2056, from 7.438' in said, said
+
+
+def test_one_table_of_a_database(serve, database):
+    server = serve(f"""<tileset name="mine"><data>{address_of(database, more="&amp;table=other.spots")}</data></tileset>""")
+    assert server.get("/gmaps/mine.json").status == 200, server.log()
+    assert server.get("/gmaps/fields.json").status >= 400
+
+
+def test_a_database_that_is_away_is_asked_again(serve, folder):
+    with Postgres() as server:
+        server.sql("CREATE EXTENSION postgis; CREATE TABLE spots(geom geometry(Point, 3857)); INSERT INTO spots VALUES (ST_SetSRID(ST_MakePoint(0, 0), 3857))")
+        server.stop()
+        ours = serve(f"<tileset><data>{address_of(server, more='&amp;table=spots')}</data></tileset>\n<tileset><data>{photo(folder / 'a.tif')}</data></tileset>")
+        assert ours.get("/gmaps/postgres/0/0/0.png").status == 503
+        assert ours.get("/gmaps/a/0/0/0.png").status == 200
+        server.start()
+        end = time.monotonic() + patience(60)
+        while (answer := ours.get("/gmaps/spots/0/0/0.png")).status != 200:
+            assert time.monotonic() < end, (answer.body, ours.log())
+            time.sleep(0.2)
+        assert pixels(answer.body)[..., 3].max() == 255
+
+
+def test_a_folder_of_rasters_is_one_layer(serve, folder):
+    (folder / "photos").mkdir()
+    photo(folder / "photos" / "west.tif", (2600000, 1200000, 2601000, 1201000), color=(200, 0, 0))
+    photo(folder / "photos" / "east.tif", (2601000, 1200000, 2602000, 1201000), color=(0, 0, 200))
+    (folder / "photos" / "notes.txt").write_text("nothing")
+    server = serve(f"<tileset><data>{folder}/photos</data></tileset>")
+    west = pixels(server.get(f"/gmaps/photos/{tile_at(7.4452, 46.955, 15)}.png").body)[128, 128]
+    east = pixels(server.get(f"/gmaps/photos/{tile_at(7.4583, 46.955, 15)}.png").body)[128, 128]
+    assert west[0] > 190 and east[2] > 190
+    photo(folder / "photos" / "zenith.tif", (2600000, 1200000, 2601000, 1201000), color=(0, 200, 0))
+    assert pixels(server.get(f"/gmaps/photos/{tile_at(7.4452, 46.955, 15)}.png").body)[128, 128][1] > 190, "another raster on top is seen"
+
+
+def test_a_folder_of_things(serve, folder):
+    (folder / "all/below").mkdir(parents=True)
+    photo(folder / "all/photo.tif")
+    raster = gdal.Open(str(folder / "all/photo.tif"))
+    gdal.Translate(str(folder / "all/gray.tif"), raster, bandList=[1])
+    squares(folder / "all/below/fields.shp")
+    squares(folder / "all/two.gpkg", driver="GPKG", name="one", kind=ogr.wkbPoint)
+    squares(folder / "all/two.gpkg", driver="GPKG", name="other", kind=ogr.wkbLineString)
+    (folder / "all/broken.tif").write_text("no raster")
+    (folder / "all/circle").symlink_to(folder / "all")
+    server = serve(f"<tileset><data>{folder}/all</data></tileset>")
+    for name in ("photo", "gray", "fields", "one", "other"):
+        assert server.get(f"/gmaps/{name}/{tile_at(7.45, 46.95, 9)}.png").status == 200, (name, server.log())
+    assert "broken.tif" in server.log()
+
+
+def test_stored_tiles_are_served_as_they_are(serve, folder):
+    photo(folder / "photo.tif")
+    mercator = gdal.Warp(str(folder / "m.tif"), str(folder / "photo.tif"), dstSRS="EPSG:3857", dstAlpha=True)
+    gdal.Translate(str(folder / "stored.mbtiles"), mercator, format="MBTILES", creationOptions=["NAME=A photo", "DESCRIPTION=of <Bern>"])
+    gdal.Translate(str(folder / "stored.gpkg"), mercator, format="GPKG", creationOptions=["TILING_SCHEME=GoogleMapsCompatible", "RASTER_TABLE=tiles of it"])
+    gdal.Translate(str(folder / "drawn.gpkg"), str(folder / "photo.tif"), format="GPKG", creationOptions=["RASTER_TABLE=own"])
+    mercator = None
+    server = serve("".join(f"<tileset><data>{folder}/{name}</data></tileset>\n" for name in ("stored.mbtiles", "stored.gpkg", "drawn.gpkg")))
+    document = tilejson(server, "stored")
+    assert document["name"] == "A photo" and document["description"] == "of <Bern>" and document["maxzoom"] >= 12
+    store = sqlite3.connect(folder / "stored.mbtiles")
+    z, x, y, data = store.execute("SELECT zoom_level, tile_column, tile_row, tile_data FROM tiles ORDER BY 1 DESC").fetchone()
+    answer = server.get(f"/gmaps/stored/{z}/{x}/{2 ** z - 1 - y}.png")
+    assert answer.body == data
+    for name in ("tiles_of_it", "own"):
+        image = pixels(server.get(f"/gmaps/{name}/{tile_at(7.451, 46.96, 13)}.png").body)
+        assert abs(int(image[128, 128][0]) - 200) < 6, name
+
+
+def test_a_cache_of_ours_is_a_thing(serve, folder, build):
+    photo(folder / "photo.tif")
+    config = folder / "seed.xml"
+    config.write_text(f"""<mapcache><cache name="c" type="sqlite3"><dbfile>{folder}/own.sqlite3</dbfile></cache>
+<tileset name="photo"><data>{folder}/photo.tif</data><cache>c</cache></tileset></mapcache>""")
+    done = subprocess.run([build / "bin" / "mapcache", "seed", "-c", config, "-t", "photo", "-z", "12,13", "-e", "820000,5930000,840000,5950000"],
+                          capture_output=True, text=True, timeout=patience(60))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder / "photo.tif").unlink()
+    server = serve(f"<tileset><data>{folder}/own.sqlite3</data></tileset>")
+    assert pixels(server.get(f"/gmaps/photo/{tile_at(7.451, 46.96, 13)}.png").body)[..., 3].max() == 255
+
+
+def test_nothing_is_seeded_into_a_cache_of_type_none(folder, build):
+    photo(folder / "photo.tif")
+    config = folder / "seed.xml"
+    config.write_text(f"<mapcache><tileset><data>{folder}/photo.tif</data></tileset></mapcache>")
+    done = subprocess.run([build / "bin" / "mapcache", "seed", "-c", config, "-t", "photo", "-z", "0,1"], capture_output=True, text=True,
+                          timeout=patience(60))
+    assert done.returncode != 0 and "keeps nothing" in done.stdout + done.stderr
+
+
+def boxes(document):
+    """Of each layer of WMS capabilities: west, south, east, north."""
+    text = document.decode()
+    return {name: [float(re.search(f"<{edge}>([^<]*)<", layer).group(1)) for edge in
+                   ("westBoundLongitude", "southBoundLatitude", "eastBoundLongitude", "northBoundLatitude")]
+            for layer in text.split("<Layer ")[1:] for name in [re.search("<Name>([^<]*)<", layer).group(1)]}
+
+
+def test_documents_say_where_the_data_lie(serve, folder, database):
+    """Of short forms and of written ones; what is configured wins, and sources of other servers are as they were."""
+    photo(folder / "photo.tif")
+    squares(folder / "fields.shp")
+    squares(folder / "fields.gpkg", driver="GPKG")
+
+    def tileset(name, source, more="", grid="<grid>GoogleMapsCompatible</grid>"):
+        return f"<tileset name='{name}'><source>{source}</source><cache>c</cache>{grid}<format>PNG</format>{more}</tileset>"
+    server = serve(f"""<cache name="c" type="none"/>
+<source name="photo" type="gdal"><data>{folder}/photo.tif</data></source>
+<source name="shape" type="shapefile"><layer name="fields"><data>{folder}/fields.shp</data></layer></source>
+<source name="package" type="ogr"><layer name="fields"><data>{folder}/fields.gpkg</data></layer></source>
+<source name="table" type="postgis"><connection>{database.connection()}</connection><layer name="fields"><table>fields</table></layer></source>
+<source name="view" type="postgis"><connection>{database.connection()}</connection><layer name="seen"><table>seen</table></layer></source>
+<source name="both" type="shapefile"><layer of="shape" name="fields"/><layer of="table" name="fields"/></source>
+<source name="gone" type="gdal"><data>{folder}/gone.tif</data></source>
+<source name="wms" type="wms"><http><url>http://127.0.0.1:1/</url></http><getmap><params><LAYERS>a</LAYERS></params></getmap></source>
+{tileset("photo", "photo")}{tileset("shape", "shape")}{tileset("package", "package")}{tileset("table", "table")}{tileset("view", "view")}
+{tileset("both", "both")}{tileset("gone", "gone")}{tileset("wms", "wms")}
+{tileset("said", "photo", "<metadata><wgs84boundingbox>1 2 3 4</wgs84boundingbox></metadata>")}
+{tileset("cut", "photo", grid="<grid restricted_extent='0 0 1000000 1000000'>GoogleMapsCompatible</grid>")}
+<tileset name="short"><data>{folder}/photo.tif</data></tileset>
+<service type="wms" enabled="true"/><service type="wmts" enabled="true"/><service type="gmaps" enabled="true"/>""")
+    answer = server.get("/", "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0")
+    found = boxes(answer.body)
+    place, land, world = [7.4386, 46.9510, 7.4649, 46.9690], [7.4, 46.9, 7.6, 47.1], [-180, -85.051129, 180, 85.051129]
+    table = found["table"]
+    assert table[0] == pytest.approx(7.4386, abs=0.002) and table[2] < 7.48 and table[3] < 46.97, found
+    assert found["view"][2] < table[2] or found["view"] == pytest.approx(table, abs=0.03)
+    for name, wanted in {"photo": place, "short": place, "shape": land, "package": land, "gone": world, "wms": world, "said": [1, 2, 3, 4],
+                         "both": land, "cut": [0, 0, 8.983, 8.947]}.items():
+        assert found[name] == pytest.approx(wanted, abs=0.003), (name, found[name])
+    document = tilejson(server, "photo")
+    assert document["bounds"] == pytest.approx(place, abs=0.001)
+    assert document["center"][:2] == pytest.approx([7.4517, 46.96], abs=0.001) and 11 <= document["center"][2] <= 15
+    assert "center" not in tilejson(server, "wms")
+    assert b"<ows:LowerCorner>7.438" in server.get("/wmts/1.0.0/WMTSCapabilities.xml").body
+
+
+def test_only_tiles_of_the_data_are_seeded(folder, build):
+    photo(folder / "photo.tif")
+    config = folder / "seed.xml"
+    config.write_text(f"""<mapcache><cache name="c" type="sqlite3"><dbfile>{folder}/own.sqlite3</dbfile></cache>
+<tileset name="photo"><data>{folder}/photo.tif</data><cache>c</cache></tileset></mapcache>""")
+    done = subprocess.run([build / "bin" / "mapcache", "seed", "-c", config, "-t", "photo", "-z", "0,12"], capture_output=True, text=True,
+                          timeout=patience(60))
+    assert done.returncode == 0, done.stdout + done.stderr
+    store = sqlite3.connect(folder / "own.sqlite3")
+    levels = dict(store.execute("SELECT z, count(*) FROM tiles GROUP BY z"))
+    assert levels[12] >= 1 and all(1 <= count <= 4 for count in levels.values()) and len(levels) == 13, levels

@@ -39,13 +39,14 @@ def web(shared_folder, shared_apache):
     for name in ("areas", "lines"):
         write_shapefile(folder, name, content[name])
     (folder / "scale.sld").write_text(BY_SCALE)
+    (folder / "grey.sld").write_text(SLD.format(f"<Rule>{AREA.format('d0d0d0')}</Rule>"))
     (folder / "red.sld").write_text(SLD.format(f"<Rule>{AREA.format('c80000')}</Rule>"))
     with Postgres() as server:
         fill_database(server, content)
         table = f"<connection>{server.connection()}</connection><table>areas</table><transfer>binary</transfer>"
         shape = f"<data>{folder}/areas.shp</data>"
 
-        def layer(name, kind, data, style=None, form="PNG"):
+        def layer(name, kind, data, style="grey", form="PNG"):
             style = f"<style>{folder}/{style}.sld</style>" if style else ""
             return (f'<source name="{name}" type="{kind}"><layer name="areas">{data}{style}</layer></source>'
                     f'<tileset name="{name}"><source>{name}</source><cache>disk</cache><grid>{GRID}</grid>'
@@ -53,7 +54,7 @@ def web(shared_folder, shared_apache):
 
         (folder / "maps.xml").write_text(f"""<mapcache>
           <cache name="disk" type="disk"><base>{folder}/cache</base></cache><format name="mvt" type="MVT"/>
-          {layer("table", "postgis", table)}{layer("file", "shapefile", shape)}{layer("tiles", "postgis", table, None, "mvt")}
+          {layer("table", "postgis", table)}{layer("file", "shapefile", shape)}{layer("tiles", "postgis", table, "grey", "mvt")}
           {layer("scale", "postgis", table, "scale")}{layer("red", "shapefile", shape, "red")}
           <default_format>PNG</default_format>
           <service type="wms" enabled="true"><full_wms>forward</full_wms><format allow_client_override="true">PNG</format>

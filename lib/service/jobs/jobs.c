@@ -211,6 +211,9 @@ enqueue_posted_job(mc_request *request, jobs_service *service, const mc_call *ca
         return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the request has no body");
     MC_TRY(mc_job_spec_parse(&spec, (const char *)body->data, body->size, pool));
     spec.owner = call->http->client;
+    const mc_tileset *tileset = spec.tileset == NULL ? NULL : mc_call_tileset(call, spec.tileset, pool);
+    if (tileset != NULL)
+        mc_tileset_ask_place(tileset, ctx);
     MC_TRY(mc_job_make(&job, &spec, call->config, pool));
     MC_TRY(mc_jobs_enqueue(&id, service->jobs, &job, spec.request, ctx));
     return answer_job(request, service, id, true, ctx, pool);

@@ -72,13 +72,31 @@ write_tilejson_bounds(mc_json_writer *json, const mc_tileset *tileset, const mc_
 {
     mc_extent box = mc_tileset_degrees(tileset), own;
     double latitude = web ? MERCATOR_LATITUDE : 90;
-    if (!tileset->has_wgs84_box && !mc_grid_degrees(&own, link->grid, &link->extent))
+    if (!mc_tileset_data_box(&own, tileset) && !tileset->has_wgs84_box &&
+        !mc_grid_degrees(&own, link->grid, &link->extent))
         return;
     const double numbers[] = { fmax(box.minx, -180), fmax(box.miny, -latitude), fmin(box.maxx, 180),
                                fmin(box.maxy, latitude) };
     mc_json_open_array(json, "bounds");
     for (int i = 0; i < 4; i++)
         mc_json_decimals(json, NULL, numbers[i], 8);
+    mc_json_close(json);
+}
+
+/* The middle of the data, and the level at which they fill about two tiles. */
+static void
+write_tilejson_center(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link)
+{
+    mc_extent box;
+    if (!mc_tileset_data_box(&box, tileset))
+        return;
+    double share = fmax((box.maxx - box.minx) / 360, (box.maxy - box.miny) / 180);
+    int level = (int)floor(log2(2 / fmax(share, 1e-9)));
+    level = level < link->minzoom ? link->minzoom : level > link->maxzoom ? link->maxzoom : level;
+    mc_json_open_array(json, "center");
+    mc_json_decimals(json, NULL, (box.minx + box.maxx) / 2, 8);
+    mc_json_decimals(json, NULL, (box.miny + box.maxy) / 2, 8);
+    mc_json_integer(json, NULL, level);
     mc_json_close(json);
 }
 
@@ -135,6 +153,7 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
                                   mc_tileset_extension(tile.tileset), NULL);
     const mc_metadata *metadata = tile.tileset->metadata;
+    mc_tileset_ask_place(tile.tileset, ctx);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
     mc_json_string(json, "tilejson", "3.0.0");
@@ -148,7 +167,9 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
     mc_json_integer(json, "minzoom", tile.link->minzoom);
     mc_json_integer(json, "maxzoom", tile.link->maxzoom);
     write_tilejson_bounds(json, tile.tileset, tile.link, web);
-    if (!web)
+    if (web)
+        write_tilejson_center(json, tile.tileset, tile.link);
+    else
         write_tilejson_place(json, &place, tile.link->grid);
     if (layers != NULL)
         mc_json_raw(json, "vector_layers", layers);

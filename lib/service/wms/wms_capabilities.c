@@ -275,6 +275,7 @@ mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_p
         .url = mc_url_wms(call, pool),
         .sequence = params.sequence,
     };
+    mc_tilesets_ask_places(call->config->tilesets, ctx);
     open_wms_root(&doc);
     write_wms_service(&doc);
     mc_xml_open(doc.xml, "Capability");

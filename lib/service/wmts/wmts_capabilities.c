@@ -504,6 +504,7 @@ mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const 
     write_provider(xml, config->metadata, pool);
     write_operations(xml, call);
     mc_xml_open(xml, "Contents");
+    mc_tilesets_ask_places(config->tilesets, ctx);
     for (int i = 0; i < config->tilesets->nelts; i++)
         write_wmts_layer(xml, call, APR_ARRAY_IDX(config->tilesets, i, mc_tileset *), ctx, pool);
     for (int i = 0; i < config->grids->nelts; i++) {

@@ -142,7 +142,22 @@ gdal_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx
 #endif
 }
 
+static mc_error *
+gdal_place(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
+{
+    (void)ctx;
+#ifdef MC_HAVE_GDAL
+    void *symbol;
+    MC_TRY(mc_module_symbol(&symbol, "gdal", MC_GDAL_SYMBOL, pool));
+    return ((const mc_gdal_ops *)symbol)->place(place, &((const gdal_source *)source)->raster, pool);
+#else
+    (void)place;
+    return mc_error_create(pool, MC_ERR_NOT_BUILT, "source \"%s\": this build has no type \"gdal\"", source->name);
+#endif
+}
+
 const mc_source_ops mc_source_gdal = {
     MC_KIND("gdal", gdal_keys, gdal_from_config, "A raster that GDAL opens, warped to the grid."),
     .render = gdal_render,
+    .place = gdal_place,
 };

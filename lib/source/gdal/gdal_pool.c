@@ -10,6 +10,8 @@
 
 #include "base/idle.h"
 #include "mapcache/error.h"
+#include "source/gdal/gdal_mosaic.h"
+#include "source/gdal/gdal_stretch.h"
 
 enum { IDLE_DATASETS = 16, RANGES = 8, BLOCK_CACHE_BYTES = 32 << 20 };
 
@@ -20,7 +22,8 @@ typedef struct band_range {
 
 struct mc_gdal_dataset {
     mc_idle_thing idle;
-    char *data;
+    char *text; /* as configured */
+    char *data; /* what GDAL opens */
     GDALDatasetH raster;
     GDALDatasetH overviews[MC_GDAL_OVERVIEWS]; /* opened when first wanted */
     band_range ranges[RANGES];                 /* of bands that were asked for; the last ones */
@@ -52,6 +55,7 @@ destroy_gdal_dataset(mc_idle_thing *thing)
     if (d->raster != NULL)
         GDALClose(d->raster);
     free(d->data);
+    free(d->text);
     free(d);
 }
 
@@ -72,15 +76,18 @@ mc_gdal_open(const char *data, bool pooled)
     mc_gdal_dataset *d = pooled ? (mc_gdal_dataset *)mc_idle_take(&idle_rasters, &key) : NULL;
     if (d != NULL)
         return d;
-    GDALDatasetH raster = GDALOpenEx(data, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    char mosaic[MC_GDAL_MOSAIC_NAME];
+    const char *name = mc_gdal_mosaic(mosaic, data, &stamp) ? mosaic : data;
+    GDALDatasetH raster = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
     if (raster == NULL)
         return NULL;
     d = calloc(1, sizeof(*d));
     MC_ASSERT(d != NULL);
-    d->data = strdup(data);
-    MC_ASSERT(d->data != NULL);
+    d->data = strdup(name);
+    d->text = strdup(data);
+    MC_ASSERT(d->data != NULL && d->text != NULL);
     d->idle.key = key;
-    d->idle.key.text = d->data;
+    d->idle.key.text = d->text;
     d->raster = raster;
     return d;
 }
@@ -121,6 +128,8 @@ measure_range(double range[2], GDALRasterBandH band)
 {
     if (GDALGetRasterStatistics(band, TRUE, FALSE, &range[0], &range[1], NULL, NULL) == CE_None)
         return isfinite(range[0]) && isfinite(range[1]);
+    if (mc_gdal_stretch(range, band))
+        return true;
     GDALComputeRasterMinMax(band, TRUE, range);
     return isfinite(range[0]) && isfinite(range[1]) && range[0] <= range[1];
 }

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "source/gdal/gdal_bands.h"
 #include "source/gdal/gdal_inspect.h"
+#include "source/gdal/gdal_place.h"
 
 enum { SAMPLES = 5 };
 
@@ -360,4 +361,4 @@ gdal_warp_render(mc_pixels **pixels, const mc_gdal_raster *raster, const mc_rend
     return error;
 }
 
-const mc_gdal_ops mc_gdal_warp_ops = { gdal_warp_render, mc_gdal_start, mc_gdal_inspect };
+const mc_gdal_ops mc_gdal_warp_ops = { gdal_warp_render, mc_gdal_start, mc_gdal_find_place, mc_gdal_inspect };

@@ -60,6 +60,9 @@ typedef struct mc_gdal_ops {
     /* Registers GDAL's drivers, once in a process. */
     void (*start)(void);
 
+    /* Where the raster lies. MC_ERR_CONFIG: it cannot be opened. */
+    mc_error *(*place)(mc_place *place, const mc_gdal_raster *raster, apr_pool_t *pool);
+
     /* Looks at a raster (mc_gdal_raster) for what would keep maps from being drawn. */
     mc_opening_look *inspect;
 } mc_gdal_ops;

@@ -10,6 +10,7 @@
 #include "draw/label/label.h"
 #include "draw/sld/sld.h"
 #include "mapcache/trace.h"
+#include "vector/crs/projection.h"
 #include "vector/mvt/mvt.h"
 
 /* As <thinning> names them, in 1/256 pixel. */
@@ -177,22 +178,25 @@ mc_vector_legend(mc_legend *legend, mc_source *source)
         mc_legend_add(legend, vector->layers[i]->name, vector->layers[i]->style);
 }
 
-/* Without a style file: grey areas and dark thin lines. */
-static const mc_style *
-plain_style(apr_pool_t *pool)
+mc_error *
+mc_vector_place(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
 {
-    const mc_paint dark = { .present = true, .color = { 64, 64, 64, 255 } };
-    const mc_paint grey = { .present = true, .color = { 208, 208, 208, 255 } };
-    mc_symbolizer *symbols = apr_pcalloc(pool, sizeof(*symbols) * 2);
-    symbols[0] = (mc_symbolizer){ .kind = MC_SYMBOL_POLYGON, .fill = grey };
-    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_LINE, .stroke = { .paint = dark, .width = 1 } };
-    mc_rule_style *rules = apr_pcalloc(pool, sizeof(*rules));
-    *rules = (mc_rule_style){ .name = "all", .max_scale = HUGE_VAL, .symbolizers = symbols, .symbolizer_count = 2 };
-    mc_style_pass *pass = apr_pcalloc(pool, sizeof(*pass));
-    *pass = (mc_style_pass){ .rules = rules, .rule_count = 1 };
-    mc_style *style = apr_pcalloc(pool, sizeof(*style));
-    *style = (mc_style){ .name = "plain", .passes = pass, .pass_count = 1 };
-    return style;
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    mc_extent all = { HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL };
+    for (int i = 0; i < vector->layer_count; i++) {
+        mc_projection *projection;
+        mc_place own = { 0 };
+        mc_feature_data *data = vector->layers[i]->data;
+        MC_TRY(data->ops->place(&own, data, ctx, pool));
+        if (!own.known)
+            return MC_OK;
+        MC_TRY(mc_projection_open(&projection, own.srs, "CRS:84", pool));
+        if (projection != NULL && !mc_projection_box(&own.box, projection, false))
+            return MC_OK;
+        all = mc_extent_union(&all, &own.box);
+    }
+    *place = (mc_place){ vector->layer_count > 0, "CRS:84", all };
+    return MC_OK;
 }
 
 /* Names with commas between them, without the blanks around them. */
@@ -217,7 +221,7 @@ mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *bu
     const mc_node *at = mc_node_child(node, "style");
     if (layer->attribute_list != NULL)
         layer->shown = split_names(layer->attribute_list, build->pool);
-    layer->style = layer->style_file == NULL ? plain_style(build->pool)
+    layer->style = layer->style_file == NULL ? mc_vector_default_style(layer->name, build)
                                              : mc_style_read(layer->style_file, layer->style_name, at, build);
     return layer->style != NULL;
 }

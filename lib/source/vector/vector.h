@@ -31,6 +31,12 @@ typedef struct mc_vector_source {
     bool wrap;              /* maps go on beyond the antimeridian */
 } mc_vector_source;
 
+/* The box in degrees around all layers; not known where that of one layer is not. */
+mc_error *mc_vector_place(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* For a layer without a style file: a colour of its own for areas with outlines, lines and points. */
+const mc_style *mc_vector_default_style(const char *layer, mc_build *build);
+
 /* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
 #define MC_VECTOR_SOURCE_KEYS(layer_keys_)                                                                             \
     MC_KEY_TEXT("background", offsetof(mc_vector_source, background),                                                  \
@@ -49,9 +55,10 @@ typedef struct mc_vector_source {
 #define MC_VECTOR_LAYER_KEYS(type_)                                                                                    \
     MC_KEY_TEXT("@name", offsetof(type_, layer.name), "Name of the layer in messages, vector tiles and feature info.", \
                 .flags = MC_KEY_OURS, .fallback = "layer"),                                                            \
-        MC_KEY_TEXT("style", offsetof(type_, layer.style_file),                                                        \
-                    "SLD 1.0 or SE 1.1 file. Without one, features are grey with thin dark outlines.",                 \
-                    .flags = MC_KEY_OURS | MC_KEY_FILE),                                                               \
+        MC_KEY_TEXT(                                                                                                   \
+            "style", offsetof(type_, layer.style_file),                                                                \
+            "SLD 1.0 or SE 1.1 file. Without one, features have a colour of the layer, areas half transparent.",       \
+            .flags = MC_KEY_OURS | MC_KEY_FILE),                                                                       \
         MC_KEY_TEXT("style_name", offsetof(type_, layer.style_name),                                                   \
                     "Which user style of the file; by default its first one.", .flags = MC_KEY_OURS),                  \
         MC_KEY_CHOICE(                                                                                                 \
@@ -119,7 +126,7 @@ mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, 
 /* The members of mc_source_ops that all vector sources share. */
 #define MC_VECTOR_OPS                                                                                                  \
     .render = mc_vector_render, .render_stack = mc_vector_render_stack, .info = mc_vector_info,                        \
-    .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers
+    .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers, .place = mc_vector_place
 
 /* The query of a map. The query's pixel grid is that of a level of the grid where the map lies on that level; else the
  * map has a pixel grid of its own. */

@@ -76,6 +76,8 @@ typedef struct mc_feature_ops {
                       int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool);
     /* All attributes (mc_field), for feature info and vector tiles. */
     mc_error *(*fields)(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
+    /* Where all features lie, without reading them. */
+    mc_error *(*place)(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
 } mc_feature_ops;
 
 /* First member of every kind's own struct. */

@@ -197,6 +197,8 @@ mc_places_find(mc_shape *places, const mc_geometry *geometry, mc_geometry_part p
     mc_shape_clear(places, MC_SHAPE_POINTS);
     for (int i = 0; i < points->point_count; i++)
         add_relative(places, points->points[i], 0, 0);
+    if (part == MC_PART_POINTS)
+        return;
     if (lines->part_count > 0)
         add_for_lines(places, lines, part);
     if (areas->part_count == 0)

@@ -14,6 +14,7 @@ typedef enum mc_geometry_part {
     MC_PART_MIDDLE, /* of lines: half way */
     MC_PART_VERTICES,
     MC_PART_BOUNDARY, /* areas as lines */
+    MC_PART_POINTS,   /* the points of the geometry: nothing of lines and areas */
 } mc_geometry_part;
 
 /*

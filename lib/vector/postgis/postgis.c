@@ -438,7 +438,18 @@ postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_vi
     return error;
 }
 
-static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields };
+static mc_error *
+postgis_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgis_place found;
+    MC_TRY(mc_postgis_find_place(&found, &((postgis *)data)->config, ctx, pool));
+    place->known = found.known && found.srid > 0;
+    place->box = found.box;
+    place->srs = apr_psprintf(pool, "EPSG:%d", found.srid);
+    return MC_OK;
+}
+
+static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields, postgis_place };
 
 const char *
 mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)

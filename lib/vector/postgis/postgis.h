@@ -51,9 +51,31 @@ typedef struct mc_postgis_column {
 mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx,
                                  apr_pool_t *pool) MC_CHECKED;
 
+/* The texts of the first row of a statement's answer, `columns` of them; *values NULL: there is none. */
+mc_error *mc_postgis_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
+                               const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 /* Whether a spatial index serves boxes; true also for views and queries, which cannot have an index. */
 mc_error *mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_postgis_column *column,
                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* ---- postgis_extent.c */
+
+/* Where the features of a layer lie. */
+typedef struct mc_postgis_place {
+    bool known;
+    bool estimated; /* by statistics of the table, with a margin: a feature may lie outside */
+    mc_extent box;  /* in units of `srid` */
+    int srid;
+} mc_postgis_place;
+
+/*
+ * Of a table with a spatial index by the root of that index, which covers all features; of others by looking at all
+ * features, for at most two seconds; where that takes longer, by the table's statistics. Of a <query>, of empty tables
+ * and of views that take longer, nothing is known. Errors of the database as of mc_postgis_find_column.
+ */
+mc_error *mc_postgis_find_place(mc_postgis_place *place, const mc_postgis_config *config, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
 
 /* ---- postgis_sql.c */
 

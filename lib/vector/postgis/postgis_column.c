@@ -8,10 +8,9 @@
 
 enum { WGS84 = 4326, SRID_MAX = 999999 };
 
-/* The texts of the first row, `columns` of them; *values NULL: there is none. */
-static mc_error *
-read_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
-               const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool)
+mc_error *
+mc_postgis_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
+                     const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgres_query query = { .connection = config->connection, .sql = sql, .params = params, .param_count = count };
     mc_postgres_result *result = NULL;
@@ -51,7 +50,7 @@ ask_geometry(int *srid, const mc_postgis_config *config, const char *column, mc_
     const char **values, *name = mc_sql_name(column, pool);
     const char *sql = apr_pstrcat(pool, "SELECT ST_SRID(", name, ")::text FROM ", mc_sql_table(config->table, pool),
                                   " WHERE ", name, " IS NOT NULL LIMIT 1", NULL);
-    MC_TRY(read_first_row(&values, 1, config, sql, NULL, 0, ctx, pool));
+    MC_TRY(mc_postgis_first_row(&values, 1, config, sql, NULL, 0, ctx, pool));
     if (values != NULL && !mc_parse_int(srid, values[0], 0, SRID_MAX))
         *srid = 0;
     return MC_OK;
@@ -91,7 +90,7 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
                                            .type = MC_POSTGRES_INT8 } };
     const char **values;
     int srid = 0;
-    MC_TRY(read_first_row(&values, 12, config, sql, params, 4, ctx, pool));
+    MC_TRY(mc_postgis_first_row(&values, 12, config, sql, params, 4, ctx, pool));
     if (values == NULL || !mc_parse_int(&srid, values[1], 0, SRID_MAX))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database has no table \"%s\" with a geometry column%s%s",
                                config->table, config->geometry == NULL ? "" : " ",
@@ -130,7 +129,7 @@ mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_p
     const mc_postgres_param params[] = { { .value = mc_sql_table(config->table, pool), .type = MC_POSTGRES_TEXT },
                                          { .value = column->name, .type = MC_POSTGRES_TEXT } };
     const char **values;
-    MC_TRY(read_first_row(&values, 1, config, sql, params, 2, ctx, pool));
+    MC_TRY(mc_postgis_first_row(&values, 1, config, sql, params, 2, ctx, pool));
     *indexed = values != NULL && strcmp(values[0], "true") == 0;
     return MC_OK;
 }

@@ -236,7 +236,22 @@ shapefile_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx
     return MC_OK;
 }
 
-static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_fields };
+/* By the header, where the box of all shapes stands. */
+static mc_error *
+shapefile_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    shapefile *file = (shapefile *)data;
+    opened *files;
+    MC_TRY(acquire_shapefile(&files, file, ctx, pool));
+    const char *srs = file->config.srs != NULL ? file->config.srs : files->shp->projection;
+    place->known = srs != NULL && files->shp->count > 0;
+    place->box = files->shp->box;
+    place->srs = srs == NULL ? NULL : apr_pstrdup(pool, srs);
+    release_shapefile(files);
+    return MC_OK;
+}
+
+static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_fields, shapefile_place };
 
 static apr_status_t
 close_shapefile(void *data)
