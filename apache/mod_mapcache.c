@@ -247,10 +247,12 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
     if (alias == NULL)
         return;
     int processes = 1;
+    int threads = 1;
     int threaded = AP_MPMQ_NOT_SUPPORTED;
     if (ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes) != APR_SUCCESS || processes < 1)
         processes = 1;
     ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
 
     process_log.level = frontend_log_level(ap_get_server_module_loglevel(main_server, APLOG_MODULE_INDEX));
     process_log.write = write_process_message;
@@ -266,7 +268,7 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server, "mapcache cannot serve: %s", mc_error_chain(error, pool));
         return;
     }
-    mc_runtime_limit_requests(process_runtime, mc_server_config(alias->server), 0);
+    mc_runtime_limit_requests(process_runtime, mc_server_config(alias->server), threads);
     mc_runtime_share_metrics(process_runtime, server_metrics);
     mc_runtime_process(process_runtime)->lasting = threaded != AP_MPMQ_NOT_SUPPORTED;
     if (threaded != AP_MPMQ_NOT_SUPPORTED)

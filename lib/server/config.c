@@ -127,8 +127,8 @@ const mc_key mc_root_keys[] = {
                .flags = MC_KEY_OURS, .max = 1048576, .fallback = "1024"),
     MC_KEY_INT("max_slow_requests", FIELD(max_slow_requests),
                "Requests of a process that may draw, or wait for origins, databases and locks, at the same time; "
-               "beyond, 503 at once. 0: in mapcache.fcgi seven eighths of its threads, "
-               "and never more (below 64 threads no limit); in Apache no limit. Stored tiles need no place.",
+               "beyond, 503 at once. 0: seven eighths of the threads of mapcache.fcgi or of an Apache process, "
+               "and never more (below 64 threads no limit). Stored tiles need no place.",
                .flags = MC_KEY_OURS, .max = 65536, .fallback = "0"),
     MC_KEY_INT("max_slow_requests_per_client", FIELD(max_slow_requests_per_client),
                "How many of these may be of one client, by the address that the web server tells; 0: no limit. "

@@ -93,14 +93,17 @@ class Client:
 
 
 class Server:
-    """The program on a configuration, and a kept connection to it. `started(...)` of the fixture below makes it."""
+    """The program on a configuration, and a kept connection to it. `started(...)` of the fixture below makes it. spawned: as web
+    servers start it, with the socket as descriptor 0."""
 
-    def __init__(self, build, config, folder, user=None, environment=None, options=()):
+    def __init__(self, build, config, folder, user=None, environment=None, options=(), spawned=False):
         self.address = str(folder / "fcgi.sock")
         pathlib.Path(self.address).unlink(missing_ok=True)
         mask = os.umask(0)
         owner = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
-        self.program = Program([build / "bin/mapcache.fcgi", "--listen", self.address, *options], folder / "fcgi.log",
+        command = ([build / "bin/mapcache.fcgi", "--listen", self.address, *options] if not spawned else
+                   ["spawn-fcgi", "-n", "-s", self.address, "--", build / "bin/mapcache.fcgi", *options])
+        self.program = Program(command, folder / "fcgi.log",
                                {"MAPCACHE_CONFIG_FILE": str(config), "LD_LIBRARY_PATH": str(build / "lib"),
                                 "MAPCACHE_MODULES": str(build / "modules"), **(environment or {})}, **owner)
         os.umask(mask)

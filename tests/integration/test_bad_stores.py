@@ -496,7 +496,7 @@ def write_config(path, text):
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_configuration(build, folder, name):
-    """`mapcache check` says where and ends with 1; FastCGI answers every request with 500 and logs why."""
+    """`mapcache check` says where and ends with 1; FastCGI that a web server has spawned answers 500 to every request and logs why."""
     content, line = BROKEN[name]
     path = folder / "broken.xml"
     write_config(path, content)
@@ -509,7 +509,7 @@ def test_broken_configuration(build, folder, name):
     if line is not None:
         assert f"broken.xml:{line}:" in said, said[:600]
     assert "root:x:" not in said
-    server = Server(build, path, folder)
+    server = Server(build, path, folder, spawned=True)
     try:
         for target in (tile(), "/", "/demo", "/wmts/1.0.0/WMTSCapabilities.xml"):
             answer = server.get(target)
@@ -548,7 +548,7 @@ def test_no_file_at_all(build, folder):
         checked = subprocess.run([build / "bin/mapcache", "check", folder / name], env=environment, timeout=patience(20),
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         assert checked.returncode == 1 and name.encode() in checked.stdout, (name, checked.stdout[:300])
-        server = Server(build, folder / name, folder)
+        server = Server(build, folder / name, folder, spawned=True)
         assert server.get(tile()).status == 500
         assert server.get("/demo").status == 500
         assert name in server.log()

@@ -272,7 +272,7 @@ def test_times_of_a_list_and_unknown_ones(tmp_path):
     site = Site(tmp_path, dimensions=dimensions)
     paths = [save(tmp_path / f"{i}.png", picture(64, 64, i), 64, 128) for i in range(3)]
     (tmp_path / "list").write_text(f"{paths[0]}\t2024\n\n{paths[1]}\t2025\n{paths[2]}\t2030\n")
-    result = site.good("png", "-l", tmp_path / "list", "-z", "5,5", "-D", "BAND=nir")
+    result = site.good("png", "--list", tmp_path / "list", "-z", "5,5", "-D", "BAND=nir")
     assert 'dimension TIME does not know "2030"' in result.stderr and "2024" not in result.stderr
     for i, day in enumerate(("2024", "2025", "2030")):
         assert (decode(site.tiles("png", f"nir#{day}")[5, 1, 1]) == picture(64, 64, i)).all()
@@ -281,9 +281,9 @@ def test_times_of_a_list_and_unknown_ones(tmp_path):
         path.write_bytes(b"nonsense")
     fine = save(tmp_path / "fine.png", picture(64, 64, 9), 64, 128, scale=.5)
     (tmp_path / "list").write_text(f"{bad[0]}\tx\"y\n{paths[0]}\t2024\n{bad[1]}\t2024\n{fine}\t2025\n")
-    result = site.ingest("png", "-l", tmp_path / "list", "--json")
+    result = site.ingest("png", "--list", tmp_path / "list", "--json")
     assert result.returncode == 1 and [result.stderr.count(str(path)) for path in bad] == [1, 1]
-    result = site.ingest("png", "-l", tmp_path / "list", "--skip-bad", "--json")
+    result = site.ingest("png", "--list", tmp_path / "list", "--skip-bad", "--json")
     assert result.returncode == 3 and [result.stderr.count(str(path)) for path in bad] == [1, 1]
     last = json.loads(result.stdout.splitlines()[-1])
     assert (last["bad"], last["done"], last["images"], last["exit"]) == (2, 2, 2, 3)

@@ -1,5 +1,6 @@
 """Vector data through OGR: the same features in a shapefile, a GeoPackage, a FlatGeobuf and a GeoJSON file give the same maps, vector
 tiles and feature info. Layers that are defined once, one connection for all layers of a source, limits of scale."""
+import contextlib
 import json
 import os
 import random
@@ -273,6 +274,26 @@ def test_the_deadline_ends_the_reading(start, folder):
         hurried = wms(server, path.suffix[1:] + "-hurried")
         assert hurried.status in (503, 504) and b"deadline" in hurried.body, (path, hurried.status, hurried.body)
         assert numpy.array_equal(drawn(server, path.suffix[1:]), before)
+
+
+@pytest.mark.parametrize("where", ["layer", "contents"])
+def test_a_view_without_an_end_ends_with_its_request(start, folder, where):
+    """As the layer itself, and as the table that a GeoPackage is opened by."""
+    path, good = write(folder / "places.gpkg", 10), write(folder / "good.gpkg", 10)
+    endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c WHERE n < 0"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        name = {"layer": "places", "contents": "gpkg_contents"}[where]
+        database.execute("pragma legacy_alter_table = 1")
+        for (trigger,) in database.execute("select name from sqlite_master where type = 'trigger'").fetchall():
+            database.execute(f'drop trigger "{trigger}"')
+        columns = ", ".join(row[1] for row in database.execute(f"pragma table_info({name})"))
+        database.execute(f"alter table {name} rename to renamed")
+        database.execute(f"create view {name} as select {columns} from renamed where rowid not in ({endless})")
+        database.commit()
+    server = start([f'<source name="{file.stem}" type="ogr"><deadline>1</deadline>{layer_of(file, "<table>places</table>")}</source>' for file in (path, good)])
+    answer = wms(server, "places")
+    assert answer.status in (503, 504) and answer.took < patience(10), (answer.status, answer.took, answer.body, server.log())
+    assert drawn(server, "good").any()
 
 
 def bytes_read(server):

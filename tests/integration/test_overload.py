@@ -47,7 +47,7 @@ def released(site):
 
 
 def slow(number):
-    return tile_path(7, number * 16, 3, "slow")
+    return tile_path(7, number % 8 * 16, number // 8 * 16, "slow")
 
 
 def begin_slow(threads, server, site, numbers, client=b"192.0.2.1"):
@@ -88,16 +88,16 @@ needs_slices = pytest.mark.skipif(os.uname().machine not in GET_SCHEDULE or not 
 @needs_slices
 def test_threads_of_slow_requests_give_way_to_others(serve, site):
     site.hold()
-    server = serve("<workers>0</workers><io_workers>1</io_workers>")
+    server = serve()
     pid = server.program.process.pid
-    assert ask(server, tile_path()).status == 200
-    wait_until(lambda: count_usual(pid) == 2, "all threads but the first one and the worker ask for short slices")
     with concurrent.futures.ThreadPoolExecutor(16) as threads, released(site):
         begun = begin_slow(threads, server, site, range(3))
-        wait_until(lambda: count_usual(pid) == 5, "threads of slow requests have usual slices")
+        assert ask(server, tile_path()).status == 200
+        meanwhile = count_usual(pid)
         site.origin.release("slow")
         assert [answer.result().status for answer in begun] == [200] * 3
-    wait_until(lambda: count_usual(pid) == 2, "threads ask for short slices again")
+    wait_until(lambda: count_usual(pid) <= meanwhile - 3, "the threads of slow requests ask for short slices again")
+    assert len(slices(pid)) > count_usual(pid)
 
 
 @needs_slices
@@ -206,6 +206,23 @@ def test_requests_that_do_not_get_beyond_their_variables_are_ended(serve, site):
         wait_until(lambda c=connection: is_over(c), "a connection that is half open is closed")
         connection.close()
     assert server.get(tile_path()).status == 200  # its own connection had a request, and is kept
+
+
+def test_threads_of_httpd_stay_free_for_what_is_stored(apache, site):
+    """An eighth of 64 threads."""
+    site.hold()
+    site.write_config()
+    web = apache(f'StartServers 1\nServerLimit 1\nThreadsPerChild 64\nMaxRequestWorkers 64\nMapCacheAlias /mc "{site.config}"')
+    with concurrent.futures.ThreadPoolExecutor(64) as threads, released(site):
+        begun = [threads.submit(web.get, "/mc" + slow(number)) for number in range(56)]
+        wait_until(lambda: len(site.origin.requests()) >= 56, "the origin is asked")
+        refused = web.get("/mc" + slow(56))
+        assert refused.status == 503
+        assert refused.headers["Retry-After"] == "1"
+        assert web.get("/mc" + tile_path()).body == site.tile(0, 0, 0)
+        site.origin.release("slow")
+        assert [answer.result().status for answer in begun] == [200] * 56
+    assert web.get("/mc" + slow(56)).status == 200
 
 
 def test_connections_on_which_nothing_is_asked_are_ended(waiting):

@@ -259,6 +259,14 @@ def test_a_dimension_is_chosen_by_its_slider(browser, server):
     assert "time=2019" in browser.script("return location.hash")
 
 
+def test_the_map_is_moved_by_keys(browser, server):
+    open_page(browser, server, "map#layer=image&at=400000,600000,2000")
+    browser.settled("gmaps/image")
+    browser.script("document.getElementById('map').focus()")
+    browser.press("\ue014")  # the arrow to the right
+    browser.settled(until=lambda: float(re.search(r"at=([^,]+)", browser.script("return location.hash")).group(1)) > 450000)
+
+
 def test_a_click_asks_for_feature_info(browser, server):
     open_page(browser, server, "map#layer=flat")
     browser.settled("gmaps/flat")

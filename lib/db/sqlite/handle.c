@@ -195,6 +195,9 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, mc
     return MC_OK;
 }
 
+/* Bytes of a pattern of LIKE or GLOB. */
+#define PATTERN_MAX 1000
+
 /* Files come from anywhere: what stands in their schema cannot reach beyond them, and a value that is larger than any
  * tile is refused before it is read. */
 static void
@@ -204,6 +207,7 @@ distrust_file(sqlite3 *db)
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MC_TILE_BYTES_MAX);
+    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_MAX); /* its work is that by the length of the text */
 }
 
 /* *code: SQLite's, when it fails. */

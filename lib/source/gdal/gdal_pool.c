@@ -11,6 +11,7 @@
 #include "base/idle.h"
 #include "mapcache/error.h"
 #include "source/gdal/gdal_mosaic.h"
+#include "source/gdal/gdal_stretch.h"
 
 enum { IDLE_DATASETS = 16, RANGES = 8, BLOCK_CACHE_BYTES = 32 << 20 };
 
@@ -127,6 +128,8 @@ measure_range(double range[2], GDALRasterBandH band)
 {
     if (GDALGetRasterStatistics(band, TRUE, FALSE, &range[0], &range[1], NULL, NULL) == CE_None)
         return isfinite(range[0]) && isfinite(range[1]);
+    if (mc_gdal_stretch(range, band))
+        return true;
     GDALComputeRasterMinMax(band, TRUE, range);
     return isfinite(range[0]) && isfinite(range[1]) && range[0] <= range[1];
 }

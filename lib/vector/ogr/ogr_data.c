@@ -82,9 +82,9 @@ find_ogr_field(const mc_ogr_about *about, const char *name)
 }
 
 static mc_error *
-open_ogr_layer(mc_ogr_file **file, const ogr_data *layer, const mc_ogr_ops *ops, apr_pool_t *pool)
+open_ogr_layer(mc_ogr_file **file, const ogr_data *layer, const mc_ogr_ops *ops, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_error *error = ops->open(file, layer->config.path, layer->config.table, pool);
+    mc_error *error = ops->open(file, layer->config.path, layer->config.table, ctx, pool);
     return error == MC_OK
                ? MC_OK
                : mc_error_wrap(pool, error, error->kind, "the file of layer \"%s\" cannot be read", layer->data.name);
@@ -100,7 +100,7 @@ ogr_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visito
     mc_ogr_file *file;
     ogr_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx }, .pool = pool };
     MC_TRY(load_ogr_ops(&ops, pool));
-    MC_TRY(open_ogr_layer(&file, layer, ops, pool));
+    MC_TRY(open_ogr_layer(&file, layer, ops, ctx, pool));
     const mc_ogr_about *about = ops->about(file);
     int *fields = apr_palloc(pool, sizeof(*fields) * (size_t)(query->attribute_count + 1));
     for (int i = 0; i < query->attribute_count; i++)
@@ -124,9 +124,8 @@ ogr_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_
     const ogr_data *layer = (const ogr_data *)data;
     const mc_ogr_ops *ops = NULL;
     mc_ogr_file *file;
-    (void)ctx;
     MC_TRY(load_ogr_ops(&ops, pool));
-    MC_TRY(open_ogr_layer(&file, layer, ops, pool));
+    MC_TRY(open_ogr_layer(&file, layer, ops, ctx, pool));
     const mc_ogr_about *about = ops->about(file);
     *fields = apr_array_make(pool, about->field_count + 1, sizeof(mc_field));
     for (int i = 0; i < about->field_count; i++)
@@ -143,7 +142,7 @@ ogr_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
     const mc_ogr_ops *ops = NULL;
     mc_ogr_file *file;
     MC_TRY(load_ogr_ops(&ops, pool));
-    MC_TRY(open_ogr_layer(&file, layer, ops, pool));
+    MC_TRY(open_ogr_layer(&file, layer, ops, ctx, pool));
     const mc_ogr_about *about = ops->about(file);
     const char *srs = layer->config.srs != NULL ? layer->config.srs : about->srs;
     place->known = about->has_bounds && srs != NULL;
@@ -176,7 +175,7 @@ look_at_ogr_file(mc_findings *findings, const void *data, apr_pool_t *pool)
 {
     const ogr_question *asked = data;
     mc_ogr_file *file = NULL;
-    mc_error *error = asked->ops->open(&file, asked->config->path, asked->config->table, pool);
+    mc_error *error = asked->ops->open(&file, asked->config->path, asked->config->table, NULL, pool);
     if (error != MC_OK) {
         mc_findings_refuse(findings, mc_error_chain(error, pool));
         return;

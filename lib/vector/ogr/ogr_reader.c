@@ -14,6 +14,7 @@
 
 #include "text/text.h"
 #include "vector/ogr/ogr_memory.h"
+#include "vector/ogr/ogr_watch.h"
 
 enum {
     IDLE_FILES = 16,
@@ -26,9 +27,16 @@ static pthread_once_t ogr_once = PTHREAD_ONCE_INIT;
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
 static void
+register_ogr(void)
+{
+    mc_ogr_watch_databases();
+    GDALAllRegister();
+}
+
+static void
 ogr_start(void)
 {
-    pthread_once(&ogr_once, GDALAllRegister);
+    pthread_once(&ogr_once, register_ogr);
 }
 
 static void
@@ -174,7 +182,7 @@ create_ogr_file(const char *path, const char *table, const mc_idle_key *key)
 }
 
 static mc_error *
-ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool)
+ogr_open_file(mc_ogr_file **file, const char *path, const char *table, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_stamp stamp;
     if (!mc_stamp_take_plain(&stamp, path))
@@ -192,7 +200,8 @@ ogr_open_file(mc_ogr_file **file, const char *path, const char *table, apr_pool_
     }
     ogr_start();
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    mc_error *error = open_ogr_dataset(made, pool);
+    mc_ogr_watch_begin(ctx);
+    mc_error *error = mc_ogr_watch_end(open_ogr_dataset(made, pool), pool);
     CPLPopErrorHandler();
     if (error != MC_OK) {
         destroy_ogr_file(&made->idle);
@@ -304,9 +313,11 @@ ogr_read_file(mc_ogr_file *file, const mc_extent *box, const int *fields, int fi
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(field_count + 1));
     apr_pool_create(&r.scratch, pool);
     CPLPushErrorHandler(CPLQuietErrorHandler);
+    mc_ogr_watch_begin(ctx);
     mc_error *error = hold_ogr_file(file, ctx, pool);
     if (error == MC_OK)
         error = file->memory != NULL ? mc_ogr_read_memory(&r, file->memory) : read_ogr_layer(&r);
+    error = mc_ogr_watch_end(error, pool);
     CPLPopErrorHandler();
     apr_pool_destroy(r.scratch);
     return error;

@@ -28,7 +28,7 @@ typedef struct mc_ogr_ops {
 
     /* Takes the file out of those that wait, if it has not changed, else opens it, for reading only.
      * MC_ERR_UNAVAILABLE: there is no such file; MC_ERR_CONFIG: it is none of these kinds, or has no such layer. */
-    mc_error *(*open)(mc_ogr_file **file, const char *path, const char *table, apr_pool_t *pool);
+    mc_error *(*open)(mc_ogr_file **file, const char *path, const char *table, mc_ctx *ctx, apr_pool_t *pool);
     const mc_ogr_about *(*about)(const mc_ogr_file *file);
 
     /* Visits all features whose box meets `box` (in the CRS of the data), in an order that does not depend on it.

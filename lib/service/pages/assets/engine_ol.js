@@ -105,7 +105,7 @@ function clipLayer(layer, swipeOf) {
 export function createOl(target, hooks) {
   const made = new Map();
   let swipe = null, shown = [], viewGrid = null;
-  const map = new ol.Map({ target: target, layers: [], pixelRatio: window.devicePixelRatio,
+  const map = new ol.Map({ target: target, keyboardEventTarget: target.parentElement, layers: [], pixelRatio: window.devicePixelRatio,
     controls: ol.control.defaults.defaults({ attribution: false, rotate: false }),
     interactions: ol.interaction.defaults.defaults({ altShiftDragRotate: false, pinchRotate: false }) });
 
