@@ -193,6 +193,9 @@ const mc_cli_command mc_cli_commands[] = {
       .examples = "mapcache trace /var/log/apache2/error.log\nthe calls of each request as a tree\n"
                   "mapcache trace --html flame.html < error.log\na page with a flame chart of every request",
       .page = "operations.md" },
+    { "urls", "write an example of each address of each service", "", &mc_keys_option_table, mc_command_urls,
+      .about = "Writes an example of each kind of address, and what is answered to it, in Markdown.",
+      .statuses = PLAIN_STATUSES, .examples = "mapcache urls > urls.md\nthe page as a file", .page = "urls.md" },
     { "version", "print the version", "", &mc_version_option_table, mc_command_version,
       .about = "Prints the name and the version of the program.", .statuses = PLAIN_STATUSES,
       .examples = "mapcache version --json\nas an object of JSON" },

@@ -41,7 +41,7 @@ const mc_style *mc_vector_default_style(const mc_vector_layer *layer, mc_build *
 /* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
 #define MC_VECTOR_SOURCE_KEYS(layer_keys_)                                                                             \
     MC_KEY_TEXT("background", offsetof(mc_vector_source, background),                                                  \
-                "Colour under all layers, as #RRGGBB, whatever TRANSPARENT and BGCOLOR say. Without it, tiles are "        \
+                "Colour under all layers, as #RRGGBB, whatever TRANSPARENT and BGCOLOR say. Without it, tiles are "    \
                 "transparent where nothing is drawn (JPEG: black), and maps, too, unless TRANSPARENT=FALSE, BGCOLOR "  \
                 "or JPEG asks for a colour: white, where BGCOLOR names none.",                                         \
                 .flags = MC_KEY_OURS),                                                                                 \
