@@ -203,5 +203,8 @@ const mc_cli_command mc_cli_commands[] = {
       mc_command_parameters, .about = "Writes the reference of all parameters of requests, in Markdown.",
       .statuses = PLAIN_STATUSES, .also = "mapcache.xml(5)",
       .examples = "mapcache parameters > parameters.md\nthe reference as a file", .page = "parameters.md" },
+    { "urls", "write an example of each address of each service", "", &mc_keys_option_table, mc_command_urls,
+      .about = "Writes an example of each kind of address, and what is answered to it, in Markdown.",
+      .statuses = PLAIN_STATUSES, .examples = "mapcache urls > urls.md\nthe page as a file", .page = "urls.md" },
     { .name = NULL },
 };

@@ -14,7 +14,7 @@ PROGRAM = BUILD / "bin/mapcache"
 COMMANDS = {"check": "operations.md", "compact": "operations.md", "cube ingest": "datacube.md", "cube dates": "datacube.md",
             "cube overviews": "datacube.md", "detail": "operations.md", "purge": "seeding.md", "index": "drawing.md", "ingest": "ingest.md",
             **{f"jobs {name}": "jobs.md" for name in ("enqueue", "work", "list", "show", "watch", "cancel", "pause", "resume", "retry", "prune")},
-            "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "serve": "serve.md", "trace": "operations.md", "help": None, "version": None}
+            "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "serve": "serve.md", "trace": "operations.md", "urls": "urls.md", "help": None, "version": None}
 
 
 def run(*words, **options):
@@ -189,11 +189,11 @@ def test_quiet_says_only_what_fails(tmp_path):
 
 def test_json_of_tables():
     """`keys --json` has a row for each element or attribute of the page, `parameters --json` for each parameter."""
-    for command, page in (("keys", "configuration.md"), ("parameters", "parameters.md")):
+    for command, page in (("keys", "configuration.md"), ("parameters", "parameters.md"), ("urls", "urls.md")):
         rows = [json.loads(line) for line in run(command, "--json").stdout.splitlines()]
         text = (ROOT / "docs" / page).read_text()
         assert len(rows) == len(re.findall(r"^\| `|^\| its text", text, re.M)) > 50
-        assert all({"heading", "default", "meaning"} <= set(row) for row in rows)
+        assert all({"heading", "meaning", "answer" if command == "urls" else "default"} <= set(row) for row in rows)
     assert json.loads(run("version", "--json").stdout)["version"] == run("version").stdout.split()[1]
 
 
