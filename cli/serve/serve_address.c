@@ -9,6 +9,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,20 +83,33 @@ try_to_listen(const mc_serve_address *address)
 
 /* --- who has a port ----------------------------------------------------------------------------------------------- */
 
+/* The inode of the socket of a line of /proc/net/tcp; 0: it does not listen on this port. */
+static unsigned long
+find_listening_inode(char *line, int port)
+{
+    enum { LOCAL_PORT = 2, STATE = 5, INODE = 13, FIELDS, LISTENS = 0x0A };
+    char *fields[FIELDS], *rest, *field = strtok_r(line, " :\n", &rest);
+    int count = 0;
+    for (; field != NULL && count < FIELDS; field = strtok_r(NULL, " :\n", &rest))
+        fields[count++] = field;
+    if (count < FIELDS || strtol(fields[LOCAL_PORT], NULL, 16) != port || strtol(fields[STATE], NULL, 16) != LISTENS)
+        return 0;
+    return strtoul(fields[INODE], NULL, 10);
+}
+
 /* Adds the inodes of the sockets that listen on a port, by a table of the kernel. */
 static void
 add_listening_inodes(unsigned long *inodes, int *count, const char *table, int port)
 {
     char line[512];
-    unsigned long inode;
-    unsigned local_port, state;
     FILE *file = fopen(table, "re");
     if (file == NULL)
         return;
-    while (*count < LISTENERS_MAX && fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, "%*d: %*[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %*s %*s %lu", &local_port, &state, &inode) == 3 &&
-            local_port == (unsigned)port && state == 0x0A)
+    while (*count < LISTENERS_MAX && fgets(line, sizeof(line), file) != NULL) {
+        unsigned long inode = find_listening_inode(line, port);
+        if (inode != 0)
             inodes[(*count)++] = inode;
+    }
     fclose(file);
 }
 

@@ -224,7 +224,8 @@ class World:
         result = subprocess.run([self.program, "compact", "-c", self.config, "--orphans", "--quiet"], env={**os.environ, **self.environment},
                                 capture_output=True, text=True, timeout=patience(100), check=False)
         assert result.returncode == 0, result.stdout + result.stderr
-        assert left_behind(self.disk / "tiles") == []
+        left = left_behind(self.disk / "tiles")
+        assert not left, f"files of a write are left after compact --orphans: {left}"
 
     def run(self):
         """The round; what happened, for a line of the report."""

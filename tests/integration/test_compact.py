@@ -235,6 +235,27 @@ def test_orphans_are_told_and_removed(tmp_path):
     assert not (tmp_path / "disk" / "disk" / GRID / "04").exists()
 
 
+def test_leftovers_of_a_template_are_removed_and_nothing_else(tmp_path):
+    extra = (f'<cache name="template" type="disk" layout="template"><template>{tmp_path}/own/{{tileset}}/{{z}}/{{x}}-{{y}}.{{ext}}</template>'
+             f"</cache><tileset name='free'><source>any</source><cache>template</cache><grid>{GRID}</grid><format>PNG</format></tileset>")
+    config = configuration(tmp_path, tilesets=[], extra=extra)
+    assert seed(config, "free", "-z", "0,2").returncode == 0
+    folder = tmp_path / "own" / "free" / "2"
+    tiles = sorted(folder.rglob("*.png"))
+    left, fresh = folder / "1-1.png.4711.3.tmp", folder / "1-1.png.4711.4.tmp"
+    foreign = [folder / name for name in ("notes.tmp", "1.tmp", "a.1.tmp", "a.1.b.tmp", "a.b.2.tmp", ".1.2.tmp", "a.png.1.2.tmp.txt")]
+    for file in left, fresh, *foreign:
+        file.write_text("x")
+    for file in left, *foreign:
+        os.utime(file, (1, 1))
+    assert report(config, "free", "--stores")["stores"][0]["nb_leftover_files"] == 1
+    told = program("compact", "-c", config, "--orphans", "--dry-run")
+    assert told.returncode == 0 and "1 files that writers have left behind" in told.stdout and left.exists()
+    assert program("compact", "-c", config, "--orphans").returncode == 0
+    assert not left.exists() and fresh.exists() and all(file.exists() for file in foreign)
+    assert sorted(folder.rglob("*.png")) == tiles and len(tiles) == 16
+
+
 def test_a_table_of_postgresql(tmp_path):
     with Postgres() as database:
         extra = (f'<cache name="table" type="postgresql"><connection>{database.connection()}</connection></cache><tileset name="shared">'

@@ -73,6 +73,7 @@ MapCacheAlias /mc {folder}/{config}
     program = Program(["apache2", "-f", folder / "httpd.conf", "-DFOREGROUND"], folder / "httpd.out", environment)
     try:
         wait_until(lambda: listens(("127.0.0.1", port)) or program.process.poll() is not None, "httpd starts")
+        assert program.process.poll() is None, f"httpd with {module} has ended: {program.log()}"
         yield port
     finally:
         program.stop()

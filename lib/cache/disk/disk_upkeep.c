@@ -26,6 +26,7 @@ enum {
 typedef struct disk_upkeep_walk {
     const disk_cache *cache;
     const mc_upkeep *task; /* NULL: of one series only */
+    const char *root;
     apr_pool_t *pool;
     mc_store store;
     apr_hash_t *groups;          /* of mc_store_group by what names it */
@@ -91,7 +92,7 @@ parse_world_wind(mc_store_group *group, char *const *parts, int count)
 static bool
 parse_disk_path(mc_store_group *group, const disk_upkeep_walk *walk, const char *path, apr_pool_t *pool)
 {
-    char *parts[PARTS_MAX], *rest, *copy = apr_pstrdup(pool, path + strlen(walk->cache->root));
+    char *parts[PARTS_MAX], *rest, *copy = apr_pstrdup(pool, path + strlen(walk->root));
     int count = 0;
     *group = (mc_store_group){ 0 };
     for (char *part = apr_strtok(copy, "/", &rest); part != NULL; part = apr_strtok(NULL, "/", &rest)) {
@@ -103,12 +104,27 @@ parse_disk_path(mc_store_group *group, const disk_upkeep_walk *walk, const char 
                                             : parse_cache_tile_path(group, parts, count, walk->cache->layout, pool);
 }
 
+/* Whether "." and digits end where *end points to, which is then moved in front of them. */
+static bool
+skip_number_before(const char *name, const char **end)
+{
+    const char *at = *end;
+    while (at > name && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    if (at == *end || at == name || at[-1] != '.')
+        return false;
+    *end = at - 1;
+    return true;
+}
+
 /* NAME.PID.NUMBER.tmp, as disk.c calls what it has not renamed yet. */
 static bool
 is_unfinished(const char *name)
 {
     size_t size = strlen(name);
-    return size > 4 && strcmp(name + size - 4, ".tmp") == 0;
+    const char *end = name + size - 4;
+    return size > 4 && strcmp(end, ".tmp") == 0 && skip_number_before(name, &end) && skip_number_before(name, &end) &&
+           end > name;
 }
 
 /* Only what is not known yet takes memory of the walk: there may be more tiles than fit into any. */
@@ -133,6 +149,12 @@ group_of(disk_upkeep_walk *walk, const mc_store_group *found, apr_pool_t *scratc
     return group;
 }
 
+bool
+mc_disk_tells_groups(const mc_cache *cache)
+{
+    return ((const disk_cache *)cache)->layout != TEMPLATE;
+}
+
 static void
 account_disk_file(disk_upkeep_walk *walk, const FTSENT *entry, apr_pool_t *scratch)
 {
@@ -142,7 +164,8 @@ account_disk_file(disk_upkeep_walk *walk, const FTSENT *entry, apr_pool_t *scrat
     int64_t bytes = (int64_t)entry->fts_statp->st_blocks * 512;
     bool unfinished = is_unfinished(entry->fts_name);
     bool leftover = unfinished && walk->now - entry->fts_statp->st_mtime > LEFTOVER_AGE;
-    bool tile = !unfinished && parse_disk_path(&found, walk, entry->fts_path, scratch);
+    bool tile = !unfinished && mc_disk_tells_groups(&walk->cache->base.cache) &&
+                parse_disk_path(&found, walk, entry->fts_path, scratch);
     store->bytes += bytes;
     if (leftover) {
         store->leftovers++;
@@ -163,15 +186,15 @@ account_disk_file(disk_upkeep_walk *walk, const FTSENT *entry, apr_pool_t *scrat
 }
 
 static mc_error *
-go_through(disk_upkeep_walk *walk, const char *root, mc_ctx *ctx)
+go_through(disk_upkeep_walk *walk, const char *folder, mc_ctx *ctx)
 {
     int files_met = 0;
     mc_error *error = MC_OK;
     apr_pool_t *scratch;
-    char *const roots[] = { apr_pstrdup(walk->pool, root), NULL };
+    char *const roots[] = { apr_pstrdup(walk->pool, folder), NULL };
     FTS *files = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
     if (files == NULL)
-        return mc_error_create(walk->pool, MC_ERR_IO, "%s cannot be read", root);
+        return mc_error_create(walk->pool, MC_ERR_IO, "%s cannot be read", folder);
     apr_pool_create(&scratch, walk->pool);
     for (const FTSENT *entry; (entry = fts_read(files)) != NULL;) {
         if (walk->task != NULL && walk->task->stop != NULL && *walk->task->stop != 0)
@@ -181,7 +204,7 @@ go_through(disk_upkeep_walk *walk, const char *root, mc_ctx *ctx)
         apr_pool_clear(scratch);
         if (entry->fts_info == FTS_F || entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE)
             account_disk_file(walk, entry, scratch);
-        else if (entry->fts_info == FTS_DP && walk->removing && entry->fts_level > 0)
+        else if (entry->fts_info == FTS_DP && walk->removing && entry->fts_level > 0 && walk->cache->root != NULL)
             (void)rmdir(entry->fts_path); /* where nothing is left in it */
     }
     apr_pool_destroy(scratch);
@@ -195,11 +218,15 @@ count_disk_store(disk_upkeep_walk *walk, bool removing, mc_ctx *ctx)
 {
     mc_store *store = &walk->store;
     const mc_upkeep *task = walk->task;
-    *store = (mc_store){ "disk", walk->cache->base.cache.name, walk->cache->root, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    *store = (mc_store){ "disk", walk->cache->base.cache.name, walk->root, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     walk->groups = apr_hash_make(walk->pool);
     walk->orphans = apr_array_make(walk->pool, 4, sizeof(mc_store_group));
     walk->removing = removing;
-    MC_TRY(go_through(walk, walk->cache->root, ctx));
+    MC_TRY(go_through(walk, walk->root, ctx));
+    if (!mc_disk_tells_groups(&walk->cache->base.cache)) {
+        store->bytes = store->leftover_bytes;
+        store->tiles = store->blanks = store->tile_bytes = store->orphans = store->orphan_bytes = -1;
+    }
     for (apr_hash_index_t *at = apr_hash_first(walk->pool, walk->groups); at != NULL; at = apr_hash_next(at)) {
         const mc_store_group *group = apr_hash_this_val(at);
         mc_store_add(store, group, task, walk->orphans);
@@ -207,30 +234,39 @@ count_disk_store(disk_upkeep_walk *walk, bool removing, mc_ctx *ctx)
     return MC_OK;
 }
 
-bool
-mc_disk_tells_groups(const mc_cache *cache)
+/* The folder of all files of a cache; NULL: there is none. Of a template the folder before its first placeholder. What
+ * lies there may be anybody's, so that only leftovers are told, by their names; in the root of the system not even
+ * they. */
+static const char *
+find_upkeep_root(const disk_cache *cache, apr_pool_t *pool)
 {
-    return ((const disk_cache *)cache)->layout != TEMPLATE;
+    if (cache->layout != TEMPLATE)
+        return cache->root;
+    const char *text = cache->template_text, *end = text + strcspn(text, "{");
+    while (end > text && *end != '/')
+        end--;
+    return end > text ? apr_pstrmemdup(pool, text, (size_t)(end - text)) : NULL;
 }
 
 mc_error *
 mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
 {
     const disk_cache *cache = (const disk_cache *)base;
-    if (cache->layout == TEMPLATE || !task->count || access(cache->root, F_OK) != 0)
-        return MC_OK; /* of a template it is not known where its files end and others begin */
-    disk_upkeep_walk walk = { .cache = cache, .task = task, .now = time(NULL) };
+    const char *root = find_upkeep_root(cache, ctx->pool);
+    if (root == NULL || !task->count || access(root, F_OK) != 0)
+        return MC_OK;
+    disk_upkeep_walk walk = { .cache = cache, .task = task, .root = root, .now = time(NULL) };
     apr_pool_create(&walk.pool, ctx->pool);
     mc_error *error = count_disk_store(&walk, false, ctx);
     mc_store before = walk.store;
-    bool changes = error == MC_OK && task->remove_orphans && before.orphans + before.leftovers > 0;
+    bool changes = error == MC_OK && task->remove_orphans && (before.orphans > 0 || before.leftovers > 0);
     if (error == MC_OK)
         mc_store_tell_orphans(&before, task, walk.orphans);
     if (changes)
         error = count_disk_store(&walk, true, ctx);
     if (changes && error == MC_OK)
         error = count_disk_store(&walk, false, ctx);
-    if (task->report != NULL)
+    if (task->report != NULL && (error != MC_OK || before.leftovers > 0 || mc_disk_tells_groups(base)))
         task->report(task->baton, &before, changes ? &walk.store : NULL, error);
     apr_pool_destroy(walk.pool);
     return MC_OK;
@@ -240,19 +276,19 @@ mc_error *
 mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     const disk_cache *cache = (const disk_cache *)base;
-    disk_upkeep_walk walk = { .cache = cache, .pool = ctx->pool, .now = time(NULL) };
+    disk_upkeep_walk walk = { .cache = cache, .root = cache->root, .pool = ctx->pool, .now = time(NULL) };
     *bytes = *tiles = 0;
     if (cache->layout == TEMPLATE) {
         *bytes = -1;
         return MC_OK;
     }
     walk.groups = apr_hash_make(ctx->pool);
-    const char *root = cache->layout == WORLDWIND
-                           ? cache->root
-                           : apr_pstrcat(ctx->pool, cache->root, "/", key->tileset, "/", key->grid->name, NULL);
-    if (access(root, F_OK) != 0)
+    const char *folder = cache->layout == WORLDWIND
+                             ? cache->root
+                             : apr_pstrcat(ctx->pool, cache->root, "/", key->tileset, "/", key->grid->name, NULL);
+    if (access(folder, F_OK) != 0)
         return MC_OK;
-    MC_TRY(go_through(&walk, root, ctx));
+    MC_TRY(go_through(&walk, folder, ctx));
     *bytes = walk.store.bytes;
     *tiles = walk.seen;
     return MC_OK;

@@ -195,8 +195,8 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, mc
     return MC_OK;
 }
 
-/* Bytes of a pattern of LIKE or GLOB. */
-#define PATTERN_MAX 1000
+/* Bytes of a pattern of LIKE or GLOB: more than twice the longest value that is asked of a dimension. */
+#define PATTERN_MAX 40000
 
 /* Files come from anywhere: what stands in their schema cannot reach beyond them, and a value that is larger than any
  * tile is refused before it is read. */

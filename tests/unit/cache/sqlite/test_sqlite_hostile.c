@@ -138,7 +138,7 @@ START_TEST(no_schema_is_trusted)
         ck_ok(mc_handle_acquire(&handle, process.handles, path_of(), &stamp, &how, &ctx, pool));
         ck_assert(setting_of(mc_handle_db(handle), SQLITE_DBCONFIG_DEFENSIVE));
         ck_assert(!setting_of(mc_handle_db(handle), SQLITE_DBCONFIG_TRUSTED_SCHEMA));
-        ck_assert_int_eq(sqlite3_limit(mc_handle_db(handle), SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1), 1000);
+        ck_assert_int_eq(sqlite3_limit(mc_handle_db(handle), SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1), 40000);
         mc_handle_release(handle, true);
     }
 }
