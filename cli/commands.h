@@ -45,6 +45,7 @@ int mc_command_ingest(mc_cli_call *call);
 int mc_command_jobs(mc_cli_call *call);
 int mc_command_keys(mc_cli_call *call);
 int mc_command_parameters(mc_cli_call *call);
+int mc_command_urls(mc_cli_call *call);
 int mc_command_purge(mc_cli_call *call);
 int mc_command_seed(mc_cli_call *call);
 int mc_command_serve(mc_cli_call *call);

@@ -1,5 +1,5 @@
-/* `mapcache keys` and `mapcache parameters`: the references, as docs/configuration.md and docs/parameters.md hold them,
- * or row by row as JSON.
+/* `mapcache keys`, `mapcache parameters`, `mapcache urls`: the references, as docs/configuration.md, docs/parameters.md
+ * and docs/urls.md hold them, or row by row as JSON.
  */
 #include <apr_strings.h>
 #include <stdio.h>
@@ -69,4 +69,10 @@ int
 mc_command_parameters(mc_cli_call *call)
 {
     return print_reference(call, mc_parameters_markdown(call->pool));
+}
+
+int
+mc_command_urls(mc_cli_call *call)
+{
+    return print_reference(call, mc_urls_markdown(call->pool));
 }

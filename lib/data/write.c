@@ -60,6 +60,7 @@ put_vector_source(apr_array_header_t *out, const mc_data_layer *layer, const mc_
     put_element(out, "      ", "id", layer->id);
     put_element(out, "      ", "style", elements->style);
     put_element(out, "      ", "style_name", elements->style_name);
+    put_element(out, "      ", "default_style", elements->style == NULL ? "colored" : NULL);
     put_line(out, "    </layer>\n  </source>\n");
 }
 

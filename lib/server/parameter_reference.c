@@ -140,6 +140,8 @@ write_param_operation(reference_page *page, const char *service, const mc_operat
     const size_t count = sizeof(operation->rows) / sizeof(operation->rows[0]);
     const char *title = apr_psprintf(pool, "%s: %s", service, operation->name);
     append_page_text(page, apr_psprintf(pool, "### %s\n\n`%s`\n\n", title, operation->address));
+    if (operation->rows[0] == NULL)
+        append_page_text(page, "No parameters besides those in the address.\n\n");
     for (size_t i = 0; i < count && operation->rows[i] != NULL; i++) {
         const mc_param_row *const *rows = &operation->rows[i];
         const char *elsewhere = apr_hash_get(page->written, rows, sizeof(*rows));
@@ -163,7 +165,7 @@ mc_parameters_markdown(apr_pool_t *pool)
                      "refusal is an exception code of the protocol, "
                      "where there is one, and an HTTP status; WMTS answers every refused query with 400. Dimensions "
                      "(`TIME`, `ELEVATION`, `DIM_` and a name) are those of the layer: see "
-                     "[dimensions.md](dimensions.md).\n\n");
+                     "[dimensions.md](dimensions.md). An example of each address: [urls.md](urls.md).\n\n");
     for (int i = 0; mc_service_kinds[i] != NULL; i++) {
         const mc_service_ops *ops = mc_service_kinds[i];
         if (ops->operations == NULL)

@@ -108,16 +108,24 @@ typedef struct mc_param_row {
         .type = MC_PARAM_END_OF_TABLE                                                                                  \
     }
 
-/* One operation of a protocol, for the reference. Several tables may make up an operation. */
+/* A request of the configuration that docs/urls.md shows, and its answer: tests/integration/test_urls.py asks all. */
+typedef struct mc_url_example {
+    const char *url;  /* below the alias, "POST " before it where it is no GET; NULL ends the list */
+    int status;       /* of the answer */
+    const char *mime; /* of the answer; NULL: there is no body */
+    const char *help; /* what is shown */
+    const char *body; /* of a POST, or NULL */
+} mc_url_example;
+
+#define MC_URL_EXAMPLES_MAX 9 /* of an operation, with the end of the list */
+
+/* One operation of a protocol, for the references. Several tables may make up an operation. */
 typedef struct mc_operation {
     const char *name;    /* "GetMap"; NULL ends the list */
     const char *address; /* how a request is written */
     const mc_param_row *rows[5];
+    mc_url_example examples[MC_URL_EXAMPLES_MAX];
 } mc_operation;
-
-/* The operations of a service that has one: TYPE_operations, with the tables that make it up. */
-#define MC_ONE_OPERATION(type_, name_, address_, ...)                                                                  \
-    static const mc_operation type_##_operations[] = { { name_, address_, { __VA_ARGS__ } }, { 0 } }
 
 /* The reading of one request. */
 struct mc_param_reader {

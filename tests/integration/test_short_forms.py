@@ -117,6 +117,19 @@ def test_vectors_are_images_and_vector_tiles(serve, folder):
     assert tilejson(server, "land-mvt")["vector_layers"][0]["id"] == "fields"
 
 
+def test_short_forms_have_colours_and_long_forms_are_grey(serve, folder):
+    """A layer without a style: pale in a colour of its own as a short form, solid grey where the source is written out."""
+    for name in ("one", "two", "long"):
+        squares(folder / f"{name}.shp")
+    server = serve(f"""<source name="long" type="shapefile"><layer name="long"><data>{folder}/long.shp</data></layer></source>
+<cache name="none" type="none"/>
+<tileset name="one"><data>{folder}/one.shp</data></tileset><tileset name="two"><data>{folder}/two.shp</data></tileset>
+<tileset name="long"><source>long</source><cache>none</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>""")
+    inside = {name: tuple(pixels(server.get(f"/gmaps/{name}/{tile_at(7.45, 46.95, 14)}.png").body)[128, 128]) for name in ("one", "two", "long")}
+    assert inside["long"] == (208, 208, 208, 255)
+    assert inside["one"][3] == inside["two"][3] == 90 and inside["one"] != inside["two"]
+
+
 def test_what_is_drawn_is_never_older_than_the_data(serve, folder):
     """Nothing is stored: the file that takes the other one's place is seen at once."""
     photo(folder / "now.tif", color=(250, 0, 0))

@@ -234,9 +234,22 @@ static const mc_param_row path_params[] = {
 };
 
 static const mc_operation jobs_operations[] = {
-    { "the list of jobs", "/jobs/api", { list_params } },
-    { "one job", "/jobs/api/<number>/<action>", { path_params } },
-    { "a new job", "POST /jobs/api, a JSON object as Content-Type: application/json", { mc_job_body_params } },
+    { "the list of jobs",
+      "/jobs/api",
+      { list_params },
+      { { "/jobs", 200, "text/html", "The page.", NULL },
+        { "/jobs/api?state=open", 200, "application/json", "The newest jobs first.", NULL } } },
+    { "a new job",
+      "POST /jobs/api, a JSON object as Content-Type: application/json",
+      { mc_job_body_params },
+      { { "POST /jobs/api", 200, "application/json", "Needs the token: `Authorization: Bearer TOKEN`.",
+          "{\"tileset\": \"roads\", \"minzoom\": 0, \"maxzoom\": 4}" } } },
+    { "one job",
+      "/jobs/api/<number>/<action>",
+      { path_params },
+      { { "/jobs/api/1", 200, "application/json", "A job with its units.", NULL },
+        { "POST /jobs/api/1/pause", 200, "application/json", "Needs the token.", NULL },
+        { "/jobs/api/7", 404, "application/json", "There is no such job.", NULL } } },
     { 0 },
 };
 

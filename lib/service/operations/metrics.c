@@ -31,6 +31,8 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
     return MC_OK;
 }
 
+MC_OPERATORS_OPERATION(metrics, "text/plain", "As Prometheus reads it; as OpenMetrics where `Accept` asks for that.");
+
 const mc_service_ops mc_service_metrics = {
     MC_OPERATORS_SERVICE(metrics,
                          "Counters and histograms of the server, for Prometheus and what reads the same format."),

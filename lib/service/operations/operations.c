@@ -67,6 +67,8 @@ health_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     return mc_operations_respond_json(request, json);
 }
 
+MC_OPERATORS_OPERATION(health, "application/json", "Also the layers that cannot be answered.");
+
 const mc_service_ops mc_service_health = {
     MC_OPERATORS_SERVICE(health, "Whether the server answers, for monitors and load balancers."),
 };

@@ -2,6 +2,7 @@
 #ifndef MC_SERVICE_OPERATIONS_OPERATIONS_H
 #define MC_SERVICE_OPERATIONS_OPERATIONS_H
 
+#include "service/param.h"
 #include "service/service_base.h"
 #include "text/json_writer.h"
 
@@ -10,8 +11,15 @@ mc_service *mc_operations_from_config(const mc_service_ops *ops, const mc_node *
 
 /* The members of mc_service_ops of a service for operators, whose parse stands in its file with that prefix. */
 #define MC_OPERATORS_SERVICE(type_, help_)                                                                             \
-    MC_KIND(#type_, mc_service_plain_keys, mc_operations_from_config, help_), .prefix = #type_,                        \
-                                                                              .parse = type_##_parse, .unlisted = true
+    MC_KIND(#type_, mc_service_plain_keys, mc_operations_from_config, help_),                                          \
+        .prefix = #type_, .parse = type_##_parse, .unlisted = true, .operations = type_##_operations
+
+/* Its only operation, for the references. `mime_`: of the answer, which `help_` tells. */
+#define MC_OPERATORS_OPERATION(type_, mime_, help_)                                                                    \
+    static const mc_operation type_##_operations[] = {                                                                 \
+        { "the request", "/" #type_, { NULL }, { { "/" #type_, 200, mime_, help_, NULL } } },                          \
+        { 0 },                                                                                                         \
+    }
 
 /* MC_ERR_NOT_FOUND for what stands behind the service's own path. */
 mc_error *mc_operations_check(const mc_call *call, apr_pool_t *pool) MC_CHECKED;

@@ -20,6 +20,8 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     return mc_operations_respond_json(request, json);
 }
 
+MC_OPERATORS_OPERATION(ready, "application/json", "503 once the process has been told to end.");
+
 const mc_service_ops mc_service_ready = {
     MC_OPERATORS_SERVICE(ready, "Whether a load balancer may send requests to this process."),
 };

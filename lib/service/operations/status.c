@@ -87,6 +87,8 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     return mc_operations_respond_json(request, json);
 }
 
+MC_OPERATORS_OPERATION(status, "application/json", "Uptime, memory, threads, counters.");
+
 const mc_service_ops mc_service_status = {
     MC_OPERATORS_SERVICE(status, "What the server is doing and has done, as JSON."),
 };

@@ -87,9 +87,24 @@ static const mc_param_row style_params[] = {
 };
 
 static const mc_operation demo_operations[] = {
-    { "pages and their files", "/demo/<page>/<file>", { path_params } },
-    { "what the pages know of layers", "/demo/layers.json", { layers_params } },
-    { "a style of one layer", "/demo/style.json", { style_params } },
+    { "pages and their files",
+      "/demo/<page>/<file>",
+      { path_params },
+      { { "/", 302, NULL, "The way to the front page.", NULL },
+        { "/demo/", 200, "text/html", "The front page: layers as cards.", NULL },
+        { "/demo/map", 200, "text/html", "The map of all layers.", NULL },
+        { "/demo/wmts", 200, "text/html", "The same, asked for by one protocol.", NULL },
+        { "/demo/nothing", 404, "text/plain", "There is no such page.", NULL } } },
+    { "what the pages know of layers",
+      "/demo/layers.json",
+      { layers_params },
+      { { "/demo/layers.json", 200, "application/json", "A line for each layer.", NULL },
+        { "/demo/layers.json?layer=world", 200, "application/json", "All about one.", NULL } } },
+    { "a style of one layer",
+      "/demo/style.json",
+      { style_params },
+      { { "/demo/style.json?layer=roads-mvt@GoogleMapsCompatible", 200, "application/json", "For MapLibre and QGIS.",
+          NULL } } },
     { 0 },
 };
 

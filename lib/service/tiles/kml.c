@@ -211,7 +211,21 @@ static const mc_param_row kml_params[] = {
     MC_PARAM_END,
 };
 
-MC_ONE_OPERATION(kml, "documents", "/kml/<layer>/<z>/<x>/<y>.kml", kml_params);
+static const mc_operation kml_operations[] = {
+    { "documents",
+      "/kml/<layer>/<z>/<x>/<y>.kml",
+      { kml_params },
+      { { "/kml/world@WGS84/0/0/0.kml", 200, "application/vnd.google-earth.kml+xml",
+          "A tile with links to the next four.", NULL },
+        { "/kml/world@GoogleMapsCompatible/2/1/2.png", 200, "image/png",
+          "A picture of Mercator's grid in rows of degrees.", NULL } } },
+    { "a whole layer",
+      "/kml/<layer>.kml",
+      { NULL },
+      { { "/kml/world@WGS84.kml", 200, "application/vnd.google-earth.kml+xml", "For Google Earth: open this.",
+          NULL } } },
+    { 0 },
+};
 
 static mc_error *
 parse_kml_tile(mc_request *request, const mc_call *call, const apr_array_header_t *path, apr_pool_t *pool)

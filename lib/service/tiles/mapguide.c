@@ -77,7 +77,14 @@ static const mc_param_row mapguide_tile_params[] = {
     MC_PARAM_END,
 };
 
-MC_ONE_OPERATION(mapguide, "tiles", "/mg/<scale>/<layers>/<row>/<column>/<cell>", mapguide_tile_params);
+static const mc_operation mapguide_operations[] = {
+    { "tiles",
+      "/mg/<scale>/<layers>/<row>/<column>/<cell>",
+      { mapguide_tile_params },
+      { { "/mg/S16/world@GoogleMapsCompatible/R0/C0/1_1.png", 200, "image/png",
+          "The tile that is 2/1/1 of gmaps: level 2 is the 16th from below.", NULL } } },
+    { 0 },
+};
 
 static mc_error *
 mapguide_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)

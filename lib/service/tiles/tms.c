@@ -160,7 +160,25 @@ tms_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *poo
     return mc_error_create(pool, MC_ERR_NOT_FOUND, "TMS path \"%s\" has a wrong number of elements", call->path);
 }
 
-MC_ONE_OPERATION(tms, "tiles", "/tms/<version>/<layer>/<z>/<x>/<y>.<extension>", version_params, mc_tile_path_params);
+static const mc_operation tms_operations[] = {
+    { "tiles",
+      "/tms/<version>/<layer>/<z>/<x>/<y>.<extension>",
+      { version_params, mc_tile_path_params },
+      { { "/tms/1.0.0/world@GoogleMapsCompatible/2/1/2.png", 200, "image/png",
+          "The tile that is 2/1/1 of gmaps: rows from the bottom.", NULL },
+        { "/tms/1.0.0/world@GoogleMapsCompatible/2/1/4.png", 404, "text/plain", "Level 2 has rows 0 to 3.", NULL } } },
+    { "documents",
+      "/tms/<version>/<layer>",
+      { NULL },
+      { { "/tms", 200, "text/xml", "The versions.", NULL },
+        { "/tms/1.0.0", 200, "text/xml", "The layers, each in its grids.", NULL },
+        { "/tms/1.0.0/world@GoogleMapsCompatible", 200, "text/xml", "One of them, with its levels.", NULL } } },
+    { "TileJSON",
+      "/tms/<version>/<layer>.json",
+      { NULL },
+      { { "/tms/1.0.0/world@GoogleMapsCompatible.json", 200, "application/json", "With `scheme` tms.", NULL } } },
+    { 0 },
+};
 
 const mc_service_ops mc_service_tms = {
     MC_SERVICE(tms, "tms", tms_keys, mc_service_plain, "Tile Map Service 1.0.0."),

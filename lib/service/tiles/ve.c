@@ -54,7 +54,14 @@ static const mc_param_row ve_tile_params[] = {
     MC_PARAM_END,
 };
 
-MC_ONE_OPERATION(ve, "tiles", "/ve?layer=<layer>@<grid>&tile=<quadkey>", ve_tile_params);
+static const mc_operation ve_operations[] = {
+    { "tiles",
+      "/ve?layer=<layer>@<grid>&tile=<quadkey>",
+      { ve_tile_params },
+      { { "/ve?layer=world@GoogleMapsCompatible&tile=03", 200, "image/png", "The tile that is 2/1/1 of gmaps.", NULL },
+        { "/ve?layer=world@GoogleMapsCompatible&tile=04", 400, "text/plain", "Digits are 0 to 3.", NULL } } },
+    { 0 },
+};
 
 static mc_error *
 ve_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)

@@ -95,16 +95,47 @@ static const mc_param_row request_params[] = {
     MC_PARAM_END,
 };
 
+#define WMS_111 "/?SERVICE=WMS&VERSION=1.1.1&REQUEST="
+#define WMS_130 "/?SERVICE=WMS&VERSION=1.3.0&REQUEST="
+#define WMS_SIZE "&STYLES=&WIDTH=400&HEIGHT=300&FORMAT=image/png"
+
 static const mc_operation wms_operations[] = {
-    { "every request", "/?SERVICE=WMS&REQUEST=...", { request_params } },
+    { "every request",
+      "/?SERVICE=WMS&REQUEST=...",
+      { request_params },
+      { { WMS_130 "GetNothing", 501, "text/xml", "The exception names what there is.", NULL } } },
     { "GetMap",
       "REQUEST=GetMap",
-      { mc_wms_view_params, mc_wms_screen_params, mc_wms_map_params, mc_wms_format_params, mc_wms_background_params } },
-    { "GetFeatureInfo", "REQUEST=GetFeatureInfo", { mc_wms_view_params, mc_wms_screen_params, mc_wms_info_params } },
+      { mc_wms_view_params, mc_wms_screen_params, mc_wms_map_params, mc_wms_format_params, mc_wms_background_params },
+      { { WMS_111 "GetMap&LAYERS=world&SRS=EPSG:4326&BBOX=-20,30,40,75" WMS_SIZE, 200, "image/png",
+          "West, south, east, north.", NULL },
+        { WMS_130 "GetMap&LAYERS=world&CRS=EPSG:4326&BBOX=30,-20,75,40" WMS_SIZE, 200, "image/png",
+          "The same in 1.3.0: latitude first, as EPSG:4326 has it.", NULL },
+        { WMS_130 "GetMap&LAYERS=world,roads&CRS=EPSG:3857&BBOX=0,5e6,3e6,7e6" WMS_SIZE, 200, "image/png",
+          "Two layers over each other.", NULL },
+        { WMS_130 "GetMap&LAYERS=years&CRS=EPSG:3857&BBOX=0,5e6,3e6,7e6&TIME=2023" WMS_SIZE, 200, "image/png",
+          "A value of a dimension.", NULL },
+        { WMS_130
+          "GetMap&LAYERS=world&STYLES=&CRS=EPSG:3857&BBOX=0,5e6,3e6,7e6&WIDTH=9000&HEIGHT=9000&FORMAT=image/png",
+          400, "text/xml", "More pixels than `<maxsize>`.", NULL } } },
+    { "GetFeatureInfo",
+      "REQUEST=GetFeatureInfo",
+      { mc_wms_view_params, mc_wms_screen_params, mc_wms_info_params },
+      { { WMS_130 "GetFeatureInfo&LAYERS=roads&QUERY_LAYERS=roads&CRS=EPSG:3857&BBOX=0,5e6,3e6,7e6" WMS_SIZE
+                  "&I=200&J=150&INFO_FORMAT=application/json",
+          200, "application/json", "What lies under a pixel of a map.", NULL } } },
     { "GetLegendGraphic",
       "REQUEST=GetLegendGraphic",
-      { mc_wms_legend_params, mc_wms_screen_params, mc_wms_background_params } },
-    { "GetCapabilities", "REQUEST=GetCapabilities", { mc_wms_capabilities_params } },
+      { mc_wms_legend_params, mc_wms_screen_params, mc_wms_background_params },
+      { { WMS_130 "GetLegendGraphic&LAYER=roads&FORMAT=image/png", 200, "image/png", "Of a layer that is drawn here.",
+          NULL },
+        { WMS_130 "GetLegendGraphic&LAYER=world&FORMAT=image/png", 501, "text/xml", "Other layers have none.",
+          NULL } } },
+    { "GetCapabilities",
+      "REQUEST=GetCapabilities",
+      { mc_wms_capabilities_params },
+      { { WMS_130 "GetCapabilities", 200, "text/xml", "Layers, CRSs and boxes.", NULL },
+        { WMS_111 "GetCapabilities", 200, "text/xml", "The same in 1.1.1.", NULL } } },
     { 0 },
 };
 
