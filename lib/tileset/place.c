@@ -36,7 +36,23 @@ mc_tileset_place_init(mc_tileset *tileset, apr_pool_t *pool)
     pthread_mutex_init(&tileset->place->lock, NULL);
 }
 
-/* False: that box says nothing. One of no size, as of one point, is made a small one. */
+/* Whether the way back from degrees leads to all of the box: not where the box goes on beyond the antimeridian, whose
+ * other side has other degrees. */
+static bool
+covers_place(const mc_extent *degrees, const mc_place *place, apr_pool_t *pool)
+{
+    mc_projection *back;
+    mc_extent box = *degrees;
+    const double slack =
+        0.01 * (place->box.maxx - place->box.minx) + 1e-6 * (fabs(place->box.minx) + fabs(place->box.maxx));
+    mc_error *error = mc_projection_open(&back, "CRS:84", place->srs, pool);
+    if (error != MC_OK || (back != NULL && !mc_projection_box(&box, back, false)))
+        return false;
+    return box.minx <= place->box.minx + slack && box.maxx >= place->box.maxx - slack;
+}
+
+/* False: that box says nothing. One of no size, as of one point, is made a small one; one across the antimeridian goes
+ * all around the world, since clients take west < east for granted. */
 static bool
 turn_into_degrees(mc_extent *degrees, const mc_place *place, apr_pool_t *pool)
 {
@@ -46,6 +62,9 @@ turn_into_degrees(mc_extent *degrees, const mc_place *place, apr_pool_t *pool)
     mc_error *error = mc_projection_open(&projection, place->srs, "CRS:84", pool);
     if (error != MC_OK || (projection != NULL && !mc_projection_box(degrees, projection, false)))
         return false;
+    if (degrees->minx < -180 || degrees->maxx > 180 || degrees->minx > degrees->maxx ||
+        !covers_place(degrees, place, pool))
+        *degrees = (mc_extent){ -180, degrees->miny, 180, degrees->maxy };
     *degrees = (mc_extent){ fmax(degrees->minx, -180), fmax(degrees->miny, -90), fmin(degrees->maxx, 180),
                             fmin(degrees->maxy, 90) };
     if (!(degrees->minx <= degrees->maxx) || !(degrees->miny <= degrees->maxy))
