@@ -109,6 +109,17 @@ class Postgres:
             self.process.wait(patience(60))
             self.process = None
 
+    def certify(self):
+        """From now on it serves TLS, too, with a certificate that it has made itself."""
+        self._run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2",
+                  "-out", self.folder / "certificate", "-keyout", self.folder / "key", stderr=subprocess.DEVNULL, **self.identity)
+        for setting in (f"ssl_cert_file = '{self.folder}/certificate'", f"ssl_key_file = '{self.folder}/key'", "ssl = on"):
+            self.sql(f"ALTER SYSTEM SET {setting}")
+        self.sql("SELECT pg_reload_conf()")
+        end = time.monotonic() + patience(60)
+        while self.sql("SHOW ssl") != ["on"]:
+            assert time.monotonic() < end, self.log()
+
     def log(self):
         return (self.folder / "server.log").read_text(errors="replace")
 

@@ -20,8 +20,8 @@
 #define DRAIN_RESULTS 64
 /* Bytes that libpq takes from a socket at once, at least, where so many wait. */
 #define READ_LEAST 8192
-/* Reads after which libpq has taken all of what TLS has taken from the socket: a record has twice the least. */
-#define TLS_READS 2
+/* Reads after which libpq has all that TLS or GSSAPI has taken from the socket: a record has twice the least. */
+#define RECORD_READS 2
 /* Bytes that a server may send before the connection stands. */
 #define GREETING_MAX (INT64_C(64) << 10)
 /* Milliseconds that sent bytes may stay unacknowledged: a host that has gone silent ends its connections then. */
@@ -107,15 +107,17 @@ check_arrived(mc_pg_connection *connection, int64_t arrived, int64_t most, const
     return mc_error_wrap(wait->pool, cause, MC_ERR_UPSTREAM, "the database sends what is no answer to a query");
 }
 
-/* Lets libpq read all that it was handed, so that there is nothing to wait for but the server. */
+/* Lets libpq read all that it was handed, so that there is nothing to wait for but the server. Encrypted, libpq takes
+ * one record at once, however small the record is. */
 static bool
 let_libpq_read(PGconn *pg, size_t handed)
 {
+    bool encrypted = PQsslInUse(pg) || PQgssEncInUse(pg);
     do {
         if (!PQconsumeInput(pg))
             return false;
-    } while (handed > READ_LEAST && mc_pg_pump_waiting(pg) > 0);
-    for (int i = 0; i < TLS_READS && PQsslInUse(pg); i++)
+    } while ((encrypted || handed > READ_LEAST) && mc_pg_pump_waiting(pg) > 0);
+    for (int i = 0; i < RECORD_READS && encrypted; i++)
         if (!PQconsumeInput(pg))
             return false;
     return true;

@@ -71,7 +71,8 @@ mc_pg_pump_socket(const mc_pg_pump *pump, const PGconn *pg)
     return pump->joined ? pump->outside : PQsocket(pg);
 }
 
-/* The answer to a request for encryption is one letter, and no message. */
+/* The answer to a request for encryption is one letter, and no message; but 'E' is the first one of a message that says
+ * what is the matter. */
 static bool
 is_before_messages(const PGconn *pg)
 {
@@ -92,7 +93,7 @@ mc_pg_pump_in(mc_pg_pump *pump, PGconn *pg)
         (void)shutdown(pump->inside, SHUT_WR);
         return 0;
     }
-    if (!encrypted && !letter)
+    if (!encrypted && (!letter || bytes[0] == 'E'))
         pump->complaint = mc_pg_frames_pass(&pump->frames, bytes, (size_t)size);
     if (pump->complaint == NULL && send(pump->inside, bytes, (size_t)size, MSG_NOSIGNAL) != size)
         pump->complaint = "what it sends is not wanted";
