@@ -87,8 +87,8 @@ write_tilejson_bounds(mc_json_writer *json, const mc_tileset *tileset, const mc_
 static void
 write_tilejson_center(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link)
 {
-    mc_extent box;
-    if (!mc_tileset_data_box(&box, tileset))
+    mc_extent box = tileset->wgs84_box;
+    if (!mc_tileset_data_box(&box, tileset) && !tileset->box_configured)
         return;
     double share = fmax((box.maxx - box.minx) / 360, (box.maxy - box.miny) / 180);
     int level = (int)floor(log2(2 / fmax(share, 1e-9)));
