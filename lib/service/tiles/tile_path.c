@@ -27,7 +27,8 @@ check_strict_extension(mc_param_reader *reader)
 const mc_param_row mc_tile_path_params[] = {
     MC_PARAM_TEXT(
         "layer", offsetof(mc_tile_path, layer),
-        "Layers with `;` between them, each as name[dimension=value]@grid; values and the grid may be left out.",
+        "Layers with `;` between them, each as name[dimension=value]@grid; values and the grid may be left out. An "
+        "unknown layer or grid is 404 of TMS, 400 of gmaps.",
         .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_BAD_REQUEST),
     MC_PARAM_STEP(read_path_layers),
     MC_PARAM_INTEGER("z", offsetof(mc_tile_path, z), "The level, 0 for the coarsest.", .flags = MC_PARAM_REQUIRED,
