@@ -22,6 +22,22 @@ static const mc_cli_option_table no_options = { no_rows, 0, NULL };
     }
 
 const mc_cli_command mc_cli_commands[] = {
+    { "serve", "show a file, a folder or a database as maps, at once", "THING ... [OPTIONS]", &mc_serve_option_table,
+      mc_command_serve, mc_check_serve_options, .argument = "THING", .topic = "Begin",
+      .about =
+          "Looks what the things hold, runs Apache or nginx with a configuration for them, and prints the address\n"
+          "of the maps. A THING is a raster that GDAL reads, an MBTiles, a GeoPackage, a SQLite cache, a shapefile,\n"
+          "a GeoJSON, an http:// address of one of them, a postgresql:// address, a folder of files, or a "
+          "mapcache.xml.\n"
+          "The server listens on this machine alone, reads nothing of the system's configuration, and ends with\n"
+          "this program, on Ctrl-C. A changed or a new file shows within a few seconds.",
+      .statuses = "0 it was ended by a signal\n1 an error", .also = "mapcache-check(1) mapcache.xml(5)",
+      .examples = "mapcache serve world.tif\na raster on http://127.0.0.1:8080/\n"
+                  "mapcache serve data/ --open\neverything in a folder, and a browser that shows it\n"
+                  "mapcache serve postgresql://localhost/gis --save mapcache.xml\nthe tables of a database; the "
+                  "configuration is kept\n"
+                  "mapcache serve /etc/mapcache/mapcache.xml --nginx --port 9000\na configuration, behind nginx",
+      .page = "serve.md" },
     { "check", "say what is wrong with a configuration", "[OPTIONS] FILE", &mc_check_option_table, mc_command_check,
       .argument = "FILE", .about = "Reads a configuration as a server would and prints what is wrong with it.",
       .statuses = "0 nothing is wrong\n1 the file would not be served\n"
@@ -30,68 +46,27 @@ const mc_cli_command mc_cli_commands[] = {
       .examples = "mapcache check /etc/mapcache/mapcache.xml\nsays what is wrong, with file, line and column\n"
                   "mapcache check --json --connect mapcache.xml\none object of JSON; the databases are asked, too",
       .page = "operations.md" },
-    { "compact", "give back what stores do not need any more", "-c FILE [OPTIONS]", &mc_compact_option_table,
-      mc_command_compact,
-      .about = "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage\n"
-               "files, dead rows of PostgreSQL tables. Servers and seeders may use them meanwhile.",
-      .statuses = "0 done\n1 a wrong option or configuration\n2 a store could not be compacted",
-      .also = "mapcache-detail(1) mapcache.xml(5)",
-      .examples = "mapcache compact -c mapcache.xml --dry-run\nsays how much each store could give back\n"
-                  "mapcache compact -c mapcache.xml -C tiles --orphans\nalso removes tiles that the configuration no "
-                  "longer knows",
-      .page = "operations.md" },
-    { "cube", "store images of many dates in a data cube, or list its dates", "COMMAND", &no_options,
-      .about = "A data cube holds images of one area at many dates. These commands store images in a cube that a\n"
-               "configuration names, list the dates, and make the overviews.",
-      .page = "datacube.md" },
-    CUBE_ROW(
-        "ingest", "store images, each at its time", "-c FILE --cube NAME [OPTIONS] IMAGE ...", MC_CUBE_INGEST, "IMAGE",
-        "Stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each at\n"
-        "its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
-        "cube has already is corrected where the images lie.",
-        CUBE_STATUSES,
-        "mapcache cube ingest -c mapcache.xml --cube sentinel --time S2_%Y%m%d S2_*.tif\nthe time of each image stands "
-        "in its name"),
-    CUBE_ROW("dates", "list the times of a cube", "-c FILE --cube NAME [--json]", MC_CUBE_DATES, "IMAGE",
-             "Prints the times of the images of a cube, the earliest first, one on a line.", PLAIN_STATUSES,
-             "mapcache cube dates -c mapcache.xml --cube sentinel\none time on a line"),
-    CUBE_ROW("overviews", "make the overviews that are configured", "-c FILE --cube NAME [OPTIONS]", MC_CUBE_OVERVIEWS,
-             "IMAGE", "Makes the overviews of a cube that was stored with another number of them.",
-             "0 all overviews are stored\n1 an error\n2 interrupted: what is stored is right; run it again",
-             "mapcache cube overviews -c mapcache.xml --cube sentinel\nafter the number of overviews was changed"),
-    { "detail", "count the tiles that stores hold of an area", "-c FILE -t TILESET [OPTIONS]", &mc_detail_option_table,
-      mc_command_detail, mc_check_detail_options,
+    { "seed", "fill, refresh, empty or copy a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_seed_option_table,
+      mc_command_seed, mc_check_seed_options, .topic = "Fill stores",
       .about =
-          "Counts the tiles that the stores of a tileset hold, level by level. On a terminal the table has bars. All\n"
-          "levels are counted unless --zoom names some; of a store of very many files the deepest ones are not,\n"
-          "and the report says so. --json is the report of MapCache's program, file by file.",
-      .statuses = PLAIN_STATUSES,
+          "Draws the tiles of an area and stores them before clients ask. Tiles that are stored stay as they are,\n"
+          "unless --older or --force says otherwise. --mode delete removes tiles, --mode transfer copies them to\n"
+          "another tileset.",
+      .statuses = "0 done, or nothing to do; also after fewer failures than --percent, and after one interrupt\n"
+                  "1 wrong options or configuration; more failures than --percent; a checkpoint that cannot be used; "
+                  "a worker process that died\n"
+                  "2 interrupted twice\n"
+                  "3 done, but some lines of --list are no tiles",
       .drop_in =
-          "The program mapcache_detail has the options, the output and the exit statuses of MapCache's program: -q is\n"
-          "--query, -o is --short-output, the output is JSON, and level 0 is counted unless --zoom names others. It\n"
-          "looks into SQLite files only, and has no --stores.",
-      .also = "mapcache_detail(1) mapcache-purge(1) mapcache-compact(1)",
-      .examples = "mapcache detail -c mapcache.xml -t world -g WGS84\na table with a line for each level\n"
-                  "mapcache detail -c mapcache.xml -t world -g WGS84 -z 0,9 --json\nthe report of mapcache_detail, "
-                  "file by file",
-      .page = "operations.md" },
-    { "index", "write the spatial index of shapefiles", "FILE.shp ...", &mc_index_option_table, mc_command_index,
-      .argument = "FILE.shp",
-      .about = "Writes the spatial index of each shapefile (FILE.qix, as MapServer, GDAL and QGIS have it): under "
-               "another\nname first, so that whoever reads meanwhile has the old one or the new one.",
-      .statuses = "0 all indexes were written\n1 an index was not written", .also = "mapcache.xml(5)",
-      .examples = "mapcache index roads.shp rivers.shp\nwrites roads.qix and rivers.qix", .page = "drawing.md" },
-    { "ingest", "make tiles of georeferenced images", "-c FILE -t TILESET [OPTIONS] IMAGE ...", &mc_ingest_option_table,
-      mc_command_ingest, mc_check_ingest_options, .argument = "IMAGE",
-      .about = "Makes tiles of georeferenced images: PNG and JPEG with world files, TIFF with GeoTIFF tags or a world\n"
-               "file. Where images overlap, the later one is on top. What is stored already stays where no image has\n"
-               "data. The last line of --json has the exit status, too.",
-      .statuses = "0 all is stored\n1 an error\n2 interrupted: what is stored is right; run it again\n"
-                  "3 bad images were passed over",
-      .also = "mapcache-cube(1) mapcache.xml(5)",
-      .examples = "mapcache ingest -c mapcache.xml -t photos images/*.tif\ntiles of all levels from the images\n"
-                  "mapcache ingest -c mapcache.xml -t photos --list images.txt --dry-run\nsays what would be made",
-      .page = "ingest.md" },
+          "The program mapcache_seed has the options, the lines and the exit statuses of MapCache's program. It\n"
+          "prints what is wrong with its options to standard output, and the list of options behind it.",
+      .also = "mapcache_seed(1) mapcache-purge(1) mapcache-jobs(1) mapcache.xml(5)",
+      .examples =
+          "mapcache seed -c mapcache.xml -t world -z 0,8 -n 4\nlevels 0 to 8 with four threads\n"
+          "mapcache seed -c mapcache.xml -t world -z 9,14 --area france.geojson -n 4\nonly where the area is\n"
+          "mapcache seed -c mapcache.xml -t world -z 0,14 --checkpoint place --resume\ngoes on where a run ended\n"
+          "mapcache seed -c mapcache.xml -t world -z 0,14 --dry-run\nhow many tiles that would be, level by level",
+      .page = "seeding.md" },
     { "jobs", "share seeding between any number of hosts", "COMMAND -c FILE [OPTIONS]", &no_options,
       .about = "A queue of seeding jobs in PostgreSQL. A job is put into the queue once; workers on any number of\n"
                "hosts share the job, and each of its metatiles is drawn once.",
@@ -126,14 +101,52 @@ const mc_cli_command mc_cli_commands[] = {
     JOBS_ROW("prune", "remove jobs that are done or cancelled", "-c FILE [OPTIONS]", MC_JOBS_PRUNE, NULL,
              "Removes jobs that ended some time ago from the queue, and workers that are silent for as long.",
              "mapcache jobs prune -c mapcache.xml --age 86400\nremoves jobs that ended more than a day ago"),
-    { "keys", "write the reference of all configuration keys", "", &mc_keys_option_table, mc_command_keys,
-      .about = "Writes the reference of all configuration keys, in Markdown.", .statuses = PLAIN_STATUSES,
-      .also = "mapcache.xml(5)", .examples = "mapcache keys > configuration.md\nthe reference as a file",
-      .page = "configuration.md" },
-    { "parameters", "write the reference of all parameters of requests", "", &mc_keys_option_table,
-      mc_command_parameters, .about = "Writes the reference of all parameters of requests, in Markdown.",
-      .statuses = PLAIN_STATUSES, .also = "mapcache.xml(5)",
-      .examples = "mapcache parameters > parameters.md\nthe reference as a file", .page = "parameters.md" },
+    { "ingest", "make tiles of georeferenced images", "-c FILE -t TILESET [OPTIONS] IMAGE ...", &mc_ingest_option_table,
+      mc_command_ingest, mc_check_ingest_options, .argument = "IMAGE",
+      .about = "Makes tiles of georeferenced images: PNG and JPEG with world files, TIFF with GeoTIFF tags or a world\n"
+               "file. Where images overlap, the later one is on top. What is stored already stays where no image has\n"
+               "data. The last line of --json has the exit status, too.",
+      .statuses = "0 all is stored\n1 an error\n2 interrupted: what is stored is right; run it again\n"
+                  "3 bad images were passed over",
+      .also = "mapcache-cube(1) mapcache.xml(5)",
+      .examples = "mapcache ingest -c mapcache.xml -t photos images/*.tif\ntiles of all levels from the images\n"
+                  "mapcache ingest -c mapcache.xml -t photos --list images.txt --dry-run\nsays what would be made",
+      .page = "ingest.md" },
+    { "cube", "store images of many dates in a data cube, or list its dates", "COMMAND", &no_options,
+      .about = "A data cube holds images of one area at many dates. These commands store images in a cube that a\n"
+               "configuration names, list the dates, and make the overviews.",
+      .page = "datacube.md" },
+    CUBE_ROW(
+        "ingest", "store images, each at its time", "-c FILE --cube NAME [OPTIONS] IMAGE ...", MC_CUBE_INGEST, "IMAGE",
+        "Stores images (PNG and JPEG with world files, TIFF with GeoTIFF tags or a world file) in a cube, each at\n"
+        "its time. Images of one time are a mosaic: where they overlap, the later one is on top. A time that the\n"
+        "cube has already is corrected where the images lie.",
+        CUBE_STATUSES,
+        "mapcache cube ingest -c mapcache.xml --cube sentinel --time S2_%Y%m%d S2_*.tif\nthe time of each image stands "
+        "in its name"),
+    CUBE_ROW("dates", "list the times of a cube", "-c FILE --cube NAME [--json]", MC_CUBE_DATES, "IMAGE",
+             "Prints the times of the images of a cube, the earliest first, one on a line.", PLAIN_STATUSES,
+             "mapcache cube dates -c mapcache.xml --cube sentinel\none time on a line"),
+    CUBE_ROW("overviews", "make the overviews that are configured", "-c FILE --cube NAME [OPTIONS]", MC_CUBE_OVERVIEWS,
+             "IMAGE", "Makes the overviews of a cube that was stored with another number of them.",
+             "0 all overviews are stored\n1 an error\n2 interrupted: what is stored is right; run it again",
+             "mapcache cube overviews -c mapcache.xml --cube sentinel\nafter the number of overviews was changed"),
+    { "detail", "count the tiles that stores hold of an area", "-c FILE -t TILESET [OPTIONS]", &mc_detail_option_table,
+      mc_command_detail, mc_check_detail_options, .topic = "Look after stores",
+      .about =
+          "Counts the tiles that the stores of a tileset hold, level by level. On a terminal the table has bars. All\n"
+          "levels are counted unless --zoom names some; of a store of very many files the deepest ones are not,\n"
+          "and the report says so. --json is the report of MapCache's program, file by file.",
+      .statuses = PLAIN_STATUSES,
+      .drop_in =
+          "The program mapcache_detail has the options, the output and the exit statuses of MapCache's program: -q is\n"
+          "--query, -o is --short-output, the output is JSON, and level 0 is counted unless --zoom names others. It\n"
+          "looks into SQLite files only, and has no --stores.",
+      .also = "mapcache_detail(1) mapcache-purge(1) mapcache-compact(1)",
+      .examples = "mapcache detail -c mapcache.xml -t world -g WGS84\na table with a line for each level\n"
+                  "mapcache detail -c mapcache.xml -t world -g WGS84 -z 0,9 --json\nthe report of mapcache_detail, "
+                  "file by file",
+      .page = "operations.md" },
     { "purge", "delete tiles of a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_purge_option_table, mc_command_purge,
       mc_check_purge_options,
       .about = "Deletes tiles of a tileset from all of its stores: all grids and all values of dimensions, unless\n"
@@ -148,43 +161,22 @@ const mc_cli_command mc_cli_commands[] = {
                   "deletes old tiles of an area\n"
                   "mapcache purge -c mapcache.xml -t weather -D time=2024-01-01\ndeletes the tiles of one time",
       .page = "seeding.md" },
-    { "seed", "fill, refresh, empty or copy a tileset", "-c FILE -t TILESET [OPTIONS]", &mc_seed_option_table,
-      mc_command_seed, mc_check_seed_options,
-      .about =
-          "Draws the tiles of an area and stores them before clients ask. Tiles that are stored stay as they are,\n"
-          "unless --older or --force says otherwise. --mode delete removes tiles, --mode transfer copies them to\n"
-          "another tileset.",
-      .statuses = "0 done, or nothing to do; also after fewer failures than --percent, and after one interrupt\n"
-                  "1 wrong options or configuration; more failures than --percent; a checkpoint that cannot be used; "
-                  "a worker process that died\n"
-                  "2 interrupted twice\n"
-                  "3 done, but some lines of --list are no tiles",
-      .drop_in =
-          "The program mapcache_seed has the options, the lines and the exit statuses of MapCache's program. It\n"
-          "prints what is wrong with its options to standard output, and the list of options behind it.",
-      .also = "mapcache_seed(1) mapcache-purge(1) mapcache-jobs(1) mapcache.xml(5)",
-      .examples =
-          "mapcache seed -c mapcache.xml -t world -z 0,8 -n 4\nlevels 0 to 8 with four threads\n"
-          "mapcache seed -c mapcache.xml -t world -z 9,14 --area france.geojson -n 4\nonly where the area is\n"
-          "mapcache seed -c mapcache.xml -t world -z 0,14 --checkpoint place --resume\ngoes on where a run ended\n"
-          "mapcache seed -c mapcache.xml -t world -z 0,14 --dry-run\nhow many tiles that would be, level by level",
-      .page = "seeding.md" },
-    { "serve", "show a file, a folder or a database as maps, at once", "THING ... [OPTIONS]", &mc_serve_option_table,
-      mc_command_serve, mc_check_serve_options, .argument = "THING",
-      .about =
-          "Looks what the things hold, runs Apache or nginx with a configuration for them, and prints the address\n"
-          "of the maps. A THING is a raster that GDAL reads, an MBTiles, a GeoPackage, a SQLite cache, a shapefile,\n"
-          "a GeoJSON, an http:// address of one of them, a postgresql:// address, a folder of files, or a "
-          "mapcache.xml.\n"
-          "The server listens on this machine alone, reads nothing of the system's configuration, and ends with\n"
-          "this program, on Ctrl-C. A changed or a new file shows within a few seconds.",
-      .statuses = "0 it was ended by a signal\n1 an error", .also = "mapcache-check(1) mapcache.xml(5)",
-      .examples = "mapcache serve world.tif\na raster on http://127.0.0.1:8080/\n"
-                  "mapcache serve data/ --open\neverything in a folder, and a browser that shows it\n"
-                  "mapcache serve postgresql://localhost/gis --save mapcache.xml\nthe tables of a database; the "
-                  "configuration is kept\n"
-                  "mapcache serve /etc/mapcache/mapcache.xml --nginx --port 9000\na configuration, behind nginx",
-      .page = "serve.md" },
+    { "compact", "give back what stores do not need any more", "-c FILE [OPTIONS]", &mc_compact_option_table,
+      mc_command_compact,
+      .about = "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage\n"
+               "files, dead rows of PostgreSQL tables. Servers and seeders may use them meanwhile.",
+      .statuses = "0 done\n1 a wrong option or configuration\n2 a store could not be compacted",
+      .also = "mapcache-detail(1) mapcache.xml(5)",
+      .examples = "mapcache compact -c mapcache.xml --dry-run\nsays how much each store could give back\n"
+                  "mapcache compact -c mapcache.xml -C tiles --orphans\nalso removes tiles that the configuration no "
+                  "longer knows",
+      .page = "operations.md" },
+    { "index", "write the spatial index of shapefiles", "FILE.shp ...", &mc_index_option_table, mc_command_index,
+      .argument = "FILE.shp", .topic = "Data and logs",
+      .about = "Writes the spatial index of each shapefile (FILE.qix, as MapServer, GDAL and QGIS have it): under "
+               "another\nname first, so that whoever reads meanwhile has the old one or the new one.",
+      .statuses = "0 all indexes were written\n1 an index was not written", .also = "mapcache.xml(5)",
+      .examples = "mapcache index roads.shp rivers.shp\nwrites roads.qix and rivers.qix", .page = "drawing.md" },
     { "trace", "read trace lines from a server's error log", "[--summary] [--html FILE] [LOG ...]",
       &mc_trace_option_table, mc_command_trace, mc_check_trace_options, .argument = "LOG",
       .about = "Reads trace lines from the logs, or from standard input, and prints the calls of each request\n"
@@ -193,18 +185,26 @@ const mc_cli_command mc_cli_commands[] = {
       .examples = "mapcache trace /var/log/apache2/error.log\nthe calls of each request as a tree\n"
                   "mapcache trace --html flame.html < error.log\na page with a flame chart of every request",
       .page = "operations.md" },
-    { "urls", "write an example of each address of each service", "", &mc_keys_option_table, mc_command_urls,
-      .about = "Writes an example of each kind of address, and what is answered to it, in Markdown.",
-      .statuses = PLAIN_STATUSES, .examples = "mapcache urls > urls.md\nthe page as a file", .page = "urls.md" },
-    { "version", "print the version", "", &mc_version_option_table, mc_command_version,
-      .about = "Prints the name and the version of the program.", .statuses = PLAIN_STATUSES,
-      .examples = "mapcache version --json\nas an object of JSON" },
     { "help", "print this list, or explain a command", "[COMMAND]", &mc_help_option_table, mc_command_help,
-      .argument = "COMMAND",
+      .argument = "COMMAND", .topic = "Help",
       .about = "Prints the list of commands, or the help of a command. With an option: what is made of the same\n"
                "tables for machines and for the package.",
       .statuses = PLAIN_STATUSES, .page = "commands.md",
       .examples = "mapcache help jobs work\nthe same as `mapcache jobs work --help`\n"
                   "source <(mapcache help --completion bash)\ncompletion in this shell, without the package" },
+    { "version", "print the version", "", &mc_version_option_table, mc_command_version,
+      .about = "Prints the name and the version of the program.", .statuses = PLAIN_STATUSES,
+      .examples = "mapcache version --json\nas an object of JSON" },
+    { "keys", "write the reference of all configuration keys", "", &mc_keys_option_table, mc_command_keys,
+      .about = "Writes the reference of all configuration keys, in Markdown.", .statuses = PLAIN_STATUSES,
+      .also = "mapcache.xml(5)", .examples = "mapcache keys > configuration.md\nthe reference as a file",
+      .page = "configuration.md" },
+    { "parameters", "write the reference of all parameters of requests", "", &mc_keys_option_table,
+      mc_command_parameters, .about = "Writes the reference of all parameters of requests, in Markdown.",
+      .statuses = PLAIN_STATUSES, .also = "mapcache.xml(5)",
+      .examples = "mapcache parameters > parameters.md\nthe reference as a file", .page = "parameters.md" },
+    { "urls", "write an example of each address of each service", "", &mc_keys_option_table, mc_command_urls,
+      .about = "Writes an example of each kind of address, and what is answered to it, in Markdown.",
+      .statuses = PLAIN_STATUSES, .examples = "mapcache urls > urls.md\nthe page as a file", .page = "urls.md" },
     { .name = NULL },
 };

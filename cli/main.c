@@ -60,17 +60,18 @@ static int
 refuse_command(const char *group, const char *name)
 {
     enum { MOST = 100 };
-    const char *known[MOST];
+    const char *known[MOST] = { NULL };
     int count = 0;
     size_t skip = group == NULL ? 0 : strlen(group) + 1;
     for (const mc_cli_command *row = mc_cli_commands; row->name != NULL && count < MOST; row++)
         if (group == NULL ? strchr(row->name, ' ') == NULL : mc_cli_is_command_of(row, group))
             known[count++] = row->name + skip;
     const char *nearest = mc_config_nearest(name, known, count);
-    fprintf(stderr, "mapcache%s%s: there is no command \"%s\"%s%s%s\n\n", group == NULL ? "" : " ",
-            group == NULL ? "" : group, name, nearest == NULL ? "" : ": did you mean \"",
-            nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
-    mc_cli_list_commands(stderr, mc_cli_commands, group);
+    const char *of = group == NULL ? "" : group, *space = group == NULL ? "" : " ";
+    fprintf(stderr, "%smapcache%s%s:%s there is no command \"%s\"%s%s%s\n`mapcache %s%s--help` lists the commands.\n",
+            mc_cli_ink_of(stderr, MC_INK_ERROR), space, of, mc_cli_ink_of(stderr, MC_INK_END), name,
+            nearest == NULL ? "" : ": did you mean \"", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?",
+            of, space);
     return 1;
 }
 

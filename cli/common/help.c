@@ -22,8 +22,13 @@ mc_cli_list_commands(FILE *out, const mc_cli_command *commands, const char *grou
     for (const mc_cli_command *row = commands; row->name != NULL; row++)
         if (group != NULL && strcmp(row->name, group) == 0)
             fprintf(out, "%s\n\n", row->about);
-    print_heading(out, "Commands:", "\n");
+    if (group != NULL)
+        print_heading(out, "Commands:", "\n");
     for (const mc_cli_command *row = commands; row->name != NULL; row++) {
+        if (group == NULL && row->topic != NULL) {
+            fputs(row == commands ? "" : "\n", out);
+            print_heading(out, row->topic, ":\n");
+        }
         bool listed = group == NULL ? strchr(row->name, ' ') == NULL : mc_cli_is_command_of(row, group);
         if (listed)
             fprintf(out, "  %s%-10s%s %s\n", mc_cli_ink_of(out, MC_INK_NAME), row->name + skip,

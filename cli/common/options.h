@@ -123,6 +123,7 @@ typedef struct mc_cli_command {
     const char *drop_in;                     /* how the command differs under MapCache's name of it; NULL: has none */
     const char *page;                        /* in docs */
     const char *examples;                    /* pairs of lines, "mapcache seed ...\nwhat it does\n"; or NULL */
+    const char *topic;                       /* in lists, the heading of this command and of those behind it; or NULL */
     const char *also;                        /* manual pages besides mapcache(1): "mapcache.xml(5) mapcache-jobs(1)" */
 } mc_cli_command;
 

@@ -111,8 +111,11 @@ mc_print_commands_markdown(FILE *out, const mc_cli_command *commands, apr_pool_t
           "completes without the package.\n\n"
           "| command | |\n|---|---|\n",
           out);
-    for (const mc_cli_command *row = commands; row->name != NULL; row++)
+    for (const mc_cli_command *row = commands; row->name != NULL; row++) {
+        if (row->topic != NULL)
+            fprintf(out, "| **%s** | |\n", row->topic);
         fprintf(out, "| `%s` | %s |\n", row->name, mc_reference_cell(row->summary, pool));
+    }
     print_markdown_letters(out, commands, pool);
     for (const mc_cli_command *row = commands; row->name != NULL; row++)
         print_markdown_command(out, row, pool);

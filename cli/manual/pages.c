@@ -150,6 +150,8 @@ print_overview_commands(FILE *out, const mc_cli_command *commands)
 {
     fputs(".SH COMMANDS\n", out);
     for (const mc_cli_command *row = commands; row->name != NULL; row++) {
+        if (row->topic != NULL)
+            mc_roff_text(out, ".SS \"", row->topic, "\"\n");
         mc_roff_text(out, ".TP\n.B \"", row->name, "\"\n");
         mc_roff_text(out, "", row->summary, "\n");
     }

@@ -82,35 +82,29 @@ mc_serve_blank_passwords(char *text)
 
 /* --- lines of logs ------------------------------------------------------------------------------------------------ */
 
-/* "[mapcache:error]" or "[error]": whether people should see it. */
-static bool
-is_loud_level(const char *word, size_t size)
-{
-    static const char *const loud[] = { "emerg", "alert", "crit", "error", "warn" };
-    const char *colon = memchr(word, ':', size);
-    if (colon != NULL) {
-        size -= (size_t)(colon + 1 - word);
-        word = colon + 1;
-    }
-    for (size_t i = 0; i < sizeof(loud) / sizeof(loud[0]); i++)
-        if (strlen(loud[i]) == size && memcmp(word, loud[i], size) == 0)
-            return true;
-    return false;
-}
+/* How a server names the weight of a line: "mapcache:error" or "error". */
+typedef enum { NO_LEVEL, QUIET_LEVEL, LOUD_LEVEL } log_level;
 
-static bool
-is_quiet_level(const char *word, size_t size)
+/* LOUD_LEVEL: people should see the line. */
+static log_level
+weigh_level(const char *word, size_t size)
 {
-    static const char *const quiet[] = { "notice", "info", "debug" };
+    static const struct {
+        const char *name;
+        log_level level;
+    } levels[] = {
+        { "emerg", LOUD_LEVEL }, { "alert", LOUD_LEVEL },   { "crit", LOUD_LEVEL },  { "error", LOUD_LEVEL },
+        { "warn", LOUD_LEVEL },  { "notice", QUIET_LEVEL }, { "info", QUIET_LEVEL }, { "debug", QUIET_LEVEL }
+    };
     const char *colon = memchr(word, ':', size);
     if (colon != NULL) {
         size -= (size_t)(colon + 1 - word);
         word = colon + 1;
     }
-    for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
-        if (strlen(quiet[i]) == size && memcmp(word, quiet[i], size) == 0)
-            return true;
-    return size > 5 && memcmp(word, "trace", 5) == 0;
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+        if (strlen(levels[i].name) == size && memcmp(word, levels[i].name, size) == 0)
+            return levels[i].level;
+    return size > 5 && memcmp(word, "trace", 5) == 0 ? QUIET_LEVEL : NO_LEVEL; /* trace1 to trace8 */
 }
 
 /* "[Mon Nov 23 08:27:31.399289 2026] [core:crit] [pid 15049:tid 15070] [client 127.0.0.1:53642] AH00025: text" */
@@ -123,7 +117,7 @@ skip_httpd_prefix(bool *loud, const char *line)
         if (end == NULL)
             return line;
         size_t size = (size_t)(end - line - 1);
-        if (is_quiet_level(line + 1, size))
+        if (weigh_level(line + 1, size) == QUIET_LEVEL)
             *loud = false;
         line = end + 1 + strspn(end + 1, " ");
     }
@@ -139,7 +133,7 @@ skip_nginx_prefix(bool *loud, const char *line, apr_pool_t *pool)
     const char *level = strchr(line, '['), *end = level == NULL ? NULL : strchr(level, ']');
     if (end == NULL)
         return line;
-    *loud = is_loud_level(level + 1, (size_t)(end - level - 1));
+    *loud = weigh_level(level + 1, (size_t)(end - level - 1)) == LOUD_LEVEL;
     line = end + 1 + strspn(end + 1, " 0123456789#");
     line += strspn(line, ": ");
     if (*line == '*')

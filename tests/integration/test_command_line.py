@@ -139,6 +139,27 @@ def test_mistakes_are_named(words, message):
     assert done.stderr.startswith("mapcache")
 
 
+@pytest.mark.parametrize("words,line,hint", [
+    (["sed"], 'mapcache: there is no command "sed": did you mean "seed"?', "`mapcache --help` lists the commands."),
+    (["qqqqqqqq"], 'mapcache: there is no command "qqqqqqqq"', "`mapcache --help` lists the commands."),
+    (["jobs", "wrok"], 'mapcache jobs: there is no command "wrok": did you mean "work"?', "`mapcache jobs --help` lists the commands."),
+])
+def test_what_may_be_meant_is_not_buried_below_a_list(words, line, hint):
+    assert run(*words).stderr.splitlines() == [line, hint]
+
+
+def test_commands_are_listed_by_topic_with_serve_first():
+    """In the help, in the manual page and in the documents in the same order."""
+    shown = run("--help").stdout
+    topics = re.findall(r"(?m)^([A-Z][\w ]+):\n((?:  \w.*\n)+)", shown)
+    names = [name for _, lines in topics for name in re.findall(r"(?m)^  (\w+)", lines)]
+    assert len(topics) >= 4 and names[0] == "serve" and len(names) == len(set(names)) >= 15
+    assert all(1 < len(lines.splitlines()) < 7 for _, lines in topics)
+    table = (ROOT / "docs/commands.md").read_text().split("| command | |")[1].split("\n## ")[0]
+    assert re.findall(r"(?m)^\| \*\*(.*?)\*\* \|", table) == [topic for topic, _ in topics]
+    assert re.findall(r"(?m)^\| `(\w+)` \|", table) == names
+
+
 def test_letters_and_values_are_written_in_every_usual_way(tmp_path):
     """--name=VALUE, --name VALUE, -lVALUE, -l VALUE, letters together; behind -- all are arguments."""
     for words in (["--config=none.xml", "-qtworld"], ["-qv", "-c", "none.xml", "--tileset", "world"], ["-t=x", "-cnone.xml"]):

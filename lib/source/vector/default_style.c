@@ -1,4 +1,4 @@
-/* The style of layers that have none: areas in a colour with an outline, lines, and round markers for points. */
+/* The styles of layers without a style file: grey, or a colour of the layer's own. */
 #include <math.h>
 #include <string.h>
 
@@ -42,22 +42,46 @@ set_point_symbol(mc_symbolizer *symbol, mc_color color, apr_pool_t *pool)
                                             .anchor = { .x = 0.5, .y = 0.5 } } };
 }
 
-const mc_style *
-mc_vector_default_style(const char *layer, mc_build *build)
+static const mc_style *
+make_plain_style(const mc_symbolizer *symbols, int count, apr_pool_t *pool)
 {
-    apr_pool_t *pool = build->pool;
-    mc_color color = choose_default_color(layer, build), pale = color;
-    pale.alpha = FILL_ALPHA;
-    mc_symbolizer *symbols = apr_pcalloc(pool, sizeof(*symbols) * 3);
-    symbols[0] = (mc_symbolizer){ .kind = MC_SYMBOL_POLYGON, .fill = { .present = true, .color = pale } };
-    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_LINE,
-                                  .stroke = { .paint = { .present = true, .color = color }, .width = 1.5 } };
-    set_point_symbol(&symbols[2], color, pool);
     mc_rule_style *rules = apr_pcalloc(pool, sizeof(*rules));
-    *rules = (mc_rule_style){ .name = "all", .max_scale = HUGE_VAL, .symbolizers = symbols, .symbolizer_count = 3 };
+    *rules = (mc_rule_style){ .name = "all", .max_scale = HUGE_VAL, .symbolizers = symbols, .symbolizer_count = count };
     mc_style_pass *pass = apr_pcalloc(pool, sizeof(*pass));
     *pass = (mc_style_pass){ .rules = rules, .rule_count = 1 };
     mc_style *style = apr_pcalloc(pool, sizeof(*style));
     *style = (mc_style){ .name = "plain", .passes = pass, .pass_count = 1 };
     return style;
+}
+
+/* Grey areas and dark thin lines; points are not drawn. */
+static const mc_style *
+make_grey_style(apr_pool_t *pool)
+{
+    const mc_paint dark = { .present = true, .color = { 64, 64, 64, 255 } };
+    const mc_paint grey = { .present = true, .color = { 208, 208, 208, 255 } };
+    mc_symbolizer *symbols = apr_pcalloc(pool, sizeof(*symbols) * 2);
+    symbols[0] = (mc_symbolizer){ .kind = MC_SYMBOL_POLYGON, .fill = grey };
+    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_LINE, .stroke = { .paint = dark, .width = 1 } };
+    return make_plain_style(symbols, 2, pool);
+}
+
+/* Pale areas with an outline, lines, and round markers for points, all in one colour. */
+static const mc_style *
+make_colored_style(const char *layer, mc_build *build)
+{
+    mc_color color = choose_default_color(layer, build), pale = color;
+    pale.alpha = FILL_ALPHA;
+    mc_symbolizer *symbols = apr_pcalloc(build->pool, sizeof(*symbols) * 3);
+    symbols[0] = (mc_symbolizer){ .kind = MC_SYMBOL_POLYGON, .fill = { .present = true, .color = pale } };
+    symbols[1] = (mc_symbolizer){ .kind = MC_SYMBOL_LINE,
+                                  .stroke = { .paint = { .present = true, .color = color }, .width = 1.5 } };
+    set_point_symbol(&symbols[2], color, build->pool);
+    return make_plain_style(symbols, 3, build->pool);
+}
+
+const mc_style *
+mc_vector_default_style(const mc_vector_layer *layer, mc_build *build)
+{
+    return layer->colored ? make_colored_style(layer->name, build) : make_grey_style(build->pool);
 }

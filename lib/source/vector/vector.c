@@ -221,7 +221,7 @@ mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_build *bu
     const mc_node *at = mc_node_child(node, "style");
     if (layer->attribute_list != NULL)
         layer->shown = split_names(layer->attribute_list, build->pool);
-    layer->style = layer->style_file == NULL ? mc_vector_default_style(layer->name, build)
+    layer->style = layer->style_file == NULL ? mc_vector_default_style(layer, build)
                                              : mc_style_read(layer->style_file, layer->style_name, at, build);
     return layer->style != NULL;
 }

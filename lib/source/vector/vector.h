@@ -16,6 +16,7 @@ typedef struct mc_vector_layer {
     int minzoom, maxzoom;                /* levels of vector tiles */
     double min_scale, max_scale;         /* denominators of maps that show the layer; 0: no limit */
     int thinning;                        /* index of the choice of <thinning> */
+    int colored;                         /* index of the choice of <default_style>: 0 grey, 1 in a colour of its own */
     mc_feature_data *data;
     const mc_style *style;
 } mc_vector_layer;
@@ -34,8 +35,8 @@ typedef struct mc_vector_source {
 /* The box in degrees around all layers; not known where that of one layer is not. */
 mc_error *mc_vector_place(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* For a layer without a style file: a colour of its own for areas with outlines, lines and points. */
-const mc_style *mc_vector_default_style(const char *layer, mc_build *build);
+/* For a layer without a style file: grey, or in a colour of its own. */
+const mc_style *mc_vector_default_style(const mc_vector_layer *layer, mc_build *build);
 
 /* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
 #define MC_VECTOR_SOURCE_KEYS(layer_keys_)                                                                             \
@@ -57,12 +58,15 @@ const mc_style *mc_vector_default_style(const char *layer, mc_build *build);
 #define MC_VECTOR_LAYER_KEYS(type_)                                                                                    \
     MC_KEY_TEXT("@name", offsetof(type_, layer.name), "Name of the layer in messages, vector tiles and feature info.", \
                 .flags = MC_KEY_OURS, .fallback = "layer"),                                                            \
-        MC_KEY_TEXT(                                                                                                   \
-            "style", offsetof(type_, layer.style_file),                                                                \
-            "SLD 1.0 or SE 1.1 file. Without one, features have a colour of the layer, areas half transparent.",       \
-            .flags = MC_KEY_OURS | MC_KEY_FILE),                                                                       \
+        MC_KEY_TEXT("style", offsetof(type_, layer.style_file),                                                        \
+                    "SLD 1.0 or SE 1.1 file. Without one, `<default_style>` says how features are drawn.",             \
+                    .flags = MC_KEY_OURS | MC_KEY_FILE),                                                               \
         MC_KEY_TEXT("style_name", offsetof(type_, layer.style_name),                                                   \
                     "Which user style of the file; by default its first one.", .flags = MC_KEY_OURS),                  \
+        MC_KEY_CHOICE("default_style", offsetof(type_, layer.colored), "grey|colored",                                 \
+                      "How a layer without `<style>` is drawn. `grey`: grey areas and thin dark lines, no points. "    \
+                      "`colored`: pale areas, lines and round markers in a colour of the layer.",                      \
+                      .flags = MC_KEY_OURS, .fallback = "grey"),                                                       \
         MC_KEY_CHOICE(                                                                                                 \
             "thinning", offsetof(type_, layer.thinning), "none|quarter|half|pixel",                                    \
             "Vertices that follow each other inside the same part of a pixel are drawn as one: coarser is faster on "  \
