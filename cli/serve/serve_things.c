@@ -127,6 +127,18 @@ look_at_data(mc_data_found *found, const mc_serve_things *things, apr_pool_t *po
     return error;
 }
 
+void
+mc_serve_things_ask_places(const mc_serve_things *things, apr_pool_t *parent)
+{
+    apr_pool_t *pool;
+    apr_pool_create(&pool, parent);
+    mc_process process = { .postgres = mc_postgres_create(1, 1, APR_USEC_PER_SEC, false) };
+    mc_ctx ctx = { .pool = pool, .process = &process };
+    mc_tilesets_ask_places(things->model->tilesets, &ctx);
+    mc_postgres_destroy(process.postgres);
+    apr_pool_destroy(pool);
+}
+
 static const apr_array_header_t *
 list_notes(const apr_array_header_t *found, const mc_diagnostics *diagnostics, apr_pool_t *pool)
 {

@@ -81,13 +81,18 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
     put_line(out, "  </cache>\n");
 }
 
+/* Sources are asked where their data lie; stores of tiles know no more than what stands here. */
 static void
 put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer)
 {
+    const mc_extent *box = &layer->degrees;
     put_line(out, "    <metadata>\n");
     put_element(out, "      ", "title", layer->title);
     put_element(out, "      ", "abstract", layer->description);
     put_element(out, "      ", "attribution", layer->attribution);
+    if (layer->kind == MC_DATA_TILES && layer->has_degrees)
+        put_line(out, "      <wgs84boundingbox>%.7g %.7g %.7g %.7g</wgs84boundingbox>\n", box->minx, box->miny,
+                 box->maxx, box->maxy);
     put_line(out, "    </metadata>\n");
 }
 

@@ -11,7 +11,7 @@ from drop_in import pixels
 from patience import patience
 from ports import free_port
 from postgres import PASSWORD, Postgres
-from serve_things import COLOURS, KINDS, RASTER, SQUARE, STYLE, TILE, folder_of, raster, vectors, web_of
+from serve_things import COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, folder_of, raster, vectors, web_of
 from serving import SERVERS, Serving, processes, run_folder
 
 
@@ -70,6 +70,9 @@ def test_one_command_shows_it(build, things, kind, server):
     with Serving(build, things(kind), server=server, port=free_port()) as serving:
         layers = layers_for_pictures(serving)
         assert len(layers) == (3 if kind == "folder" else 1), serving.told
+        shown = [layer.get("box") for layer in serving.told["layers"]]
+        wanted = [-180, -85.0511, 180, 85.0511] if kind == "sqlite" else [WEST, SOUTH, EAST, NORTH]  # which says nothing of its box
+        assert all(box == pytest.approx(wanted, abs=0.02) for box in shown), shown
         for layer in layers:
             reply = tile_of(serving, layer)
             assert_square(reply, COLOURS.get(kind))

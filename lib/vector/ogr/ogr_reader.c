@@ -122,7 +122,10 @@ describe_ogr_layer(mc_ogr_file *file)
     file->about.driver = apr_pstrdup(file->pool, GDALGetDriverShortName(GDALGetDatasetDriver(file->dataset)));
     file->about.srs = name_ogr_srs(file->layer, file->pool);
     file->about.indexed = OGR_L_TestCapability(file->layer, OLCFastSpatialFilter) != 0;
-    if (OGR_L_GetExtent(file->layer, &box, FALSE) == OGRERR_NONE && isfinite(box.MinX) && isfinite(box.MaxX)) {
+    file->about.kept =
+        strncmp(file->about.driver, "GeoJSON", 7) == 0 && file->idle.key.stamp.size <= MC_OGR_MEMORY_FILE;
+    if (OGR_L_GetExtent(file->layer, &box, file->about.kept) == OGRERR_NONE && isfinite(box.MinX) &&
+        isfinite(box.MaxX)) {
         file->about.has_bounds = true;
         file->about.bounds = (mc_extent){ box.MinX, box.MinY, box.MaxX, box.MaxY };
     }
@@ -130,8 +133,6 @@ describe_ogr_layer(mc_ogr_file *file)
         file->index = mc_sql_name(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
                                               OGR_L_GetGeometryColumn(file->layer), NULL),
                                   file->pool);
-    file->about.kept =
-        strncmp(file->about.driver, "GeoJSON", 7) == 0 && file->idle.key.stamp.size <= MC_OGR_MEMORY_FILE;
     file->batch_rows = choose_batch_rows(file);
     list_ogr_fields(file);
 }
