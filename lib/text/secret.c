@@ -63,7 +63,7 @@ find_url_password(secret_span *found, const char *text, bool alone)
 /* --- password=... ------------------------------------------------------------------------------------------------- */
 
 static int
-hex_value(char c)
+escape_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -77,7 +77,7 @@ match_escaped_word(const char *text, const char *word)
 {
     const char *at = text;
     for (; *word != '\0'; word++) {
-        int high = *at == '%' ? hex_value(at[1]) : -1, low = high < 0 ? -1 : hex_value(at[2]);
+        int high = *at == '%' ? escape_digit(at[1]) : -1, low = high < 0 ? -1 : escape_digit(at[2]);
         char c = low < 0 ? *at : (char)(high * 16 + low);
         if (c != *word && c != *word - 'a' + 'A')
             return 0;
