@@ -95,7 +95,8 @@ static const mc_cli_option detail_rows[] = {
     MC_OPTION_ASSIGNMENT("dimension", 'D', AT(dimensions), "value of a dimension; may be repeated"),
     MC_OPTION_HEADING("Where"),
     MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, parse_detail_extent,
-                    "in units of the grid, the corners in any order; default: all of it"),
+                    "in units of the grid, the corners in any order; default: where the data lie, else all of "
+                    "the grid"),
     MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", 0, parse_detail_zooms,
                     "zoom levels; default: all of the tileset (mapcache_detail: 0)"),
     MC_OPTION_TEXT("ogr-datasource", 'd', "NAME", AT(area.ogr.source),
@@ -313,19 +314,36 @@ unit_of(const mc_grid *grid)
     return grid->metres_per_unit > 1000 ? "dd" : grid->metres_per_unit < 0.9 ? "ft" : "m";
 }
 
+/* All that a fill without an area would make: the tiles of the data, where their box is known. NULL: those of the
+ * extent alone. */
+static const mc_tile_range *
+choose_whole_area(detail *d, mc_ctx *ctx)
+{
+    const mc_tile_range *limits = NULL;
+    d->area.extent = d->ours && d->link->restricted ? d->link->extent : d->link->grid->extent;
+    if (d->ours) {
+        mc_tileset_ask_place(d->tileset, ctx);
+        limits = mc_tileset_data_limits(d->tileset, d->link, d->pool);
+    }
+    if (limits != NULL)
+        (void)mc_tileset_data_extent(&d->area.extent, d->tileset, d->link, d->pool);
+    return limits;
+}
+
 static mc_error *
 write_report(detail *d, mc_ctx *ctx)
 {
     const mc_grid *grid = d->link->grid;
+    const mc_tile_range *data = NULL;
     if (d->area.ogr.source != NULL)
         MC_TRY(mc_detail_area_read(&d->area, grid, d->zooms[1], d->pool));
     else if (!d->has_extent)
-        d->area.extent = d->ours && d->link->restricted ? d->link->extent : grid->extent;
+        data = choose_whole_area(d, ctx);
     /* Lines and points have tiles that they only touch. */
     double margin = d->area.region == NULL ? 0 : grid->levels[d->zooms[0]].resolution;
     const mc_extent *area = &d->area.extent,
                     around = { area->minx - margin, area->miny - margin, area->maxx + margin, area->maxy + margin };
-    const mc_tile_range *limits = mc_seed_limits(grid, &around, d->pool);
+    const mc_tile_range *limits = data != NULL ? data : mc_seed_limits(grid, &around, d->pool);
     mc_json_open_object(d->json, NULL);
     mc_json_string(d->json, "layer", d->tileset->name);
     mc_json_string(d->json, "grid", d->link->grid->name);

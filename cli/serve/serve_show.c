@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/common/json_line.h"
 #include "serve_words.h"
+#include "service/service_base.h"
 
 enum { LAYERS_SHOWN = 20, LINES_A_SECOND = 20 };
 
@@ -22,9 +23,8 @@ print_layer(const mc_tileset *tileset)
         const mc_grid_link *link = tileset->links[i];
         printf("%s zooms %d to %d of %s", i == 0 ? "" : ",", link->minzoom, link->maxzoom, link->grid->name);
     }
-    if (tileset->has_wgs84_box)
-        printf(", box %.6g %.6g %.6g %.6g", tileset->wgs84_box.minx, tileset->wgs84_box.miny, tileset->wgs84_box.maxx,
-               tileset->wgs84_box.maxy);
+    mc_extent box = mc_tileset_degrees(tileset);
+    printf(", box %.6g %.6g %.6g %.6g", box.minx, box.miny, box.maxx, box.maxy);
     if (title != NULL && strcmp(title, tileset->name) != 0)
         printf(", \"%s\"", title);
     putchar('\n');
@@ -45,8 +45,8 @@ write_layers_json(mc_json_writer *json, const mc_config *model)
     mc_json_open_array(json, "layers");
     for (int i = 0; i < model->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(model->tilesets, i, const mc_tileset *);
-        const double box[] = { tileset->wgs84_box.minx, tileset->wgs84_box.miny, tileset->wgs84_box.maxx,
-                               tileset->wgs84_box.maxy };
+        mc_extent box = mc_tileset_degrees(tileset);
+        const double edges[] = { box.minx, box.miny, box.maxx, box.maxy };
         mc_json_open_object(json, NULL);
         mc_json_string(json, "name", tileset->name);
         mc_json_string(json, "title", mc_tileset_title(tileset));
@@ -59,12 +59,10 @@ write_layers_json(mc_json_writer *json, const mc_config *model)
             mc_json_close(json);
         }
         mc_json_close(json);
-        if (tileset->has_wgs84_box) {
-            mc_json_open_array(json, "box");
-            for (int c = 0; c < 4; c++)
-                mc_json_digits(json, NULL, box[c], 12);
-            mc_json_close(json);
-        }
+        mc_json_open_array(json, "box");
+        for (int c = 0; c < 4; c++)
+            mc_json_digits(json, NULL, edges[c], 12);
+        mc_json_close(json);
         mc_json_close(json);
     }
     mc_json_close(json);
@@ -81,6 +79,8 @@ void
 mc_serve_show_serving(const mc_serve_show *show, const mc_serve_things *things, const mc_serve_server *server)
 {
     const char *url = mc_serve_address_url(server->address, show->pool);
+    if (show->json || !show->quiet)
+        mc_serve_things_ask_places(things, show->pool);
     if (show->json) {
         mc_cli_json_line line = mc_cli_json_line_begin();
         mc_json_string(line.json, "event", "serving");
@@ -105,6 +105,8 @@ mc_serve_show_serving(const mc_serve_show *show, const mc_serve_things *things, 
 void
 mc_serve_show_reloaded(const mc_serve_show *show, const mc_serve_things *things)
 {
+    if (show->json || !show->quiet)
+        mc_serve_things_ask_places(things, show->pool);
     if (show->json) {
         mc_cli_json_line line = mc_cli_json_line_begin();
         mc_json_string(line.json, "event", "reloaded");

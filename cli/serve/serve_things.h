@@ -25,6 +25,9 @@ mc_error *mc_serve_things_name(mc_serve_things *things, const apr_array_header_t
  */
 mc_error *mc_serve_things_look(mc_serve_things *things, bool *changed, apr_pool_t *parent) MC_CHECKED;
 
+/* Asks the data of things->model where they lie, for at most three seconds, so that it can be shown. */
+void mc_serve_things_ask_places(const mc_serve_things *things, apr_pool_t *parent);
+
 /* The things that are files or folders: of const char *. */
 const apr_array_header_t *mc_serve_things_paths(const mc_serve_things *things, apr_pool_t *pool);
 

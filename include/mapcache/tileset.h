@@ -132,6 +132,12 @@ void mc_tilesets_ask_places(const apr_array_header_t *tilesets, mc_ctx *ctx);
 bool mc_tileset_data_box(mc_extent *degrees, const mc_tileset *tileset);
 
 /*
+ * The same box in the CRS of a link's grid, cut off where the link ends; `pool` is for scratch. False, and *extent as
+ * it was: the box is not known, or the grid does not reach there.
+ */
+bool mc_tileset_data_extent(mc_extent *extent, const mc_tileset *tileset, const mc_grid_link *link, apr_pool_t *pool);
+
+/*
  * The tiles of a link that meet the box of the data, with a margin of a quarter of a tile, by level; in `pool`. NULL:
  * the box is not known, so that all tiles of the link count.
  */

@@ -25,11 +25,11 @@ put_element(apr_array_header_t *out, const char *indent, const char *name, const
         put_line(out, "%s<%s>%s</%s>\n", indent, name, mc_xml_escape(text, out->pool), name);
 }
 
-/* "--" may not stand in a comment (XML 1.0, 2.5). */
+/* A text of at most so many bytes that may stand in a comment: "--" may not (XML 1.0, 2.5). */
 static const char *
-comment_text(const char *text, apr_pool_t *pool)
+comment_text(const char *text, size_t most, apr_pool_t *pool)
 {
-    char *copy = apr_pstrdup(pool, mc_message_text(text, 200, pool));
+    char *copy = apr_pstrdup(pool, mc_message_text(text, most, pool));
     for (char *c = copy; *c != '\0'; c++)
         if (*c == '-' && (c[1] == '-' || c[1] == '\0'))
             *c = '_';
@@ -81,13 +81,18 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
     put_line(out, "  </cache>\n");
 }
 
+/* Sources are asked where their data lie; stores of tiles know no more than what stands here. */
 static void
 put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer)
 {
+    const mc_extent *box = &layer->degrees;
     put_line(out, "    <metadata>\n");
     put_element(out, "      ", "title", layer->title);
     put_element(out, "      ", "abstract", layer->description);
     put_element(out, "      ", "attribution", layer->attribution);
+    if (layer->kind == MC_DATA_TILES && layer->has_degrees)
+        put_line(out, "      <wgs84boundingbox>%.7g %.7g %.7g %.7g</wgs84boundingbox>\n", box->minx, box->miny,
+                 box->maxx, box->maxy);
     put_line(out, "    </metadata>\n");
 }
 
@@ -162,7 +167,7 @@ put_config_head(apr_array_header_t *out, const mc_data_config *config)
 {
     put_line(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!--\n");
     if (config->made_by != NULL)
-        put_line(out, "  Written by: %s\n", comment_text(config->made_by, out->pool));
+        put_line(out, "  Written by: %s\n", comment_text(config->made_by, 200, out->pool));
     put_line(out,
              "  For Apache:  MapCacheAlias /maps /path/of/this/mapcache.xml\n"
              "  For nginx:   MAPCACHE_CONFIG_FILE=/path/of/this/mapcache.xml mapcache.fcgi listening on SOCKET, and "
@@ -191,8 +196,10 @@ put_layer_comment(apr_array_header_t *out, const mc_data_layer *layer)
     const char *srs = layer->srs == NULL                     ? "unknown CRS"
                       : strncmp(layer->srs, "EPSG:", 5) == 0 ? layer->srs
                                                              : "a CRS without a code";
-    put_line(out, "  <!-- %s: %s%s, %s; %s -->\n", comment_text(layer->title, out->pool), kinds[layer->kind],
-             layer->kind == MC_DATA_VECTOR ? shapes[layer->shape] : "", srs, describe_place(layer, out->pool));
+    const char *text =
+        apr_psprintf(out->pool, "%s: %s%s, %s; %s", mc_message_text(layer->title, 200, out->pool), kinds[layer->kind],
+                     layer->kind == MC_DATA_VECTOR ? shapes[layer->shape] : "", srs, describe_place(layer, out->pool));
+    put_line(out, "  <!-- %s -->\n", comment_text(text, 600, out->pool));
 }
 
 static bool

@@ -36,7 +36,23 @@ mc_tileset_place_init(mc_tileset *tileset, apr_pool_t *pool)
     pthread_mutex_init(&tileset->place->lock, NULL);
 }
 
-/* False: that box says nothing. One of no size, as of one point, is made a small one. */
+/* Whether the way back from degrees leads to all of the box: not where the box goes on beyond the antimeridian, whose
+ * other side has other degrees. */
+static bool
+covers_place(const mc_extent *degrees, const mc_place *place, apr_pool_t *pool)
+{
+    mc_projection *back;
+    mc_extent box = *degrees;
+    const double slack =
+        0.01 * (place->box.maxx - place->box.minx) + 1e-6 * (fabs(place->box.minx) + fabs(place->box.maxx));
+    mc_error *error = mc_projection_open(&back, "CRS:84", place->srs, pool);
+    if (error != MC_OK || (back != NULL && !mc_projection_box(&box, back, false)))
+        return false;
+    return box.minx <= place->box.minx + slack && box.maxx >= place->box.maxx - slack;
+}
+
+/* False: that box says nothing. One of no size, as of one point, is made a small one; one across the antimeridian goes
+ * all around the world, since clients take west < east for granted. */
 static bool
 turn_into_degrees(mc_extent *degrees, const mc_place *place, apr_pool_t *pool)
 {
@@ -46,6 +62,9 @@ turn_into_degrees(mc_extent *degrees, const mc_place *place, apr_pool_t *pool)
     mc_error *error = mc_projection_open(&projection, place->srs, "CRS:84", pool);
     if (error != MC_OK || (projection != NULL && !mc_projection_box(degrees, projection, false)))
         return false;
+    if (degrees->minx < -180 || degrees->maxx > 180 || degrees->minx > degrees->maxx ||
+        !covers_place(degrees, place, pool))
+        *degrees = (mc_extent){ -180, degrees->miny, 180, degrees->maxy };
     *degrees = (mc_extent){ fmax(degrees->minx, -180), fmax(degrees->miny, -90), fmin(degrees->maxx, 180),
                             fmin(degrees->maxy, 90) };
     if (!(degrees->minx <= degrees->maxx) || !(degrees->miny <= degrees->maxy))
@@ -69,6 +88,10 @@ ask_data(const mc_tileset *tileset, mc_ctx *ctx)
     if (error != MC_OK)
         mc_log_error(ctx, MC_LOG_INFO, error);
     bool known = error == MC_OK && place.known && turn_into_degrees(&degrees, &place, scratch);
+    if (error == MC_OK && place.known && !known)
+        mc_log_write(ctx, MC_LOG_WARN,
+                     "tileset \"%s\": where its data lie is not known: their box in %.200s is none in degrees",
+                     tileset->name, place.srs);
     apr_pool_destroy(scratch);
     pthread_mutex_lock(&tileset->place->lock);
     if (known)
@@ -124,16 +147,36 @@ mc_tileset_data_box(mc_extent *degrees, const mc_tileset *tileset)
     return known;
 }
 
+/* The box of the data in the CRS of a grid. */
+static bool
+place_on_grid(mc_extent *box, const mc_tileset *tileset, const mc_grid *grid, apr_pool_t *pool)
+{
+    mc_projection *projection;
+    if (!mc_tileset_data_box(box, tileset))
+        return false;
+    mc_error *error = mc_projection_open(&projection, "CRS:84", grid->srs, pool);
+    return error == MC_OK && (projection == NULL || mc_projection_box(box, projection, false)) && mc_extent_valid(box);
+}
+
+bool
+mc_tileset_data_extent(mc_extent *extent, const mc_tileset *tileset, const mc_grid_link *link, apr_pool_t *pool)
+{
+    mc_extent box;
+    if (!place_on_grid(&box, tileset, link->grid, pool))
+        return false;
+    box = mc_extent_intersection(&box, &link->extent);
+    if (!mc_extent_valid(&box))
+        return false;
+    *extent = box;
+    return true;
+}
+
 const mc_tile_range *
 mc_tileset_data_limits(const mc_tileset *tileset, const mc_grid_link *link, apr_pool_t *pool)
 {
     mc_extent box;
-    mc_projection *projection;
     const mc_grid *grid = link->grid;
-    if (!mc_tileset_data_box(&box, tileset))
-        return NULL;
-    mc_error *error = mc_projection_open(&projection, "CRS:84", grid->srs, pool);
-    if (error != MC_OK || (projection != NULL && !mc_projection_box(&box, projection, false)) || !mc_extent_valid(&box))
+    if (!place_on_grid(&box, tileset, grid, pool))
         return NULL;
     mc_tile_range *limits = apr_pcalloc(pool, sizeof(*limits) * (size_t)grid->level_count);
     for (int z = 0; z < grid->level_count; z++) {

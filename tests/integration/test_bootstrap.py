@@ -123,6 +123,16 @@ def test_wrong_arguments_are_refused(arguments, said):
     assert done.returncode == 1 and said in done.stderr and done.stdout == ""
 
 
+# What the pages draw maps with, and its versions.
+LIBRARIES = dict(re.findall(r"^library (\S+) (\S+) ", (ROOT / "script/bootstrap").read_text(), re.M))
+
+
+def test_checksums_are_those_of_the_versions_that_are_fetched():
+    known = dict(re.findall(r"^(\S+)\) version=(\S+) sum=", (ROOT / "demo/npm").read_text(), re.M))
+    assert set(LIBRARIES) >= {"ol", "maplibre-gl", "proj4"}
+    assert LIBRARIES == {name: known[name] for name in LIBRARIES}
+
+
 class Machine:
     """A copy of the script, with programs that stand in for those which change a system; each says in a log how it was called."""
 
@@ -166,9 +176,9 @@ esac
         self.root = folder / "tree"
         (self.root / "script").mkdir(parents=True)
         shutil.copy(ROOT / "script/bootstrap", self.root / "script/bootstrap")
-        version = re.search(r"^ol_version=(\S+)", (ROOT / "script/bootstrap").read_text(), re.M).group(1)
-        (self.root / "build/assets/ol").mkdir(parents=True)
-        (self.root / "build/assets/ol/version").write_text(version + "\n")
+        for name, version in LIBRARIES.items():
+            (self.root / "build/assets" / name).mkdir(parents=True)
+            (self.root / "build/assets" / name / "version").write_text(version + "\n")
         self.multiarch = subprocess.run(["gcc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()
 
     def bootstrap(self, *arguments, user="0", path=None):
@@ -312,7 +322,6 @@ def test_npm_asks_the_configured_registry_and_believes_checksums_only(registry, 
     inherited = {name: value for name, value in os.environ.items() if not name.lower().startswith("npm_config_") and "proxy" not in name.lower()}
     done = subprocess.run([ROOT / "demo/npm", tmp_path, "ol", "ol.css"], capture_output=True, text=True, timeout=60, check=False,
                           env={**inherited, **settings})
-    version = re.search(r"^ol_version=(\S+)", (ROOT / "script/bootstrap").read_text(), re.M).group(1)
     assert done.returncode == 1 and "its checksum differs" in done.stderr
-    assert asked == [f"/npm/ol/-/ol-{version}.tgz"]
+    assert asked == [f"/npm/ol/-/ol-{LIBRARIES['ol']}.tgz"]
     assert list((tmp_path / "npm").iterdir()) == []

@@ -30,6 +30,8 @@ def site(tmp_path_factory):
   <tileset name="both"><source>any</source><cache>both</cache><grid>{GRID}</grid><format>PNG</format><metatile>1 1</metatile></tileset>
   <tileset name="dim"><source>any</source><cache>main</cache><grid>{GRID}</grid><grid minzoom="2" maxzoom="3">WGS84</grid><format>PNG</format>
     <dimensions><dimension type="values" name="time" default="a"><value>a</value><value>b</value></dimension></dimensions></tileset>
+  <cache name="layers" type="multitier"><cache>disk</cache><cache>main</cache></cache>
+  <tileset name="layers"><source>any</source><cache>layers</cache><grid>{GRID}</grid><format>PNG</format></tileset>
   <tileset name="disk"><source>any</source><cache>disk</cache><grid>{GRID}</grid><format>PNG</format></tileset>
   <service type="wmts" enabled="true"/>
 </mapcache>
@@ -244,3 +246,9 @@ def test_colors_and_quiet_as_asked_for(site):
     assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
     told = detail(site, "-t", "none", "-q")
     assert told.returncode == 1 and "none" in told.stderr
+
+
+def test_stores_that_cannot_be_counted_are_named(site):
+    done = subprocess.run([BUILD / "bin/mapcache", "detail", "-c", site, "-t", "layers", "-z", "0,1"], capture_output=True, text=True,
+                          timeout=patience(60))
+    assert done.returncode == 1 and 'tiles of cache "layers" of type multitier cannot be counted' in done.stderr

@@ -532,3 +532,35 @@ def test_help_and_errors_of_the_command(tmp_path, database):
     last_line(queue.worker("--drain"))
     assert watching.wait(patience(30)) == 0  # no open job is left
     watching.stdout.close()
+
+
+PARTS = "".join(f'<cache name="{name}" type="disk"><base>@/{name}</base></cache>' for name in "ab")
+CACHES = {"disk": "<base>@/disk</base>", "mbtiles": "<dbfile>@/a.mbtiles</dbfile>", "geopackage": "<dbfile>@/a.gpkg</dbfile>",
+          "postgresql": "<connection>#</connection>", "multitier": "<cache>a</cache><cache>b</cache>",
+          "composite": '<cache max-zoom="1">a</cache><cache min-zoom="2">b</cache>', "fallback": "<cache>a</cache><cache>b</cache>"}
+
+
+@pytest.mark.parametrize("kind", CACHES)
+def test_workers_of_one_host_fill_any_kind_of_cache(tmp_path, database, kind):
+    queue = Queue(tmp_path / kind, database)
+    text = queue.config.read_text()
+    main = f'<cache name="main" type="sqlite3"><dbfile>{queue.folder}/tiles.sqlite3</dbfile></cache>'
+    assert main in text
+    cache = PARTS + f'<cache name="main" type="{kind}">{CACHES[kind]}</cache>'
+    queue.config.write_text(text.replace(main, cache.replace("@", str(queue.folder)).replace("#", database.connection())))
+    job = queue.enqueue("-z", "0,2")
+    for worker in [queue.worker("--drain") for _ in range(2)]:
+        last_line(worker)
+    shown = queue.job(job)
+    assert (shown["state"], shown["tiles"], shown["failed"]) == ("done", 21, 0)
+    again = queue.enqueue("-z", "0,2")
+    last_line(queue.worker("--drain"))
+    assert queue.job(again)["skipped"] == queue.job(again)["metatiles"]  # the store has them all
+
+
+def test_a_cache_that_keeps_nothing_has_no_jobs(tmp_path, database):
+    queue = Queue(tmp_path / "none", database)
+    text = queue.config.read_text()
+    queue.config.write_text(text.replace(f'type="sqlite3"><dbfile>{queue.folder}/tiles.sqlite3</dbfile></cache>', 'type="none"/>'))
+    done = queue.run("enqueue", "-t", "world", "-z", "0,2", check=False)
+    assert done.returncode == 1 and "keeps nothing" in done.stderr

@@ -325,6 +325,13 @@ def boxes(document):
             for layer in text.split("<Layer ")[1:] for name in [re.search("<Name>([^<]*)<", layer).group(1)]}
 
 
+def crs_boxes(document):
+    """Of each layer of WMS capabilities 1.3.0: its box in EPSG:3857."""
+    return {re.search("<Name>([^<]*)<", layer).group(1): [float(number) for number in re.search(
+        'CRS="EPSG:3857" minx="([^"]*)" miny="([^"]*)" maxx="([^"]*)" maxy="([^"]*)"', layer).groups()]
+        for layer in document.decode().split("<Layer ")[1:]}
+
+
 def test_documents_say_where_the_data_lie(serve, folder, database):
     """Of short forms and of written ones; what is configured wins, and sources of other servers are as they were."""
     photo(folder / "photo.tif")
@@ -362,6 +369,76 @@ def test_documents_say_where_the_data_lie(serve, folder, database):
     assert document["center"][:2] == pytest.approx([7.4517, 46.96], abs=0.001) and 11 <= document["center"][2] <= 15
     assert "center" not in tilejson(server, "wms")
     assert b"<ows:LowerCorner>7.438" in server.get("/wmts/1.0.0/WMTSCapabilities.xml").body
+    projected = crs_boxes(answer.body)
+    assert projected["photo"] == pytest.approx([828065, 5934093, 830998, 5937027], abs=20)
+    assert projected["wms"] == projected["gone"] == pytest.approx([-20037508, -20037508, 20037508, 20037508], abs=1)
+
+
+@pytest.mark.parametrize("path", ["/demo/layers.json", "/demo/layers.json?layer=photo", "/gmaps/photo.json", "/?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0",
+                                  "/wmts/1.0.0/WMTSCapabilities.xml"])
+def test_the_first_request_knows_where_the_data_lie(serve, folder, path):
+    """Of a process that nobody has asked anything before, and whoever asks for what first."""
+    photo(folder / "photo.tif")
+    server = serve(f"<tileset><data>{folder}/photo.tif</data></tileset>")
+    body = server.get(*path.split("?")).body.decode()
+    numbers = [float(number) for number in re.findall(r"-?[0-9]+\.[0-9]+", body)]
+    assert [n for n in numbers if 7.437 < n < 7.440] and [n for n in numbers if 46.968 < n < 46.970], body[:2000]
+    assert not [n for n in numbers if abs(n) == 180 or 85 < abs(n) < 86], body[:2000]
+
+
+def test_the_pages_show_the_place_of_the_data(serve, folder):
+    """A picture of two kilometres is shown as two kilometres, not as a world with a dot."""
+    photo(folder / "photo.tif")
+    server = serve(f"<tileset><data>{folder}/photo.tif</data></tileset>")
+    layer = json.loads(server.get("/demo/layers.json").body)["layers"][0]
+    assert layer["box"] == pytest.approx([7.4386, 46.9510, 7.4649, 46.9690], abs=0.0005)
+    picture = layer["picture"]
+    left, top, right, bottom = picture["crop"]
+    assert picture["z"] >= 13 and (right - left) * (bottom - top) > 0.2 * picture["columns"] * picture["rows"] * 256 * 256, picture
+    west, south, east, north = json.loads(server.get("/demo/layers.json", "layer=photo").body)["grids"][0]["data"]
+    assert 2900 < east - west < 3100 and 2900 < north - south < 3100  # metres of Mercator
+
+
+@pytest.mark.parametrize("strict", ["", "<strict>true</strict>"])
+def test_addresses_of_mixed_tiles_name_a_format_that_there_is(serve, folder, strict):
+    photo(folder / "photo.tif")
+    services = "".join(f'<service type="{name}" enabled="true">{strict}</service>' for name in ("wmts", "tms", "gmaps", "kml", "demo"))
+    server = serve(f"<tileset><data>{folder}/photo.tif</data></tileset>{services}")
+    place = tile_at(7.451, 46.96, 15)
+    z, x, y = map(int, place.split("/"))
+    flipped = f"{z}/{x}/{2 ** z - 1 - y}"
+    documents = {path: server.get(*path.split("?")).body.decode() for path in (
+        "/gmaps/photo.json", "/tms/1.0.0/photo@GoogleMapsCompatible", "/wmts/1.0.0/WMTSCapabilities.xml", f"/kml/photo@GoogleMapsCompatible/{flipped}.kml",
+        "/demo/layers.json", "/demo/layers.json?layer=photo")}
+    for path, text in documents.items():
+        assert "xxx" not in text and "png" in text, (path, text)
+    assert json.loads(documents["/gmaps/photo.json"])["tiles"][0].endswith("/{z}/{x}/{y}.png")
+    for extension in ("png", "jpg", "xxx"):
+        for path in (f"/gmaps/photo/{place}", f"/tms/1.0.0/photo/{flipped}", f"/wmts/1.0.0/photo/default/GoogleMapsCompatible/{z}/{y}/{x}"):
+            answer = server.get(f"{path}.{extension}")
+            assert answer.status == 200 and pixels(answer.body)[128, 128][3] == 255, (path, extension, answer.body[:200])
+    assert server.get(f"/tms/1.0.0/photo/{flipped}.gif").status == (404 if strict else 200)
+
+
+def test_detail_counts_the_tiles_of_the_data(folder, build):
+    photo(folder / "photo.tif")
+    config = folder / "seed.xml"
+    config.write_text(f"""<mapcache><cache name="c" type="sqlite3"><dbfile>{folder}/own.sqlite3</dbfile></cache>
+<tileset name="photo"><data>{folder}/photo.tif</data><cache>c</cache></tileset></mapcache>""")
+
+    def counted(*options):
+        done = subprocess.run([build / "bin" / "mapcache", "detail", "-c", config, "-t", "photo", "--json", *options], capture_output=True, text=True,
+                              timeout=patience(60))
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    before = counted("-z", "0,14")["nb_tiles_in_region"]
+    assert before["cached_in_cache"] == 0 and 15 <= before["max_in_cache"] <= 60, before
+    subprocess.run([build / "bin" / "mapcache", "seed", "-c", config, "-t", "photo", "-z", "0,14", "-q"], check=True, timeout=patience(60))
+    after = counted("-z", "0,14")
+    assert after["nb_tiles_in_region"]["cached_in_cache"] == before["max_in_cache"], after
+    ring = after["region"]["geometry"]["coordinates"][0]
+    assert max(x for x, _ in ring) - min(x for x, _ in ring) < 3100
+    assert counted("-z", "3,3", "-e", "-20037508,-20037508,20037508,20037508")["nb_tiles_in_region"]["max_in_cache"] == 64
 
 
 def test_only_tiles_of_the_data_are_seeded(folder, build):

@@ -23,8 +23,14 @@ USER = "www-data"
 ELSEWHERE = {"geotiff": ["/tmp/island-tiles.sqlite3"], "wms": ["/tmp/wms-tiles.sqlite3"], "moving": ["/tmp/moving"],
              "basemap": ["/tmp/basemap-tiles.sqlite3"]}
 # page -> pictures that the page makes, with the least number of colours
-PICTURES = {"geotiff": {"tile.png": 20, "island.png": 100, "kept.png": 20}, "postgis": {"districts.png": 20, "legend.png": 4, "green.png": 3},
-            "wms": {"world.png": 2, "again.png": 1}, "moving": {"wmts.png": 2, "map.png": 2}, "basemap": {"basemap.png": 30, "tile.png": 5}}
+PICTURES = {"geotiff": {"tile.jpg": 20, "island.png": 100, "kept.jpg": 20}, "postgis": {"districts.png": 20, "legend.png": 4, "green.png": 3},
+            "wms": {"world.png": 2, "again.png": 1}, "moving": {"wmts.png": 2, "map.jpg": 2}, "basemap": {"basemap.png": 30, "tile.png": 5}}
+
+
+# page -> the picture that the page shows, and that of PICTURES that it is
+SHOWN = {"geotiff": ("tutorial-island.png", "island.png"), "postgis": ("tutorial-districts.png", "districts.png"),
+         "wms": ("tutorial-wms.png", "world.png"), "moving": ("tutorial-moving.png", "map.jpg"),
+         "basemap": ("tutorial-basemap.png", "basemap.png")}
 
 
 def blocks(page):
@@ -116,10 +122,22 @@ def clear(page):
 
 
 def colours(path):
-    assert path.read_bytes()[:4] in (b"\x89PNG", b"\xff\xd8\xff\xe0"), path.read_bytes()[:500]
+    beginning = {".png": b"\x89PNG", ".jpg": b"\xff\xd8\xff"}[path.suffix]
+    assert path.read_bytes().startswith(beginning), (path, path.read_bytes()[:500])
     with Image.open(path) as image:
         pixels = numpy.asarray(image.convert("RGBA")).reshape(-1, 4)
     return len(numpy.unique(pixels, axis=0))
+
+
+def difference(one, other):
+    """Of two pictures of any size: the mean of all channels, 0 to 255."""
+    small = []
+    for path in (one, other):
+        with Image.open(path) as image:
+            background = Image.new("RGBA", image.size, "white")
+            background.alpha_composite(image.convert("RGBA"))
+            small.append(numpy.asarray(background.convert("RGB").resize((200, 200), Image.Resampling.BOX), dtype=float))
+    return abs(small[0] - small[1]).mean()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -139,6 +157,9 @@ def test_a_page_does_what_it_says(reader, page):
         assert ran >= 2
         for name, least in PICTURES[page.stem].items():
             assert colours(reader.folder / name) >= least, name
+        picture, made = SHOWN[page.stem]
+        assert f"](../pictures/{picture})" in page.read_text()
+        assert difference(ROOT / "docs/pictures" / picture, reader.folder / made) < 3, f"{picture} is not what the page makes"
         if keep := os.environ.get("MAPCACHE_TUTORIAL_PICTURES"):  # for docs/pictures
             for name in PICTURES[page.stem]:
                 shutil.copy(reader.folder / name, pathlib.Path(keep) / f"{page.stem}-{name}")

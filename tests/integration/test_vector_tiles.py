@@ -550,11 +550,23 @@ def test_degrees(web):
     assert web.get("/mc/tms/1.0.0/degrees.json").status == 404
 
 
-def test_tilejson_of_other_grids(web, content, folder):
+def box_of_tables(database, content):
+    """West, south, east, north of all tables, in degrees. They go on beyond the antimeridian, so that their box goes all around."""
+    tables = " union all ".join(f"select geom from {name}" for name in content)
+    box = "select st_extent(geom) as b from (" + tables + ") t"
+    corners = database.sql(f"select st_xmax(b) > 20037509, st_y(st_transform(st_setsrid(st_point(0, st_ymin(b)), 3857), 4326)), "
+                           f"st_y(st_transform(st_setsrid(st_point(0, st_ymax(b)), 3857), 4326)) from ({box}) e")[0]
+    beyond, south, north = corners.split("|")
+    assert beyond == "t"
+    return [-180, float(south), 180, float(north)]
+
+
+def test_tilejson_of_other_grids(web, database, content, folder):
     """GDAL reads tiles and document of a grid that is no web map's, and finds the features where they are."""
     reply = web.get("/mc/gmaps/degrees.json")
     document = json.loads(reply.body)
-    assert reply.status == 200 and document["scheme"] == "xyz" and document["bounds"] == [-180, -90, 180, 90]
+    assert reply.status == 200 and document["scheme"] == "xyz"
+    assert document["bounds"] == pytest.approx(box_of_tables(database, content), abs=0.01)
     assert (document["crs"], document["tile_origin_upper_left_x"], document["tile_origin_upper_left_y"], document["tile_dimension_zoom_0"]) == ("EPSG:4326", -180, 90, 180)
     assert "crs" not in json.loads(web.get("/mc/gmaps/tables.json").body)
     (folder / "degrees.json").write_bytes(reply.body)
@@ -677,13 +689,14 @@ def test_counters(web):
     assert [now - then for now, then in zip(after, before)] == [1, features, len(body)]
 
 
-def test_tilejson(web):
+def test_tilejson(web, database, content):
     document = json.loads(web.get("/mc/gmaps/tables.json").body)
+    west, south, east, north = box_of_tables(database, content)
     base = f"http://127.0.0.1:{web.port}/mc"
     assert document["tilejson"] == "3.0.0" and document["scheme"] == "xyz" and document["name"] == "The tables"
     assert document["tiles"] == [f"{base}/gmaps/tables/{{z}}/{{x}}/{{y}}.mvt"]
     assert document["minzoom"] == 0 and document["maxzoom"] == 21
-    assert document["bounds"] == pytest.approx([-180, -85.051129, 180, 85.051129])
+    assert document["bounds"] == pytest.approx([west, max(south, -85.051129), east, min(north, 85.051129)], abs=0.01)
     fields = {"gid": "Number", "name": "String", "count": "Number", "share": "Number", "open": "Boolean", "label": "String"}
     assert document["vector_layers"] == [{"id": name, "minzoom": 0, "maxzoom": 21, "fields": fields}
                                          for name in ("areas", "lines", "points")]

@@ -135,7 +135,7 @@ answer_demo_layers(mc_request *request, demo_params *params, const mc_call *call
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document.mime = "application/json";
     if (params->layer == NULL)
-        return mc_demo_layers(&request->u.document.text, call, pool);
+        return mc_demo_layers(&request->u.document.text, call, ctx, pool);
     return mc_demo_layer(&request->u.document.text, params->layer, call, ctx, pool);
 }
 

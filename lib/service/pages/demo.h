@@ -18,9 +18,9 @@
 /* One of the files that pages load. MC_ERR_NOT_FOUND for other names, and for libraries that are not installed. */
 mc_error *mc_demo_static(mc_document *document, const char *name, apr_pool_t *pool) MC_CHECKED;
 
-/* JSON of all tilesets for the front page: names, titles, boxes, zooms, and the tiles of a small picture. Asks no
- * database. */
-mc_error *mc_demo_layers(mc_buf **text, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
+/* JSON of all tilesets for the front page: names, titles, boxes, zooms, and the tiles of a small picture. Data are
+ * asked where they lie, for at most three seconds. */
+mc_error *mc_demo_layers(mc_buf **text, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* JSON of one tileset for the map: grids with all of their levels, values of dimensions, layers of vector tiles.
  * MC_ERR_NOT_FOUND for an unknown one. */

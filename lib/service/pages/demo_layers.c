@@ -44,6 +44,8 @@ static mc_extent
 find_data_box(const mc_tileset *tileset, const mc_grid_link *link, apr_pool_t *pool)
 {
     mc_extent placed;
+    if (mc_tileset_data_extent(&placed, tileset, link, pool))
+        return placed;
     if (!tileset->has_wgs84_box || !place_data(&placed, link->grid, &tileset->wgs84_box, pool))
         return link->extent;
     placed = mc_extent_intersection(&placed, &link->extent);
@@ -122,7 +124,7 @@ write_given(mc_json_writer *json, const char *key, const char *text)
         mc_json_string(json, key, text);
 }
 
-/* What is known of a tileset without asking anybody. */
+/* What is known of a tileset once its data have been asked where they lie. */
 static void
 write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
 {
@@ -134,7 +136,7 @@ write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
     write_given(json, "trouble", tileset->not_built);
     mc_demo_write_extent(json, "box", &degrees, 6);
     mc_json_string(json, "mime", mc_tileset_mime(tileset));
-    mc_json_string(json, "extension", mc_tileset_extension(tileset));
+    mc_json_string(json, "extension", mc_tileset_address_extension(tileset));
     mc_json_boolean(json, "image", mc_tileset_is_image(tileset));
     mc_json_boolean(json, "legend", mc_tileset_has_legend(tileset));
 }
@@ -193,9 +195,10 @@ write_offer(mc_json_writer *json, const mc_call *call)
 }
 
 mc_error *
-mc_demo_layers(mc_buf **text, const mc_call *call, apr_pool_t *pool)
+mc_demo_layers(mc_buf **text, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     const apr_array_header_t *tilesets = call->config->tilesets;
+    mc_tilesets_ask_places(tilesets, ctx);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
     write_offer(json, call);
@@ -230,6 +233,7 @@ mc_demo_layer(mc_buf **text, const char *name, const mc_call *call, mc_ctx *ctx,
     const mc_tileset *tileset = mc_call_tileset(call, name, pool);
     if (tileset == NULL)
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "%s", mc_config_lacks_tileset(call->config, name, pool));
+    mc_tileset_ask_place(tileset, ctx);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
     write_layer_summary(json, tileset);

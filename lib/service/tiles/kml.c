@@ -66,7 +66,7 @@ picture_url(const mc_call *call, const mc_tile_request *tile, const mc_extent *b
                                             : !is_beyond_poles(grid, box);
     return apr_psprintf(pool, "%s%s/%s@%s/%d/%d/%d.%s", call->base, stored ? "tms/1.0.0" : "kml",
                         mc_url_segment(tile->tileset->name, pool), mc_url_segment(grid->name, pool), tile->z, tile->x,
-                        row, mc_tileset_extension(tile->tileset));
+                        row, mc_tileset_address_extension(tile->tileset));
 }
 
 /* A link to the document of one tile; y is the grid's. */
@@ -179,7 +179,7 @@ static bool
 is_kml_picture(const mc_tile_path *tile)
 {
     const mc_tile_request *first = &tile->stack.tiles[0];
-    return tile->row.extension != NULL && strcmp(tile->row.extension, mc_tileset_extension(first->tileset)) == 0;
+    return tile->row.extension != NULL && mc_tileset_takes_extension(first->tileset, tile->row.extension);
 }
 
 static mc_error *
@@ -218,7 +218,8 @@ static const mc_operation kml_operations[] = {
       { { "/kml/world@WGS84/0/0/0.kml", 200, "application/vnd.google-earth.kml+xml",
           "A tile with links to the next four.", NULL },
         { "/kml/world@GoogleMapsCompatible/2/1/2.png", 200, "image/png",
-          "A picture of Mercator's grid in rows of degrees.", NULL } } },
+          "A picture of Mercator's grid in rows of degrees.", NULL },
+        { "/kml/nothing/0/0/0.kml", 404, "text/plain", "There is no such layer.", NULL } } },
     { "a whole layer",
       "/kml/<layer>.kml",
       { NULL },

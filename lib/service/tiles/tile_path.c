@@ -17,17 +17,18 @@ static mc_error *
 check_strict_extension(mc_param_reader *reader)
 {
     const mc_tile_path *tile = reader->target;
-    const char *expected = mc_tileset_extension(tile->stack.tiles[0].tileset);
-    if (!reader->call->service->strict || strcmp(tile->row.extension, expected) == 0)
+    const mc_tileset *first = tile->stack.tiles[0].tileset;
+    if (!reader->call->service->strict || mc_tileset_takes_extension(first, tile->row.extension))
         return MC_OK;
     return mc_error_create(reader->pool, MC_ERR_NOT_FOUND, "the extension \"%s\" is not %s", tile->row.extension,
-                           expected);
+                           mc_tileset_address_extension(first));
 }
 
 const mc_param_row mc_tile_path_params[] = {
     MC_PARAM_TEXT(
         "layer", offsetof(mc_tile_path, layer),
-        "Layers with `;` between them, each as name[dimension=value]@grid; values and the grid may be left out.",
+        "Layers with `;` between them, each as name[dimension=value]@grid; values and the grid may be left out. An "
+        "unknown layer or grid is 404 of TMS, 400 of gmaps.",
         .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_BAD_REQUEST),
     MC_PARAM_STEP(read_path_layers),
     MC_PARAM_INTEGER("z", offsetof(mc_tile_path, z), "The level, 0 for the coarsest.", .flags = MC_PARAM_REQUIRED,

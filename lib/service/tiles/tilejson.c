@@ -87,8 +87,8 @@ write_tilejson_bounds(mc_json_writer *json, const mc_tileset *tileset, const mc_
 static void
 write_tilejson_center(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link)
 {
-    mc_extent box;
-    if (!mc_tileset_data_box(&box, tileset))
+    mc_extent box = tileset->wgs84_box;
+    if (!mc_tileset_data_box(&box, tileset) && !tileset->box_configured)
         return;
     double share = fmax((box.maxx - box.minx) / 360, (box.maxy - box.miny) / 180);
     int level = (int)floor(log2(2 / fmax(share, 1e-9)));
@@ -151,7 +151,7 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
     const mc_tile_key key = { .grid = tile.link->grid };
     MC_TRY(mc_tileset_vector_layers(&layers, tile.tileset, &key, ctx, pool));
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
-                                  mc_tileset_extension(tile.tileset), NULL);
+                                  mc_tileset_address_extension(tile.tileset), NULL);
     const mc_metadata *metadata = tile.tileset->metadata;
     mc_tileset_ask_place(tile.tileset, ctx);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);

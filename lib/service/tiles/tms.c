@@ -121,7 +121,7 @@ write_map(mc_request *request, const mc_call *call, const char *layer, apr_pool_
     mc_xml_attrf(xml, "width", "%d", grid->tile_width);
     mc_xml_attrf(xml, "height", "%d", grid->tile_height);
     mc_xml_attr(xml, "mime-type", mc_tileset_mime(tileset));
-    mc_xml_attr(xml, "extension", mc_tileset_extension(tileset));
+    mc_xml_attr(xml, "extension", mc_tileset_address_extension(tileset));
     mc_xml_close(xml);
     write_tms_levels(xml, tile.link, map_url(call, tileset, grid, pool));
     mc_xml_close(xml);
@@ -166,13 +166,15 @@ static const mc_operation tms_operations[] = {
       { version_params, mc_tile_path_params },
       { { "/tms/1.0.0/world@GoogleMapsCompatible/2/1/2.png", 200, "image/png",
           "The tile that is 2/1/1 of gmaps: rows from the bottom.", NULL },
-        { "/tms/1.0.0/world@GoogleMapsCompatible/2/1/4.png", 404, "text/plain", "Level 2 has rows 0 to 3.", NULL } } },
+        { "/tms/1.0.0/world@GoogleMapsCompatible/2/1/4.png", 404, "text/plain", "Level 2 has rows 0 to 3.", NULL },
+        { "/tms/1.0.0/nothing/2/1/2.png", 404, "text/plain", "There is no such layer.", NULL } } },
     { "documents",
       "/tms/<version>/<layer>",
       { NULL },
       { { "/tms", 200, "text/xml", "The versions.", NULL },
         { "/tms/1.0.0", 200, "text/xml", "The layers, each in its grids.", NULL },
-        { "/tms/1.0.0/world@GoogleMapsCompatible", 200, "text/xml", "One of them, with its levels.", NULL } } },
+        { "/tms/1.0.0/world@GoogleMapsCompatible", 200, "text/xml", "One of them, with its levels.", NULL },
+        { "/tms/1.0.0/nothing", 404, "text/plain", "There is no such layer.", NULL } } },
     { "TileJSON",
       "/tms/<version>/<layer>.json",
       { NULL },

@@ -59,7 +59,8 @@ static const mc_operation ve_operations[] = {
       "/ve?layer=<layer>@<grid>&tile=<quadkey>",
       { ve_tile_params },
       { { "/ve?layer=world@GoogleMapsCompatible&tile=03", 200, "image/png", "The tile that is 2/1/1 of gmaps.", NULL },
-        { "/ve?layer=world@GoogleMapsCompatible&tile=04", 400, "text/plain", "Digits are 0 to 3.", NULL } } },
+        { "/ve?layer=world@GoogleMapsCompatible&tile=04", 400, "text/plain", "Digits are 0 to 3.", NULL },
+        { "/ve?layer=nothing@GoogleMapsCompatible&tile=03", 404, "text/plain", "There is no such layer.", NULL } } },
     { 0 },
 };
 

@@ -117,7 +117,9 @@ static const mc_operation wms_operations[] = {
           "A value of a dimension.", NULL },
         { WMS_130
           "GetMap&LAYERS=world&STYLES=&CRS=EPSG:3857&BBOX=0,5e6,3e6,7e6&WIDTH=9000&HEIGHT=9000&FORMAT=image/png",
-          400, "text/xml", "More pixels than `<maxsize>`.", NULL } } },
+          400, "text/xml", "More pixels than `<maxsize>`.", NULL },
+        { WMS_130 "GetMap&LAYERS=nothing&CRS=EPSG:3857&BBOX=0,5e6,3e6,7e6" WMS_SIZE, 404, "text/xml",
+          "There is no such layer.", NULL } } },
     { "GetFeatureInfo",
       "REQUEST=GetFeatureInfo",
       { mc_wms_view_params, mc_wms_screen_params, mc_wms_info_params },

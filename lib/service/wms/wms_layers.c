@@ -110,10 +110,12 @@ add_grid_boxes(apr_array_header_t *boxes, const mc_wms_document *doc, const mc_t
         const mc_grid_link *link = tileset->links[i];
         bool xy_order = false;
         int epsg = mc_crs_epsg(link->grid->srs, &xy_order);
+        mc_extent box = link->extent;
+        (void)mc_tileset_data_extent(&box, tileset, link, doc->pool);
         if (doc->v130 && epsg == 4326)
-            add_crs_box(boxes, "CRS:84", false, &link->extent);
+            add_crs_box(boxes, "CRS:84", false, &box);
         if (!doc->v130 || epsg != 4326 || !xy_order)
-            add_crs_box(boxes, link->grid->srs, doc->v130 && !xy_order && link->grid->axes_swapped, &link->extent);
+            add_crs_box(boxes, link->grid->srs, doc->v130 && !xy_order && link->grid->axes_swapped, &box);
     }
 }
 
@@ -128,6 +130,7 @@ add_drawn_boxes(apr_array_header_t *boxes, const mc_wms_document *doc, const mc_
         const mc_grid *grid = APR_ARRAY_IDX(wms->drawn, i, const mc_grid_link *)->grid;
         mc_projection *projection = NULL;
         mc_extent box = first->extent;
+        (void)mc_tileset_data_extent(&box, tileset, first, doc->pool);
         bool xy_order = false, known = find_crs_box(boxes, grid->srs) != NULL;
         for (int j = 0; j < tileset->link_count; j++)
             known |= mc_grid_has_srs(tileset->links[j]->grid, grid->srs);

@@ -310,6 +310,15 @@ write_wmts_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *exten
     mc_xml_close(xml);
 }
 
+/* Of a link: where the data lie, as far as they have said; else all of it. */
+static mc_extent
+link_box(const mc_tileset *tileset, const mc_grid_link *link, apr_pool_t *pool)
+{
+    mc_extent box = link->extent;
+    (void)mc_tileset_data_extent(&box, tileset, link, pool);
+    return box;
+}
+
 /* One for each CRS, around the extents of all grids that have it. Clients would otherwise project the box in degrees,
  * whose poles are at infinity in Mercator. */
 static void
@@ -317,13 +326,14 @@ write_wmts_layer_boxes(mc_xml *xml, const mc_tileset *tileset, apr_pool_t *pool)
 {
     for (int i = 0; i < tileset->link_count; i++) {
         const mc_grid *grid = tileset->links[i]->grid;
-        mc_extent box = tileset->links[i]->extent;
+        mc_extent box = link_box(tileset, tileset->links[i], pool);
         bool written = false;
         for (int j = 0; j < tileset->link_count; j++) {
             if (!is_same_crs_urn(grid, tileset->links[j]->grid))
                 continue;
+            const mc_extent other = link_box(tileset, tileset->links[j], pool);
             written |= j < i;
-            box = mc_extent_union(&box, &tileset->links[j]->extent);
+            box = mc_extent_union(&box, &other);
         }
         if (!written)
             write_wmts_bounding_box(xml, grid, &box, pool);

@@ -10,6 +10,15 @@
 
 #include "source/gdal/gdal_pool.h"
 
+/* A code is what the file says: it may be any text, and goes into configurations and documents. */
+static bool
+is_epsg_code(const char *code)
+{
+    enum { DIGITS_MAX = 10 };
+    size_t digits = strspn(code, "0123456789");
+    return digits > 0 && digits <= DIGITS_MAX && code[digits] == '\0';
+}
+
 const char *
 mc_gdal_crs_name(OGRSpatialReferenceH crs, apr_pool_t *pool)
 {
@@ -17,7 +26,7 @@ mc_gdal_crs_name(OGRSpatialReferenceH crs, apr_pool_t *pool)
     if (crs == NULL)
         return NULL;
     const char *authority = OSRGetAuthorityName(crs, NULL), *code = OSRGetAuthorityCode(crs, NULL);
-    if (authority != NULL && code != NULL && strcmp(authority, "EPSG") == 0)
+    if (authority != NULL && code != NULL && strcmp(authority, "EPSG") == 0 && is_epsg_code(code))
         return apr_pstrcat(pool, "EPSG:", code, NULL);
     const char *name = OSRExportToWkt(crs, &wkt) == OGRERR_NONE ? apr_pstrdup(pool, wkt) : NULL;
     CPLFree(wkt);

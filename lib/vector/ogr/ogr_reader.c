@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "text/secret.h"
 #include "text/text.h"
 #include "vector/ogr/ogr_memory.h"
 #include "vector/ogr/ogr_watch.h"
@@ -121,7 +122,10 @@ describe_ogr_layer(mc_ogr_file *file)
     file->about.driver = apr_pstrdup(file->pool, GDALGetDriverShortName(GDALGetDatasetDriver(file->dataset)));
     file->about.srs = name_ogr_srs(file->layer, file->pool);
     file->about.indexed = OGR_L_TestCapability(file->layer, OLCFastSpatialFilter) != 0;
-    if (OGR_L_GetExtent(file->layer, &box, FALSE) == OGRERR_NONE && isfinite(box.MinX) && isfinite(box.MaxX)) {
+    file->about.kept =
+        strncmp(file->about.driver, "GeoJSON", 7) == 0 && file->idle.key.stamp.size <= MC_OGR_MEMORY_FILE;
+    if (OGR_L_GetExtent(file->layer, &box, file->about.kept) == OGRERR_NONE && isfinite(box.MinX) &&
+        isfinite(box.MaxX)) {
         file->about.has_bounds = true;
         file->about.bounds = (mc_extent){ box.MinX, box.MinY, box.MaxX, box.MaxY };
     }
@@ -129,8 +133,6 @@ describe_ogr_layer(mc_ogr_file *file)
         file->index = mc_sql_name(apr_pstrcat(file->pool, "rtree_", OGR_L_GetName(file->layer), "_",
                                               OGR_L_GetGeometryColumn(file->layer), NULL),
                                   file->pool);
-    file->about.kept =
-        strncmp(file->about.driver, "GeoJSON", 7) == 0 && file->idle.key.stamp.size <= MC_OGR_MEMORY_FILE;
     file->batch_rows = choose_batch_rows(file);
     list_ogr_fields(file);
 }
@@ -146,8 +148,10 @@ choose_ogr_layer(mc_ogr_file *file, apr_pool_t *pool)
     if (file->layer != NULL)
         return MC_OK;
     if (file->table != NULL)
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s has no layer \"%s\"", file->path, file->table);
-    return mc_error_create(pool, MC_ERR_CONFIG, "%s has %d layers: <table> has to name one", file->path, count);
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s has no layer \"%s\"",
+                               mc_hide_address_password(file->path, pool), file->table);
+    return mc_error_create(pool, MC_ERR_CONFIG, "%s has %d layers: <table> has to name one",
+                           mc_hide_address_password(file->path, pool), count);
 }
 
 static mc_error *
@@ -159,8 +163,9 @@ open_ogr_dataset(mc_ogr_file *file, apr_pool_t *pool)
         GDALOpenEx(file->path, GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, drivers, NULL, NULL);
     if (file->dataset == NULL) {
         const char *said = CPLGetLastErrorMsg();
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s is no GeoPackage, FlatGeobuf or GeoJSON file%s%s", file->path,
-                               *said == '\0' ? "" : ": ", said);
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s is no GeoPackage, FlatGeobuf or GeoJSON file%s%s",
+                               mc_hide_address_password(file->path, pool), *said == '\0' ? "" : ": ",
+                               mc_hide_passwords(said, file->path, pool));
     }
     MC_TRY(choose_ogr_layer(file, pool));
     describe_ogr_layer(file);

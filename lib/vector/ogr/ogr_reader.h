@@ -11,7 +11,7 @@ typedef struct mc_ogr_file mc_ogr_file;
 typedef struct mc_ogr_about {
     const char *driver;
     const char *srs; /* "EPSG:2056" or WKT; NULL: none */
-    bool has_bounds; /* they are known without a look at all features */
+    bool has_bounds; /* they are known without a look at all features, or the features are kept */
     mc_extent bounds;
     bool indexed; /* features of a box are found without a look at all of them */
     bool kept;    /* the features are kept in memory from one map to the next */

@@ -192,10 +192,54 @@ START_TEST(written_configuration_loads)
 }
 END_TEST
 
+/* A comment's end in the title, the CRS or the call ends no comment of the written configuration. */
+START_TEST(texts_of_data_end_no_comment)
+{
+    mc_node *root;
+    mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
+    const char *bad = "--><cache name=\"bad\" type=\"none\"/><!--";
+    mc_data_layer layer = { .kind = MC_DATA_VECTOR,
+                            .type = "shapefile",
+                            .name = "a",
+                            .title = bad,
+                            .data = "a.shp",
+                            .srs = apr_pstrcat(pool, "EPSG:", bad, NULL),
+                            .minzoom = -1,
+                            .maxzoom = -1 };
+    apr_array_header_t *layers = apr_array_make(pool, 1, sizeof(const mc_data_layer *));
+    APR_ARRAY_PUSH(layers, const mc_data_layer *) = &layer;
+    const mc_data_found found = { layers, apr_array_make(pool, 1, sizeof(const char *)) };
+    const mc_data_config about = { .made_by = bad, .title = bad };
+    const char *text = mc_data_write_config(&found, &about, pool);
+    ck_ok(mc_config_parse_text(&root, "made.xml", text, strlen(text), diagnostics, pool));
+    for (const mc_node *cache = mc_node_child(root, "cache"); cache != NULL; cache = mc_node_next(cache))
+        ck_assert_str_ne(mc_node_attr(cache, "name"), "bad");
+    ck_assert_ptr_nonnull(mc_node_child(root, "tileset"));
+}
+END_TEST
+
+/* The code of a CRS is digits, whatever a file calls its code. */
+START_TEST(codes_of_a_crs_are_numbers)
+{
+    mc_data_found found;
+    write_text("crs.wkt",
+               "GEOGCS[\"x\",DATUM[\"WGS_1984\",SPHEROID[\"WGS 84\",6378137,298.257223563]],PRIMEM[\"Greenwich\",0],"
+               "UNIT[\"degree\",0.0174532925199433],AUTHORITY[\"EPSG\",\"4326--><x/>\"]]");
+    run("gdal_create -of GTiff -ot Byte -bands 3 -burn 10 -outsize 20 20 -a_ullr 7 47 8 46 plain.tif");
+    run("gdal_translate -of VRT -a_srs \"$(cat crs.wkt)\" plain.tif v.vrt");
+    run("grep -q 4326-- v.vrt");
+    ck_ok(mc_data_find(&found, in_folder("v.vrt"), NULL, &ctx, pool));
+    const char *srs = layer_at(&found, 0)->srs;
+    ck_assert_ptr_nonnull(srs);
+    ck_assert_msg(strncmp(srs, "EPSG:", 5) != 0, "%s", srs);
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *const tests[] = { raster_says_where_it_lies, bands_make_a_picture, vector_files_say_what_they_hold,
-                                   written_configuration_loads };
+    const TTest *const tests[] = { raster_says_where_it_lies,       bands_make_a_picture,
+                                   vector_files_say_what_they_hold, written_configuration_loads,
+                                   texts_of_data_end_no_comment,    codes_of_a_crs_are_numbers };
     return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
 }
