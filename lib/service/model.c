@@ -86,6 +86,25 @@ mc_tileset_mime(const mc_tileset *tileset)
     return "image/png";
 }
 
+static bool
+is_mixed(const mc_tileset *tileset)
+{
+    return tileset->format != NULL && tileset->format->type == MC_FORMAT_MIXED;
+}
+
+const char *
+mc_tileset_address_extension(const mc_tileset *tileset)
+{
+    return is_mixed(tileset) ? "png" : mc_tileset_extension(tileset);
+}
+
+bool
+mc_tileset_takes_extension(const mc_tileset *tileset, const char *extension)
+{
+    return strcmp(extension, mc_tileset_extension(tileset)) == 0 ||
+           (is_mixed(tileset) && (strcmp(extension, "png") == 0 || strcmp(extension, "jpg") == 0));
+}
+
 bool
 mc_tileset_is_image(const mc_tileset *tileset)
 {

@@ -191,6 +191,13 @@ bool mc_metadata_find_link(mc_metadata_link *link, const mc_metadata *metadata);
 /* Media type of a tileset's tiles: "image/png" where nothing says better. */
 const char *mc_tileset_mime(const mc_tileset *tileset);
 
+/* What addresses of its tiles end in where documents and pages give them: "png" for tiles that are PNG or JPEG by what
+ * is in them, whose stores say "xxx". */
+const char *mc_tileset_address_extension(const mc_tileset *tileset);
+
+/* Whether an address of its tiles may end so in a strict service. */
+bool mc_tileset_takes_extension(const mc_tileset *tileset, const char *extension);
+
 /* Whether a tileset's tiles are images, which WMS may draw and other services merge: tiles of RAW and MVT are not. */
 bool mc_tileset_is_image(const mc_tileset *tileset);
 

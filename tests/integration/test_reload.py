@@ -1,6 +1,7 @@
 """The FastCGI program and who supervises it: SIGHUP loads the configuration again without a lost request, a service manager is
 told of each state, what cannot be served ends with its reason, and a load balancer sees an end coming."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 from conftest import GRID, tile_path, wait_until
@@ -107,13 +109,21 @@ def _accepts(address):
     return True
 
 
-def test_the_service_manager_is_told(fcgi, site, folder):
-    path = str(folder / "notify.sock")
-    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    manager.bind(path)
-    os.chmod(path, 0o666)
-    manager.settimeout(patience(30))
-    program = fcgi(environment={"NOTIFY_SOCKET": path})
+@pytest.fixture
+def manager(folder):
+    """A service manager; .path is where it listens."""
+    class Manager(socket.socket):
+        path = str(folder / "notify.sock")
+
+    with Manager(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+        made.bind(made.path)
+        os.chmod(made.path, 0o666)
+        made.settimeout(patience(30))
+        yield made
+
+
+def test_the_service_manager_is_told(fcgi, manager):
+    program = fcgi(environment={"NOTIFY_SOCKET": manager.path})
     assert manager.recv(4096) == b"READY=1"
     program.process.send_signal(signal.SIGHUP)
     assert re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=[0-9]+", manager.recv(4096))
@@ -121,7 +131,48 @@ def test_the_service_manager_is_told(fcgi, site, folder):
     program.process.send_signal(signal.SIGTERM)
     assert manager.recv(4096) == b"STOPPING=1"
     assert program.process.wait(patience(60)) == 0
-    manager.close()
+
+
+def begin_reload(program, site, manager):
+    """A reload that takes as long as nobody writes to the file of the configuration, which is a pipe."""
+    assert manager.recv(4096) == b"READY=1"
+    site.config.rename(site.folder / "whole.xml")
+    os.mkfifo(site.config)
+    os.chmod(site.config, 0o666)
+    program.process.send_signal(signal.SIGHUP)
+    assert manager.recv(4096).startswith(b"RELOADING=1")
+
+
+def said_at_the_end(manager):
+    manager.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            yield manager.recv(4096)
+
+
+def test_a_reload_under_way_does_not_hold_the_end_up(fcgi, site, manager):
+    program = fcgi(environment={"NOTIFY_SOCKET": manager.path})
+    begin_reload(program, site, manager)
+    began = time.monotonic()
+    program.process.send_signal(signal.SIGTERM)
+    program.process.send_signal(signal.SIGHUP)
+    assert program.process.wait(patience(60)) == 0
+    assert time.monotonic() - began < patience(15)
+    assert not os.path.exists(program.address)
+    assert "a reload of the configuration was not finished in time" in program.log()
+    assert list(said_at_the_end(manager)) == [b"STOPPING=1"]
+
+
+def test_a_reload_that_ends_in_time_is_waited_for(fcgi, site, manager):
+    program = fcgi(environment={"NOTIFY_SOCKET": manager.path})
+    begin_reload(program, site, manager)
+    program.process.send_signal(signal.SIGTERM)
+    assert manager.recv(4096) == b"STOPPING=1"
+    site.config.write_bytes((site.folder / "whole.xml").read_bytes())
+    assert program.process.wait(patience(60)) == 0
+    assert not os.path.exists(program.address)
+    assert "reloaded config file" in program.log() and "in time" not in program.log()
+    assert list(said_at_the_end(manager)) == []
 
 
 @pytest.mark.parametrize("broken", ["missing", "malformed", "refused"])

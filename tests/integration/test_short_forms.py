@@ -399,6 +399,27 @@ def test_the_pages_show_the_place_of_the_data(serve, folder):
     assert 2900 < east - west < 3100 and 2900 < north - south < 3100  # metres of Mercator
 
 
+@pytest.mark.parametrize("strict", ["", "<strict>true</strict>"])
+def test_addresses_of_mixed_tiles_name_a_format_that_there_is(serve, folder, strict):
+    photo(folder / "photo.tif")
+    services = "".join(f'<service type="{name}" enabled="true">{strict}</service>' for name in ("wmts", "tms", "gmaps", "kml", "demo"))
+    server = serve(f"<tileset><data>{folder}/photo.tif</data></tileset>{services}")
+    place = tile_at(7.451, 46.96, 15)
+    z, x, y = map(int, place.split("/"))
+    flipped = f"{z}/{x}/{2 ** z - 1 - y}"
+    documents = {path: server.get(*path.split("?")).body.decode() for path in (
+        "/gmaps/photo.json", "/tms/1.0.0/photo@GoogleMapsCompatible", "/wmts/1.0.0/WMTSCapabilities.xml", f"/kml/photo@GoogleMapsCompatible/{flipped}.kml",
+        "/demo/layers.json", "/demo/layers.json?layer=photo")}
+    for path, text in documents.items():
+        assert "xxx" not in text and "png" in text, (path, text)
+    assert json.loads(documents["/gmaps/photo.json"])["tiles"][0].endswith("/{z}/{x}/{y}.png")
+    for extension in ("png", "jpg", "xxx"):
+        for path in (f"/gmaps/photo/{place}", f"/tms/1.0.0/photo/{flipped}", f"/wmts/1.0.0/photo/default/GoogleMapsCompatible/{z}/{y}/{x}"):
+            answer = server.get(f"{path}.{extension}")
+            assert answer.status == 200 and pixels(answer.body)[128, 128][3] == 255, (path, extension, answer.body[:200])
+    assert server.get(f"/tms/1.0.0/photo/{flipped}.gif").status == (404 if strict else 200)
+
+
 def test_detail_counts_the_tiles_of_the_data(folder, build):
     photo(folder / "photo.tif")
     config = folder / "seed.xml"

@@ -136,7 +136,7 @@ write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
     write_given(json, "trouble", tileset->not_built);
     mc_demo_write_extent(json, "box", &degrees, 6);
     mc_json_string(json, "mime", mc_tileset_mime(tileset));
-    mc_json_string(json, "extension", mc_tileset_extension(tileset));
+    mc_json_string(json, "extension", mc_tileset_address_extension(tileset));
     mc_json_boolean(json, "image", mc_tileset_is_image(tileset));
     mc_json_boolean(json, "legend", mc_tileset_has_legend(tileset));
 }

@@ -66,7 +66,7 @@ picture_url(const mc_call *call, const mc_tile_request *tile, const mc_extent *b
                                             : !is_beyond_poles(grid, box);
     return apr_psprintf(pool, "%s%s/%s@%s/%d/%d/%d.%s", call->base, stored ? "tms/1.0.0" : "kml",
                         mc_url_segment(tile->tileset->name, pool), mc_url_segment(grid->name, pool), tile->z, tile->x,
-                        row, mc_tileset_extension(tile->tileset));
+                        row, mc_tileset_address_extension(tile->tileset));
 }
 
 /* A link to the document of one tile; y is the grid's. */
@@ -179,7 +179,7 @@ static bool
 is_kml_picture(const mc_tile_path *tile)
 {
     const mc_tile_request *first = &tile->stack.tiles[0];
-    return tile->row.extension != NULL && strcmp(tile->row.extension, mc_tileset_extension(first->tileset)) == 0;
+    return tile->row.extension != NULL && mc_tileset_takes_extension(first->tileset, tile->row.extension);
 }
 
 static mc_error *

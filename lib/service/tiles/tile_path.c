@@ -17,11 +17,11 @@ static mc_error *
 check_strict_extension(mc_param_reader *reader)
 {
     const mc_tile_path *tile = reader->target;
-    const char *expected = mc_tileset_extension(tile->stack.tiles[0].tileset);
-    if (!reader->call->service->strict || strcmp(tile->row.extension, expected) == 0)
+    const mc_tileset *first = tile->stack.tiles[0].tileset;
+    if (!reader->call->service->strict || mc_tileset_takes_extension(first, tile->row.extension))
         return MC_OK;
     return mc_error_create(reader->pool, MC_ERR_NOT_FOUND, "the extension \"%s\" is not %s", tile->row.extension,
-                           expected);
+                           mc_tileset_address_extension(first));
 }
 
 const mc_param_row mc_tile_path_params[] = {

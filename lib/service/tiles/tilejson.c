@@ -151,7 +151,7 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
     const mc_tile_key key = { .grid = tile.link->grid };
     MC_TRY(mc_tileset_vector_layers(&layers, tile.tileset, &key, ctx, pool));
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
-                                  mc_tileset_extension(tile.tileset), NULL);
+                                  mc_tileset_address_extension(tile.tileset), NULL);
     const mc_metadata *metadata = tile.tileset->metadata;
     mc_tileset_ask_place(tile.tileset, ctx);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);

@@ -121,7 +121,7 @@ write_map(mc_request *request, const mc_call *call, const char *layer, apr_pool_
     mc_xml_attrf(xml, "width", "%d", grid->tile_width);
     mc_xml_attrf(xml, "height", "%d", grid->tile_height);
     mc_xml_attr(xml, "mime-type", mc_tileset_mime(tileset));
-    mc_xml_attr(xml, "extension", mc_tileset_extension(tileset));
+    mc_xml_attr(xml, "extension", mc_tileset_address_extension(tileset));
     mc_xml_close(xml);
     write_tms_levels(xml, tile.link, map_url(call, tileset, grid, pool));
     mc_xml_close(xml);

@@ -126,7 +126,7 @@ check_path_extension(mc_param_reader *reader)
     if (params->is_info)
         return extension != NULL ? mc_param_refuse(reader) : MC_OK;
     if (!reader->call->service->strict ||
-        (extension != NULL && (strcmp(extension, mc_tileset_extension(params->tile.tileset)) == 0 ||
+        (extension != NULL && (mc_tileset_takes_extension(params->tile.tileset, extension) ||
                                mime_of_extension(params->tile.tileset, extension, reader->pool) != NULL)))
         return MC_OK;
     return refuse_path_value("the extension", extension, reader->pool);
