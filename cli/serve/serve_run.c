@@ -221,7 +221,7 @@ show_notes(const serve_run *run)
 static void
 open_browser(serve_run *run)
 {
-    static const char *const openers[] = { "xdg-open", "sensible-browser", "open" };
+    static const char *const openers[] = { "xdg-open", "x-www-browser", "open" };
     const char *program = NULL;
     if (run->user != NULL) {
         mc_serve_show_note(&run->show, "root opens no browser: open the address yourself");
