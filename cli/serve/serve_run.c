@@ -320,7 +320,7 @@ mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, ap
 {
     serve_run *run = apr_pcalloc(pool, sizeof(*run));
     *run = (serve_run){ .wishes = wishes, .log = -1, .signals = -1, .pool = pool };
-    run->show = (mc_serve_show){ .quiet = wishes->quiet, .json = wishes->json, .pool = pool };
+    run->show = (mc_serve_show){ .quiet = wishes->quiet, .json = wishes->json, .things = &run->things, .pool = pool };
     run->server.place = &run->place;
     run->server.address = &run->address;
     signal(SIGPIPE, SIG_IGN);

@@ -1,6 +1,7 @@
 """`mapcache serve` of every kind of thing: served by both servers, a tile is fetched and its pixels are looked at; changes show."""
 import html
 import shutil
+import struct
 import subprocess
 import urllib.parse
 
@@ -173,6 +174,22 @@ def test_what_cannot_be_served_is_refused_in_words(build, folder):
     broken.chmod(0o644)
     assert "broken.tif" in refused(build, broken)
     assert refused(build, f"http://127.0.0.1:{free_port()}/none.tif")
+
+
+def test_remarks_name_layers_and_no_private_file(build, folder):
+    """Said once, by serve alone; the configuration that serve makes for itself is nobody's to look at."""
+    for name in ("metres", "degrees"):
+        vectors(folder / f"{name}.shp", "ESRI Shapefile")
+        (folder / f"{name}.prj").unlink()
+    header = bytearray((folder / "metres.shp").read_bytes())
+    header[36:68] = struct.pack("<4d", 2600000, 1200000, 2700000, 1300000)  # the box of all shapes
+    (folder / "metres.shp").write_bytes(header)
+    with Serving(build, folder / "metres.shp", folder / "degrees.shp", port=free_port()) as serving:
+        assert serving.end() == 0
+    notes = [line for line in serving.output.splitlines() if "CRS of each map" in line or ".prj" in line]
+    assert len(notes) == 2 and sum("metres: there is neither" in line for line in notes) == 1, serving.output
+    assert sum("degrees.shp has no .prj: its coordinates are taken for degrees" in line for line in notes) == 1, serving.output
+    assert "mapcache.xml:" not in serving.output
 
 
 @pytest.mark.parametrize("server", SERVERS)
