@@ -231,6 +231,16 @@ def test_apache_of_the_readme(apache, site):
         assert web.get(alias + tile_path(1, 1, 0)).body == site.tile(1, 1, 0), web.log()
 
 
+def test_the_index_of_documents_has_every_page():
+    """docs/README.md has each page of docs, and each folder's own index the pages of that folder."""
+    for index in [ROOT / "docs/README.md", ROOT / "docs/tutorial/README.md", ROOT / "docs/reference/README.md"]:
+        linked = set(re.findall(r"\]\(([^)#]+)[)#]", index.read_text()))
+        missing = {page.name for page in index.parent.glob("*.md")} - linked - {"README.md"}
+        folders = {f"{page.parent.name}/README.md" for page in index.parent.glob("*/README.md")} | {
+            path.name for path in index.parent.iterdir() if path.suffix == ".json"}
+        assert not missing and folders <= linked, (index, missing, folders - linked)
+
+
 def test_documents_name_options_that_exist(build):
     """Elements in the documents for administrators are in the reference; metrics, health and the like would be lies."""
     reference = (ROOT / "docs/configuration.md").read_text()
