@@ -323,15 +323,14 @@ supervise_loop_workers(loop *l, mc_reloader *reloader)
     }
 }
 
-/* Accepts nothing more and waits until no request is left. False when that took too long. */
+/* Accepts nothing more and waits until no request is left. False when there is one at the moment `end`. */
 static bool
-drain_loop_connections(loop *l)
+drain_loop_connections(loop *l, apr_time_t end)
 {
     atomic_store(&l->shared.draining, true);
     mc_runtime *runtime = mc_generations_runtime(l->shared.generations);
     if (runtime != NULL)
         atomic_store(&mc_runtime_process(runtime)->draining, true);
-    mc_supervisor_tell(MC_SUPERVISED_ENDS);
     for (int i = 0; i < l->listener_count; i++) {
         if (!atomic_load(&l->paused))
             epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->listeners[i].descriptor, NULL);
@@ -343,7 +342,6 @@ drain_loop_connections(loop *l)
         }
         close(l->listeners[i].descriptor);
     }
-    apr_time_t end = mc_clock_now() + (apr_time_t)DRAIN_MS * 1000;
     for (;;) {
         int left = (int)((end - mc_clock_now()) / 1000);
         if (left <= 0)
@@ -438,7 +436,26 @@ count_connections_max(void)
     return files.rlim_cur / 2 > CONNECTIONS_LEAST ? (int)(files.rlim_cur / 2) : CONNECTIONS_LEAST;
 }
 
-int
+/* Everything comes to its end, or as far as there is time for. */
+static mc_loop_outcome
+end_loop(loop *l, mc_reloader *reloader, const mc_ctx *ctx)
+{
+    apr_time_t end = mc_clock_now() + (apr_time_t)DRAIN_MS * 1000;
+    mc_reloader_stop(reloader);
+    mc_supervisor_tell(MC_SUPERVISED_ENDS);
+    if (!drain_loop_connections(l, end)) {
+        mc_log_write(ctx, MC_LOG_WARN, "%d requests were not finished in time", atomic_load(&l->shared.active));
+        return MC_LOOP_LEFT;
+    }
+    if (!mc_reloader_wait(reloader, end)) {
+        mc_log_write(ctx, MC_LOG_WARN, "a reload of the configuration was not finished in time");
+        return MC_LOOP_LEFT;
+    }
+    stop_workers(l);
+    return MC_LOOP_ENDED;
+}
+
+mc_loop_outcome
 mc_loop_run(mc_generations *generations, const int *listeners, int count, const mc_loop_limits *limits,
             apr_pool_t *pool)
 {
@@ -459,15 +476,9 @@ mc_loop_run(mc_generations *generations, const int *listeners, int count, const 
             listen_to(l, listeners, count, pool); /* last: a slow request may take threads of those to come */
     if (!ready) {
         mc_log_write(&ctx, MC_LOG_CRIT, "the event loop cannot be started: %s", strerror(errno));
-        return EXIT_FAILURE;
+        return MC_LOOP_FAILED;
     }
     mc_supervisor_tell(MC_SUPERVISED_SERVES);
     supervise_loop_workers(l, reloader);
-    if (!drain_loop_connections(l)) {
-        mc_log_write(&ctx, MC_LOG_WARN, "%d requests were not finished in time", atomic_load(&l->shared.active));
-        _exit(EXIT_SUCCESS); /* their threads still use everything */
-    }
-    mc_reloader_stop(reloader);
-    stop_workers(l);
-    return EXIT_SUCCESS;
+    return end_loop(l, reloader, &ctx);
 }

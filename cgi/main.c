@@ -141,13 +141,16 @@ run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
         mc_user_warn_of_root(pool);
     mc_generations *generations = mc_generations_create(file, plain ? 0 : chosen->limits.threads, pool);
     int status = EXIT_FAILURE;
+    mc_loop_outcome outcome = MC_LOOP_FAILED;
     if (plain)
         status = mc_plain_run(generations, pool);
     else if (sockets.spawned || mc_generations_loaded(generations))
-        status = mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
+        outcome = mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
     mc_sockets_remove(&sockets);
+    if (outcome == MC_LOOP_LEFT)
+        _exit(EXIT_SUCCESS);
     mc_generations_destroy(generations);
-    return status;
+    return outcome == MC_LOOP_ENDED ? EXIT_SUCCESS : status;
 }
 
 int

@@ -3,14 +3,15 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "supervisor.h"
 
 struct mc_reloader {
     mc_generations *generations;
     pthread_t thread;
-    pthread_mutex_t lock; /* of the next two */
-    bool asked, stopping;
-    pthread_cond_t told;
+    pthread_mutex_t lock; /* of the next three */
+    bool asked, stopping, ended;
+    pthread_cond_t told; /* that one of them is true */
 };
 
 /* True once there is something to load, false at the end. */
@@ -26,15 +27,29 @@ wait_for_reload(mc_reloader *reloader)
     return goes_on;
 }
 
+/* Once the process ends, nothing is said but that. */
+static void
+tell_of_reload(mc_reloader *reloader, mc_supervised_state state)
+{
+    pthread_mutex_lock(&reloader->lock);
+    if (!reloader->stopping)
+        mc_supervisor_tell(state);
+    pthread_mutex_unlock(&reloader->lock);
+}
+
 static void *
 run_reloader(void *baton)
 {
     mc_reloader *reloader = baton;
     while (wait_for_reload(reloader)) {
-        mc_supervisor_tell(MC_SUPERVISED_RELOADS);
+        tell_of_reload(reloader, MC_SUPERVISED_RELOADS);
         mc_generations_reload(reloader->generations);
-        mc_supervisor_tell(MC_SUPERVISED_SERVES);
+        tell_of_reload(reloader, MC_SUPERVISED_SERVES);
     }
+    pthread_mutex_lock(&reloader->lock);
+    reloader->ended = true;
+    pthread_cond_broadcast(&reloader->told);
+    pthread_mutex_unlock(&reloader->lock);
     return NULL;
 }
 
@@ -44,7 +59,7 @@ mc_reloader_start(mc_generations *generations, apr_pool_t *pool)
     mc_reloader *reloader = apr_pcalloc(pool, sizeof(*reloader));
     reloader->generations = generations;
     pthread_mutex_init(&reloader->lock, NULL);
-    pthread_cond_init(&reloader->told, NULL);
+    mc_clock_condition(&reloader->told);
     return pthread_create(&reloader->thread, NULL, run_reloader, reloader) == 0 ? reloader : NULL;
 }
 
@@ -53,18 +68,28 @@ mc_reloader_ask(mc_reloader *reloader)
 {
     pthread_mutex_lock(&reloader->lock);
     reloader->asked = true;
-    pthread_cond_signal(&reloader->told);
+    pthread_cond_broadcast(&reloader->told);
     pthread_mutex_unlock(&reloader->lock);
 }
 
 void
 mc_reloader_stop(mc_reloader *reloader)
 {
-    if (reloader == NULL)
-        return;
     pthread_mutex_lock(&reloader->lock);
     reloader->stopping = true;
-    pthread_cond_signal(&reloader->told);
+    pthread_cond_broadcast(&reloader->told);
     pthread_mutex_unlock(&reloader->lock);
-    pthread_join(reloader->thread, NULL);
+}
+
+bool
+mc_reloader_wait(mc_reloader *reloader, apr_time_t end)
+{
+    pthread_mutex_lock(&reloader->lock);
+    while (!reloader->ended && mc_clock_wait(&reloader->told, &reloader->lock, end))
+        ;
+    bool ended = reloader->ended;
+    pthread_mutex_unlock(&reloader->lock);
+    if (ended)
+        pthread_join(reloader->thread, NULL);
+    return ended;
 }

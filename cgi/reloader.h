@@ -15,7 +15,11 @@ mc_reloader *mc_reloader_start(mc_generations *generations, apr_pool_t *pool);
 /* The file is to be loaded once more. Asked several times before the thread begins, it is loaded once. */
 void mc_reloader_ask(mc_reloader *reloader);
 
-/* Waits for the end of a load that is under way. `reloader` may be NULL. */
+/* No load begins any more, and the service manager is told nothing more of one that is under way. */
 void mc_reloader_stop(mc_reloader *reloader);
+
+/* Afterwards: waits for the end of a load that is under way, until the moment `end` (mc_clock_now). False: it goes on,
+ * and uses the generations. */
+bool mc_reloader_wait(mc_reloader *reloader, apr_time_t end);
 
 #endif

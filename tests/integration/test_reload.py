@@ -1,6 +1,7 @@
 """The FastCGI program and who supervises it: SIGHUP loads the configuration again without a lost request, a service manager is
 told of each state, what cannot be served ends with its reason, and a load balancer sees an end coming."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 from conftest import GRID, tile_path, wait_until
@@ -28,7 +30,9 @@ def ready(client):
 
 
 def test_sighup_loses_no_request(fcgi, site):
-    site.write_config(title="one")
+    """20 reloads; MAPCACHE_RELOADS=1000: as many. Each one is seen in what is served before the next one is asked for."""
+    reloads = int(os.environ.get("MAPCACHE_RELOADS", "20"))
+    site.write_config(title="first", extra=READY)
     program = fcgi()
     ended, broken, titles = threading.Event(), [], set()
 
@@ -37,9 +41,10 @@ def test_sighup_loses_no_request(fcgi, site):
         while not ended.is_set():
             try:
                 titles.add(title(client))
-                answer = client.get(tile_path().encode())
-                if answer.status != 200:
-                    broken.append(answer.status)
+                for path in (tile_path().encode(), b"/ready"):
+                    answer = client.get(path)
+                    if answer.status != 200 or b'"reload_failed":true' in answer.body:
+                        broken.append((path, answer.status, answer.body[:100]))
             except (EOFError, OSError) as problem:
                 broken.append(problem)
                 return
@@ -48,8 +53,8 @@ def test_sighup_loses_no_request(fcgi, site):
     for thread in threads:
         thread.start()
     try:
-        for name in ("two", "three", "four"):
-            site.write_config(title=name)
+        for name in (f"edition {number}" for number in range(reloads)):
+            site.write_config(title=name, extra=READY)
             program.process.send_signal(signal.SIGHUP)
             wait_until(lambda name=name: name in titles or broken, f"configuration {name} is served")
     finally:
@@ -57,7 +62,7 @@ def test_sighup_loses_no_request(fcgi, site):
         for thread in threads:
             thread.join()
     assert broken == [] and program.process.poll() is None
-    assert program.log().count("reloaded config file") == 3
+    assert program.log().count("reloaded config file") == reloads
 
 
 def test_files_of_the_configuration_are_read_again(fcgi, site):
@@ -107,13 +112,21 @@ def _accepts(address):
     return True
 
 
-def test_the_service_manager_is_told(fcgi, site, folder):
-    path = str(folder / "notify.sock")
-    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    manager.bind(path)
-    os.chmod(path, 0o666)
-    manager.settimeout(patience(30))
-    program = fcgi(environment={"NOTIFY_SOCKET": path})
+@pytest.fixture
+def manager(folder):
+    """A service manager; .path is where it listens."""
+    class Manager(socket.socket):
+        path = str(folder / "notify.sock")
+
+    with Manager(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+        made.bind(made.path)
+        os.chmod(made.path, 0o666)
+        made.settimeout(patience(30))
+        yield made
+
+
+def test_the_service_manager_is_told(fcgi, manager):
+    program = fcgi(environment={"NOTIFY_SOCKET": manager.path})
     assert manager.recv(4096) == b"READY=1"
     program.process.send_signal(signal.SIGHUP)
     assert re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=[0-9]+", manager.recv(4096))
@@ -121,7 +134,48 @@ def test_the_service_manager_is_told(fcgi, site, folder):
     program.process.send_signal(signal.SIGTERM)
     assert manager.recv(4096) == b"STOPPING=1"
     assert program.process.wait(patience(60)) == 0
-    manager.close()
+
+
+def begin_reload(program, site, manager):
+    """A reload that takes as long as nobody writes to the file of the configuration, which is a pipe."""
+    assert manager.recv(4096) == b"READY=1"
+    site.config.rename(site.folder / "whole.xml")
+    os.mkfifo(site.config)
+    os.chmod(site.config, 0o666)
+    program.process.send_signal(signal.SIGHUP)
+    assert manager.recv(4096).startswith(b"RELOADING=1")
+
+
+def said_at_the_end(manager):
+    manager.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            yield manager.recv(4096)
+
+
+def test_a_reload_under_way_does_not_hold_the_end_up(fcgi, site, manager):
+    program = fcgi(environment={"NOTIFY_SOCKET": manager.path})
+    begin_reload(program, site, manager)
+    began = time.monotonic()
+    program.process.send_signal(signal.SIGTERM)
+    program.process.send_signal(signal.SIGHUP)
+    assert program.process.wait(patience(60)) == 0
+    assert time.monotonic() - began < patience(15)
+    assert not os.path.exists(program.address)
+    assert "a reload of the configuration was not finished in time" in program.log()
+    assert list(said_at_the_end(manager)) == [b"STOPPING=1"]
+
+
+def test_a_reload_that_ends_in_time_is_waited_for(fcgi, site, manager):
+    program = fcgi(environment={"NOTIFY_SOCKET": manager.path})
+    begin_reload(program, site, manager)
+    program.process.send_signal(signal.SIGTERM)
+    assert manager.recv(4096) == b"STOPPING=1"
+    site.config.write_bytes((site.folder / "whole.xml").read_bytes())
+    assert program.process.wait(patience(60)) == 0
+    assert not os.path.exists(program.address)
+    assert "reloaded config file" in program.log() and "in time" not in program.log()
+    assert list(said_at_the_end(manager)) == []
 
 
 @pytest.mark.parametrize("broken", ["missing", "malformed", "refused"])
