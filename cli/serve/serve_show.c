@@ -187,6 +187,12 @@ mc_serve_show_counted(mc_serve_show *show)
 }
 
 void
+mc_serve_show_lost(mc_serve_show *show, int lines)
+{
+    show->left_out += lines;
+}
+
+void
 mc_serve_show_log(mc_serve_show *show, const char *line)
 {
     apr_pool_t *scratch;
