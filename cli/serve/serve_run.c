@@ -16,7 +16,8 @@
 #include "base/clock.h"
 #include "serve_log.h"
 #include "serve_process.h"
-#include "serve_words.h"
+#include "serve_save.h"
+#include "text/secret.h"
 
 enum { USUAL_PORT = 8080 };
 static const apr_time_t LOOK_INTERVAL = APR_USEC_PER_SEC / 2, START_TIME = 60 * APR_USEC_PER_SEC;
@@ -32,7 +33,7 @@ typedef struct serve_run {
     const apr_array_header_t *paths;       /* of const char *: the things that are files or folders */
     mc_serve_watch path_watch, file_watch; /* of the things; of files that the configuration names */
     const char *user;                      /* who serves for root; NULL: whoever has started it */
-    int saved;                             /* the file of --save; -1: none */
+    mc_serve_save save;                    /* until the file of --save is written */
     mc_serve_log *log;                     /* what the server's programs write */
     int signals;
     pid_t browser;
@@ -111,34 +112,14 @@ take_events(serve_run *run, int milliseconds)
 /* --- the way to the first picture --------------------------------------------------------------------------------- */
 
 static mc_error *
-open_saved_file(serve_run *run)
-{
-    const char *name = run->wishes->save;
-    run->saved = -1;
-    if (name == NULL)
-        return MC_OK;
-    run->saved = open(name, O_WRONLY | O_CREAT | O_CLOEXEC | (run->wishes->force ? 0 : O_EXCL), 0600);
-    if (run->saved >= 0)
-        return MC_OK;
-    if (errno == EEXIST)
-        return mc_error_create(run->pool, MC_ERR_CONFIG, "--save %s: the file is there already; --force writes over it",
-                               name);
-    return mc_error_create(run->pool, MC_ERR_IO, "--save %s: %s", name, strerror(errno));
-}
-
-static mc_error *
 save_configuration(serve_run *run)
 {
-    if (run->saved < 0)
+    if (run->save.name == NULL)
         return MC_OK;
-    mc_error *error = ftruncate(run->saved, 0) == 0 ? mc_serve_things_save(&run->things, run->saved, run->pool)
-                                                    : mc_error_create(run->pool, MC_ERR_IO, "%s", strerror(errno));
-    if (close(run->saved) != 0 && error == MC_OK)
-        error = mc_error_create(run->pool, MC_ERR_IO, "%s", strerror(errno));
-    run->saved = -1;
+    mc_error *error = mc_serve_things_save(&run->things, run->save.draft, run->pool);
     if (error != MC_OK)
         return mc_error_wrap(run->pool, error, MC_ERR_IO, "--save %s", run->wishes->save);
-    return MC_OK;
+    return mc_serve_save_finish(&run->save, run->pool);
 }
 
 /* Signals come as events from here on; until then they end the process, and the keeper tidies up. */
@@ -205,7 +186,7 @@ prepare_run(serve_run *run, const apr_array_header_t *things)
                                   : wishes->apache ? MC_SERVE_APACHE
                                                    : MC_SERVE_ANY,
                                   run->pool));
-    MC_TRY(open_saved_file(run));
+    MC_TRY(mc_serve_save_open(&run->save, wishes->save, wishes->force, run->pool));
     MC_TRY(mc_serve_leave_root(&run->user, run->pool));
     MC_TRY(mc_serve_place_open(&run->place, run->pool));
     MC_TRY(mc_serve_things_name(&run->things, things, run->place.folder, run->pool));
@@ -231,7 +212,7 @@ show_notes(const serve_run *run)
 static void
 open_browser(serve_run *run)
 {
-    static const char *const openers[] = { "xdg-open", "sensible-browser", "open" };
+    static const char *const openers[] = { "xdg-open", "x-www-browser", "open" };
     const char *program = NULL;
     if (run->user != NULL) {
         mc_serve_show_note(&run->show, "root opens no browser: open the address yourself");
@@ -260,7 +241,7 @@ look_again(serve_run *run)
     mc_error *error = mc_serve_things_look(&run->things, &changed, run->pool);
     if (error != MC_OK) {
         mc_serve_show_failure(
-            &run->show, apr_pstrcat(run->pool, mc_serve_hide_passwords(mc_error_chain(error, run->pool), run->pool),
+            &run->show, apr_pstrcat(run->pool, mc_hide_passwords(mc_error_chain(error, run->pool), NULL, run->pool),
                                     "; what was served before still is", NULL));
         return;
     }
@@ -323,16 +304,15 @@ end_serve_run(serve_run *run)
     mc_serve_log_close(run->log);
     if (run->place.folder != NULL)
         mc_serve_place_close(&run->place);
-    if (run->saved >= 0 && !run->wishes->force)
-        unlink(run->wishes->save); /* nothing was written into it */
+    mc_serve_save_drop(&run->save); /* of a run that failed before */
 }
 
 int
 mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, apr_pool_t *pool)
 {
     serve_run *run = apr_pcalloc(pool, sizeof(*run));
-    *run = (serve_run){ .wishes = wishes, .saved = -1, .signals = -1, .pool = pool };
-    run->show = (mc_serve_show){ .quiet = wishes->quiet, .json = wishes->json, .pool = pool };
+    *run = (serve_run){ .wishes = wishes, .signals = -1, .pool = pool };
+    run->show = (mc_serve_show){ .quiet = wishes->quiet, .json = wishes->json, .things = &run->things, .pool = pool };
     run->server.place = &run->place;
     run->server.address = &run->address;
     signal(SIGPIPE, SIG_IGN);
@@ -344,7 +324,7 @@ mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, ap
     }
     end_serve_run(run);
     if (error != MC_OK)
-        fprintf(stderr, "mapcache serve: %s\n", mc_serve_hide_passwords(mc_error_chain(error, pool), pool));
+        fprintf(stderr, "mapcache serve: %s\n", mc_hide_passwords(mc_error_chain(error, pool), NULL, pool));
     else
         mc_serve_show_stopped(&run->show);
     return error != MC_OK;

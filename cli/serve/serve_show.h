@@ -7,11 +7,12 @@
 
 typedef struct mc_serve_show {
     bool quiet, json;
-    int burst;         /* lines of this second */
-    int left_out;      /* lines that were too many */
-    apr_time_t second; /* when it began */
-    int repeated;      /* how often the last line of the log came again */
-    char last[1024];   /* what it says */
+    int burst;                     /* lines of this second */
+    int left_out;                  /* lines that were too many */
+    apr_time_t second;             /* when it began */
+    int repeated;                  /* how often the last line of the log came again */
+    char last[1024];               /* what it says */
+    const mc_serve_things *things; /* whose warnings have been told */
     apr_pool_t *pool;
 } mc_serve_show;
 

@@ -221,9 +221,9 @@ expand_layer(const mc_data_layer *layer, const char *name, const mc_node *at, da
     return made;
 }
 
-/* A tileset that answers 503, as its source is not there. */
+/* A tileset that answers 503, as its source is not there: this is complained of here, and nowhere else. */
 static mc_node *
-expand_missing(const char *thing, const mc_node *at, data_expansion *e)
+expand_missing(const char *thing, const mc_node *at, const char *why, data_expansion *e)
 {
     apr_array_header_t *lines = apr_array_make(e->pool, 8, sizeof(const char *));
     const char *given = mc_node_attr(at, "name");
@@ -234,6 +234,8 @@ expand_missing(const char *thing, const mc_node *at, data_expansion *e)
     mc_data_elements elements = {
         .tileset = name, .source = unused_name(e->root, "source", name, e->pool), .none = e->none, .mvt = e->mvt
     };
+    mc_complain(e->diagnostics, MC_NOT_BUILT, mc_node_child(at, "data"),
+                "tileset \"%s\" answers 503 until its data are there: %s", name, why);
     APR_ARRAY_PUSH(e->pending, mc_data_pending) = (mc_data_pending){ thing, elements.source };
     mc_data_write_tileset(lines, &nothing, &elements, false);
     mc_node *made = parse_elements(lines, at, e);
@@ -276,11 +278,10 @@ expand_tileset(const mc_node *at, data_expansion *e)
     mc_node *made = NULL;
     mc_error *error = find_in_time(&found, thing, e);
     if (error != MC_OK) {
-        mc_complain(e->diagnostics, MC_WARNING, data, "<data>: %s", mc_error_chain(error, e->pool));
-        return expand_missing(thing, at, e);
+        return expand_missing(thing, at, mc_error_chain(error, e->pool), e);
     }
     for (int i = 0; i < found.notes->nelts; i++)
-        mc_complain(e->diagnostics, MC_WARNING, data, "<data>: %s", APR_ARRAY_IDX(found.notes, i, const char *));
+        mc_complain(e->diagnostics, MC_WARNING, data, "%s", APR_ARRAY_IDX(found.notes, i, const char *));
     for (int i = 0; i < found.layers->nelts; i++) {
         const mc_data_layer *layer = APR_ARRAY_IDX(found.layers, i, const mc_data_layer *);
         *last_link(&made) = expand_layer(layer, name_tileset(layer, found.layers->nelts, at, e), at, e);
@@ -291,14 +292,23 @@ expand_tileset(const mc_node *at, data_expansion *e)
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
 static bool
-is_short_form(const mc_node *node, mc_diagnostics *diagnostics)
+is_short_form(const mc_node *node)
 {
-    if (strcmp(node->name, "tileset") != 0 || mc_node_child(node, "data") == NULL)
+    return strcmp(node->name, "tileset") == 0 && mc_node_child(node, "data") != NULL;
+}
+
+/* A refused short form leaves nothing: whoever reads on complains of nothing else in it. */
+static bool
+refuse_short_form(const mc_node *node, data_expansion *e)
+{
+    const mc_node *data = mc_node_child(node, "data");
+    if (mc_node_child(node, "source") != NULL)
+        mc_complain(e->diagnostics, MC_REFUSED, node, "a <tileset> has either a <source> or <data>");
+    else if (*mc_data_thing_path(node->file, data->text == NULL ? "" : data->text, e->pool) == '\0')
+        mc_complain(e->diagnostics, MC_REFUSED, data, "a file, a folder, an address or a database is to be named here");
+    else
         return false;
-    if (mc_node_child(node, "source") == NULL)
-        return true;
-    mc_complain(diagnostics, MC_REFUSED, node, "a <tileset> has either a <source> or <data>");
-    return false;
+    return true;
 }
 
 /* What all short forms share, and services. */
@@ -330,12 +340,14 @@ mc_data_expand(mc_node *root, apr_array_header_t **pending, double seconds, mc_d
                          .pool = pool };
     for (mc_node **link = &root->children; *link != NULL;) {
         mc_node *node = *link;
-        if (!is_short_form(node, diagnostics)) {
+        if (!is_short_form(node)) {
             link = &node->next;
             continue;
         }
-        e.any = true;
         *link = node->next;
+        if (refuse_short_form(node, &e))
+            continue;
+        e.any = true;
         mc_node *made = expand_tileset(node, &e), *rest = *link;
         *link = made;
         link = last_link(link);

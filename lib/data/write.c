@@ -58,6 +58,7 @@ put_vector_source(apr_array_header_t *out, const mc_data_layer *layer, const mc_
     put_element(out, "      ", "table", layer->table);
     put_element(out, "      ", "geometry", layer->geometry);
     put_element(out, "      ", "id", layer->id);
+    put_element(out, "      ", "srs", layer->assumed ? layer->srs : NULL);
     put_element(out, "      ", "style", elements->style);
     put_element(out, "      ", "style_name", elements->style_name);
     put_element(out, "      ", "default_style", elements->style == NULL ? "colored" : NULL);

@@ -17,8 +17,8 @@ PATHS = [tile("base", 4, x, y) for x in range(8, 12) for y in range(4, 8)]  # on
 MANY_THREADS = """
 StartServers 4
 ServerLimit 4
-ThreadsPerChild 64
-MaxRequestWorkers 256
+ThreadsPerChild 60
+MaxRequestWorkers 240
 """
 
 

@@ -249,6 +249,39 @@ def test_saving_writes_over_nothing(build, site, folder):
         assert saved.read_text() == site.config.read_text()
 
 
+def test_a_saved_file_is_its_owners_and_replaces_no_link(build, site, folder):
+    """--force makes a new file in the place of one that all can read; a link and what it points to stay as they are."""
+    saved, link = folder / "saved.xml", folder / "link.xml"
+    saved.write_text("old")
+    saved.chmod(0o644)
+    with saved.open() as opened_before:
+        with Serving(build, site.config, options=["--save", saved, "--force"], port=free_port()):
+            assert saved.stat().st_mode & 0o777 == 0o600 and saved.read_text() == site.config.read_text()
+        assert opened_before.read() == "old"
+    target = folder / "target.xml"
+    target.write_text("target")
+    link.symlink_to(target)
+    refused = run(build, site.config, "--save", link, "--force")
+    assert refused.returncode == 1 and "no plain file" in refused.stderr
+    assert target.read_text() == "target" and link.is_symlink()
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_save_that_fails_leaves_nothing(build, folder, force):
+    folder.chmod(0o755)
+    place = folder / "place"
+    place.mkdir()
+    saved, broken = place / "saved.xml", folder / "broken.tif"
+    broken.write_bytes(b"II*\0 no image")
+    broken.chmod(0o644)
+    if force:
+        saved.write_text("old")
+    refused = run(build, broken, "--save", saved, *force)
+    assert refused.returncode == 1 and "broken.tif" in refused.stderr
+    assert [path.name for path in place.iterdir()] == (["saved.xml"] if force else [])
+    assert not force or saved.read_text() == "old"
+
+
 def test_a_browser_is_opened_and_never_by_root(build, site, folder):
     """A program called xdg-open gets the address."""
     programs = folder / "programs"

@@ -1,5 +1,7 @@
 """`mapcache serve` of every kind of thing: served by both servers, a tile is fetched and its pixels are looked at; changes show."""
+import html
 import shutil
+import struct
 import subprocess
 import urllib.parse
 
@@ -174,6 +176,22 @@ def test_what_cannot_be_served_is_refused_in_words(build, folder):
     assert refused(build, f"http://127.0.0.1:{free_port()}/none.tif")
 
 
+def test_remarks_name_layers_and_no_private_file(build, folder):
+    """Said once, by serve alone; the configuration that serve makes for itself is nobody's to look at."""
+    for name in ("metres", "degrees"):
+        vectors(folder / f"{name}.shp", "ESRI Shapefile")
+        (folder / f"{name}.prj").unlink()
+    header = bytearray((folder / "metres.shp").read_bytes())
+    header[36:68] = struct.pack("<4d", 2600000, 1200000, 2700000, 1300000)  # the box of all shapes
+    (folder / "metres.shp").write_bytes(header)
+    with Serving(build, folder / "metres.shp", folder / "degrees.shp", port=free_port()) as serving:
+        assert serving.end() == 0
+    notes = [line for line in serving.output.splitlines() if "CRS of each map" in line or ".prj" in line]
+    assert len(notes) == 2 and sum("metres: there is neither" in line for line in notes) == 1, serving.output
+    assert sum("degrees.shp has no .prj: its coordinates are taken for degrees" in line for line in notes) == 1, serving.output
+    assert "mapcache.xml:" not in serving.output
+
+
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_password_is_seen_nowhere(build, database, folder, server):
     """Not in what is told, not in lists of processes, not in pages; files with it are nobody else's."""
@@ -197,3 +215,27 @@ def test_a_password_is_seen_nowhere(build, database, folder, server):
     assert secret not in serving.output
     wrong = refused(build, thing.replace("swordfish", "swordfish2"))
     assert secret not in wrong and "mapcache" in wrong
+
+
+def test_an_escaped_key_hides_no_password(build, database, folder):
+    """libpq reads pass%77ord= as a password, and so does what hides passwords."""
+    saved, quoted = folder / "saved.xml", urllib.parse.quote(PASSWORD)
+    thing = f"postgresql://mapcache@127.0.0.1:{database.port}/postgres?pass%77ord={quoted}"
+    with Serving(build, thing, port=free_port(), options=["--save", saved]) as serving:
+        lines = [line for _, _, line in processes() if "mapcache" in line and "serve" in line and "pytest" not in line]
+        assert any("pass%77ord=xxx" in line for line in lines) and not [line for line in lines if quoted in line]
+        assert "pass%77ord=***" in saved.read_text().split("<mapcache>")[0]
+        assert quoted not in saved.read_text().split("<mapcache>")[0]
+
+
+@pytest.mark.parametrize("thing", ["postgresql://me:{}@127.0.0.1:1/db", "http://me:{}@127.0.0.1:1/a.tif", "postgresql://127.0.0.1:1/db?%50assword={}"])
+@pytest.mark.parametrize("secret", ["cod<fish", "cod?fish", "cod#fish", "cod fish", "cod'fish", 'cod"fish', "cod|fish"])
+def test_no_character_ends_the_hiding_of_a_password(build, folder, thing, secret):
+    """What is told of a thing that cannot be had, by serve and by check of a short form."""
+    said = refused(build, thing.format(secret))
+    assert "cod" not in said and "fish" not in said, said
+    config = folder / "short.xml"
+    config.write_text(f"<mapcache><tileset><data>{html.escape(thing.format(secret))}</data></tileset></mapcache>")
+    done = subprocess.run([build / "bin/mapcache", "check", config], capture_output=True, text=True, timeout=patience(60))
+    said = done.stdout + done.stderr
+    assert done.returncode == 2 and "<data>" in said and "cod" not in said and "fish" not in said, said
