@@ -19,8 +19,7 @@ enum {
     LEAVING_PAUSE_MS = 10,
 };
 
-/* File systems of other machines, or that several machines have mounted (statfs(2), linux/magic.h, and the file
- * systems' own sources). */
+/* File systems of other machines, or that several machines have mounted: statfs(2), and their own sources. */
 static const unsigned remote_file_systems[] = {
     0x6969,     /* nfs */
     0x517b,     /* smb */
