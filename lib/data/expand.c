@@ -202,6 +202,10 @@ expand_layer(const mc_data_layer *layer, const char *name, const mc_node *at, da
                                   .mvt = e->mvt,
                                   .style = style == NULL ? NULL : mc_config_path(at->file, style->text, e->pool),
                                   .style_name = style_name == NULL ? NULL : style_name->text };
+    mc_data_layer titled = *layer;
+    titled.title = mc_data_distinct_title(layer, e->layers, e->layers->nelts, e->pool);
+    APR_ARRAY_PUSH(e->layers, const mc_data_layer *) = apr_pmemdup(e->pool, &titled, sizeof(titled));
+    layer = &titled;
     mc_data_write_store(lines, layer, &elements);
     mc_data_write_tileset(lines, layer, &elements, false);
     if (twice)
@@ -215,7 +219,6 @@ expand_layer(const mc_data_layer *layer, const char *name, const mc_node *at, da
         }
     e->vectors =
         e->vectors || layer->kind == MC_DATA_VECTOR || (layer->format != NULL && strcmp(layer->format, "MVT") == 0);
-    APR_ARRAY_PUSH(e->layers, const mc_data_layer *) = layer;
     tell_layer(layer, name, at, e);
     return made;
 }
