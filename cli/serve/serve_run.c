@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "serve_log.h"
 #include "serve_process.h"
 #include "serve_save.h"
 #include "text/secret.h"
 
-enum { USUAL_PORT = 8080, LINE_MAX_BYTES = 8192, LOG_ROOM = 1048576 };
+enum { USUAL_PORT = 8080 };
 static const apr_time_t LOOK_INTERVAL = APR_USEC_PER_SEC / 2, START_TIME = 60 * APR_USEC_PER_SEC;
 static const double LASTING = 5; /* seconds: a server that ends earlier is not started again */
 
@@ -33,13 +34,11 @@ typedef struct serve_run {
     mc_serve_watch path_watch, file_watch; /* of the things; of files that the configuration names */
     const char *user;                      /* who serves for root; NULL: whoever has started it */
     mc_serve_save save;                    /* until the file of --save is written */
-    int log;                               /* what the server's programs write */
+    mc_serve_log *log;                     /* what the server's programs write */
     int signals;
     pid_t browser;
     bool stopped;
     mc_error *failure; /* it cannot go on */
-    char line[LINE_MAX_BYTES];
-    size_t line_size;
     apr_pool_t *pool;
 } serve_run;
 
@@ -48,17 +47,12 @@ typedef struct serve_run {
 static void
 take_log(serve_run *run)
 {
-    char part[4096];
-    for (ssize_t size; (size = read(run->log, part, sizeof(part))) > 0;)
-        for (ssize_t i = 0; i < size; i++) {
-            if (part[i] != '\n' && run->line_size < sizeof(run->line) - 1) {
-                run->line[run->line_size++] = part[i] == '\0' ? ' ' : part[i];
-            } else if (part[i] == '\n') {
-                run->line[run->line_size] = '\0';
-                run->line_size = 0;
-                mc_serve_show_log(&run->show, run->line);
-            }
-        }
+    size_t size;
+    int lost;
+    const char *lines = mc_serve_log_take(run->log, &size, &lost);
+    for (const char *line = lines; line < lines + size; line += strlen(line) + 1)
+        mc_serve_show_log(&run->show, line);
+    mc_serve_show_lost(&run->show, lost);
 }
 
 static void
@@ -106,7 +100,7 @@ take_serve_signals(serve_run *run)
 static void
 take_events(serve_run *run, int milliseconds)
 {
-    struct pollfd waits[] = { { run->signals, POLLIN, 0 }, { run->log, POLLIN, 0 } };
+    struct pollfd waits[] = { { run->signals, POLLIN, 0 }, { mc_serve_log_event(run->log), POLLIN, 0 } };
     if (poll(waits, 2, milliseconds) <= 0)
         return;
     if (waits[1].revents != 0)
@@ -133,7 +127,6 @@ static mc_error *
 open_events(serve_run *run)
 {
     sigset_t taken;
-    int line[2];
     sigemptyset(&taken);
     sigaddset(&taken, SIGINT);
     sigaddset(&taken, SIGTERM);
@@ -141,12 +134,10 @@ open_events(serve_run *run)
     sigaddset(&taken, SIGCHLD);
     sigprocmask(SIG_BLOCK, &taken, NULL);
     run->signals = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (run->signals < 0 || pipe2(line, O_CLOEXEC) != 0)
+    if (run->signals < 0)
         return mc_error_create(run->pool, MC_ERR_IO, "no events can be waited for: %s", strerror(errno));
-    fcntl(line[0], F_SETFL, O_NONBLOCK);
-    fcntl(line[0], F_SETPIPE_SZ, LOG_ROOM); /* while data are looked at, nobody reads it */
-    run->log = line[0];
-    run->server.output = line[1];
+    MC_TRY(mc_serve_log_open(&run->log, run->pool));
+    run->server.output = mc_serve_log_output(run->log);
     return MC_OK;
 }
 
@@ -309,7 +300,8 @@ begin_serving(serve_run *run)
 static void
 end_serve_run(serve_run *run)
 {
-    mc_serve_server_stop(&run->server); /* what it writes now is about its end, and nobody reads it */
+    mc_serve_server_stop(&run->server); /* what it writes now is about its end, and nobody is told */
+    mc_serve_log_close(run->log);
     if (run->place.folder != NULL)
         mc_serve_place_close(&run->place);
     mc_serve_save_drop(&run->save); /* of a run that failed before */
@@ -319,7 +311,7 @@ int
 mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, apr_pool_t *pool)
 {
     serve_run *run = apr_pcalloc(pool, sizeof(*run));
-    *run = (serve_run){ .wishes = wishes, .log = -1, .signals = -1, .pool = pool };
+    *run = (serve_run){ .wishes = wishes, .signals = -1, .pool = pool };
     run->show = (mc_serve_show){ .quiet = wishes->quiet, .json = wishes->json, .things = &run->things, .pool = pool };
     run->server.place = &run->place;
     run->server.address = &run->address;

@@ -198,6 +198,12 @@ is_told(const mc_serve_show *show, const char *words)
 }
 
 void
+mc_serve_show_lost(mc_serve_show *show, int lines)
+{
+    show->left_out += lines;
+}
+
+void
 mc_serve_show_log(mc_serve_show *show, const char *line)
 {
     apr_pool_t *scratch;

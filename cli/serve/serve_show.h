@@ -30,6 +30,9 @@ void mc_serve_show_failure(const mc_serve_show *show, const char *text);
 /* A line of the log of the server, if it says something: the same one again, or too many in a second, are counted. */
 void mc_serve_show_log(mc_serve_show *show, const char *line);
 
+/* So many lines of the log were lost: they count as too many. */
+void mc_serve_show_lost(mc_serve_show *show, int lines);
+
 /* Says what was counted, once a second or more has passed. */
 void mc_serve_show_counted(mc_serve_show *show);
 

@@ -1,4 +1,5 @@
 """`mapcache serve`: how it starts, tells and ends."""
+import concurrent.futures
 import json
 import os
 import pty
@@ -170,6 +171,36 @@ def test_errors_of_requests_are_told_in_words(build, site, server):
         assert 'source "slow"' in text and "Could" in text and "[pid" not in text and "mapcache:error" not in text
         serving.end()
         assert len([one for one in serving.errors() if 'source "slow"' in one]) <= 2, "the same is not said again and again"
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_server_never_waits_for_somebody_to_read_its_log(build, site, server):
+    """However long the data are looked at: here a file that is a pipe, into which nobody writes yet."""
+    line = b"a line of the log, as long as lines of a log are: " + b"x" * 150 + b"\n"
+    whole = site.config.read_bytes()
+    with Serving(build, site.config, server=server, port=free_port()) as serving, concurrent.futures.ThreadPoolExecutor(1) as threads:
+        pid = next(number for number, parent, text in processes() if parent == serving.process.pid and "mapcache serve" not in text)
+        pipe = site.config.with_suffix(".pipe")
+        os.mkfifo(pipe, 0o666)
+        pipe.rename(site.config)
+        with open(site.config, "wb", buffering=0) as config:  # waits for who reads
+            with open(f"/proc/{pid}/fd/2", "wb", buffering=0) as log:
+                os.set_blocking(log.fileno(), False)
+                left = bytearray(line * 40000)
+
+                def is_written():
+                    while left and (written := log.write(left)):
+                        del left[:written]
+                    return not left
+
+                wait_until(is_written, "8 MB of log are taken")
+            assert threads.submit(serving.get, tile_path()).result().status == 200
+            assert not serving.errors(), "the data are still looked at"
+            pipe.write_bytes(whole)
+            pipe.rename(site.config)
+            config.write(whole)
+        wait_until(lambda: any(re.search(r"\d+ more lines in a second|the same \d+ times more", text) for text in serving.errors()), "lines are counted")
+        assert serving.end() == 0
 
 
 @pytest.mark.parametrize("server", SERVERS)
