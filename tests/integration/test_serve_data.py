@@ -12,7 +12,7 @@ from drop_in import pixels
 from patience import patience
 from ports import free_port
 from postgres import PASSWORD, Postgres
-from serve_things import COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, folder_of, raster, vectors, web_of
+from serve_things import COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, folder_of, mbtiles, raster, vectors, web_of
 from serving import SERVERS, Serving, processes, run_folder
 
 
@@ -174,6 +174,22 @@ def test_what_cannot_be_served_is_refused_in_words(build, folder):
     broken.chmod(0o644)
     assert "broken.tif" in refused(build, broken)
     assert refused(build, f"http://127.0.0.1:{free_port()}/none.tif")
+
+
+def test_a_folder_is_served_without_gdal(build, folder):
+    """What needs the module that is not installed is left out, and told once."""
+    for part in ("lib", "modules"):
+        (folder / part).mkdir(mode=0o755)
+        for file in (build / part).glob("*.so*"):
+            if "gdal" not in file.name:
+                (folder / part / file.name).symlink_to(file)
+    folder.chmod(0o755)
+    place = folder_of(folder / "data", lambda p: mbtiles(p / "stored.mbtiles"), lambda p: vectors(p / "areas.shp", "ESRI Shapefile"),
+                      lambda p: raster(p / "one.tif"), lambda p: raster(p / "two.tif"), lambda p: vectors(p / "land.geojson", "GeoJSON"))
+    with Serving(build, place, port=free_port(), environment={"LD_LIBRARY_PATH": str(folder / "lib")}) as serving:
+        assert {layer["name"] for layer in serving.all("serving")[0]["layers"]} == {"stored", "areas", "areas-mvt"}
+        assert serving.end() == 0
+    assert len([line for line in serving.output.splitlines() if "need GDAL" in line]) == 1, serving.output
 
 
 def test_remarks_name_layers_and_no_private_file(build, folder):

@@ -176,6 +176,15 @@ def test_what_is_not_there_answers_503_until_it_is(serve, folder, build):
     assert server.get(f"/gmaps/there/{address}.png").status == 200
 
 
+def test_files_of_one_name_have_titles_of_their_own(serve, folder):
+    """In a folder of things, and in short forms that follow each other."""
+    for part in ("all", "all/north", "all/south"):
+        (folder / part).mkdir()
+        squares(folder / part / "land.geojson", driver="GeoJSON")
+    server = serve("<tileset><data>all</data></tileset><tileset><data>all/north/land.geojson</data></tileset>")
+    assert [tilejson(server, name)["name"] for name in ("land", "land_2", "land_3", "land_4")] == ["land", "land (north)", "land (south)", "land (2)"]
+
+
 def test_check_says_each_thing_once_and_errors_first(folder, build):
     """One complaint for data that are not there, none that follows from another one, notes at the end."""
     squares(folder / "land.shp")
