@@ -435,6 +435,18 @@ def test_the_first_request_knows_where_the_data_lie(serve, folder, path):
     assert not [n for n in numbers if abs(n) == 180 or 85 < abs(n) < 86], body[:2000]
 
 
+def test_data_without_a_place_on_earth_are_told_in_the_log(serve, folder):
+    photo(folder / "plan.tif")
+    raster = gdal.Open(str(folder / "plan.tif"), gdal.GA_Update)
+    raster.SetProjection('LOCAL_CS["a building",UNIT["metre",1]]')
+    raster = None
+    server = serve(f"""<source name="plan" type="gdal"><data>{folder}/plan.tif</data></source><cache name="c" type="none"/>
+<tileset name="plan"><source>plan</source><cache>c</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
+<service type="gmaps" enabled="true"/><service type="demo" enabled="true"/>""")
+    assert tilejson(server, "plan")["bounds"] == pytest.approx([-180, -85.0511, 180, 85.0511], abs=0.001)
+    assert 'tileset "plan": where its data lie is not known' in server.log(), server.log()
+
+
 def test_the_pages_show_the_place_of_the_data(serve, folder):
     """A picture of two kilometres is shown as two kilometres, not as a world with a dot."""
     photo(folder / "photo.tif")
