@@ -240,14 +240,11 @@ show_notes(const serve_run *run)
 static void
 open_browser(serve_run *run)
 {
-    static const char *const openers[] = { "xdg-open", "sensible-browser", "open" };
-    const char *program = NULL;
     if (run->user != NULL) {
         mc_serve_show_note(&run->show, "root opens no browser: open the address yourself");
         return;
     }
-    for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]) && program == NULL; i++)
-        program = mc_serve_process_find(openers[i], run->pool);
+    const char *program = mc_serve_process_find("xdg-open", run->pool);
     if (program == NULL ||
         (getenv("DISPLAY") == NULL && getenv("WAYLAND_DISPLAY") == NULL && getenv("BROWSER") == NULL)) {
         mc_serve_show_note(&run->show, program == NULL
