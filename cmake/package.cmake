@@ -60,7 +60,7 @@ install(FILES ${CMAKE_BINARY_DIR}/mapcache.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 
 # The documents, with the pictures and files that they lead to, so that no link is dead.
 install(FILES README.md LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(file benchmarks/README.md lib/rooms.txt tests/README.md)
+foreach(file benchmarks/README.md lib/rooms.txt tests/README.md tests/faults/README.md)
     get_filename_component(folder ${file} DIRECTORY)
     install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()

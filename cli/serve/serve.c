@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "serve_run.h"
-#include "serve_words.h"
+#include "text/secret.h"
 
 #define WISH(field) offsetof(mc_serve_wishes, field)
 
@@ -56,7 +56,7 @@ mc_command_serve(mc_cli_call *call)
     for (int i = 0; i < call->arguments->nelts; i++) {
         const char *argument = APR_ARRAY_IDX(call->arguments, i, const char *);
         APR_ARRAY_PUSH(things, const char *) = apr_pstrdup(call->pool, argument);
-        mc_serve_blank_passwords((char *)(uintptr_t)argument); /* what lists of processes show */
+        mc_blank_address_password((char *)(uintptr_t)argument); /* what lists of processes show */
     }
     return mc_serve_run(call->options, things, call->pool);
 }

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "serve_process.h"
-#include "serve_words.h"
+#include "text/secret.h"
 
 enum { USUAL_PORT = 8080, LINE_MAX_BYTES = 8192, LOG_ROOM = 1048576 };
 static const apr_time_t LOOK_INTERVAL = APR_USEC_PER_SEC / 2, START_TIME = 60 * APR_USEC_PER_SEC;
@@ -240,11 +240,14 @@ show_notes(const serve_run *run)
 static void
 open_browser(serve_run *run)
 {
+    static const char *const openers[] = { "xdg-open", "x-www-browser", "open" };
+    const char *program = NULL;
     if (run->user != NULL) {
         mc_serve_show_note(&run->show, "root opens no browser: open the address yourself");
         return;
     }
-    const char *program = mc_serve_process_find("xdg-open", run->pool);
+    for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]) && program == NULL; i++)
+        program = mc_serve_process_find(openers[i], run->pool);
     if (program == NULL ||
         (getenv("DISPLAY") == NULL && getenv("WAYLAND_DISPLAY") == NULL && getenv("BROWSER") == NULL)) {
         mc_serve_show_note(&run->show, program == NULL
@@ -266,7 +269,7 @@ look_again(serve_run *run)
     mc_error *error = mc_serve_things_look(&run->things, &changed, run->pool);
     if (error != MC_OK) {
         mc_serve_show_failure(
-            &run->show, apr_pstrcat(run->pool, mc_serve_hide_passwords(mc_error_chain(error, run->pool), run->pool),
+            &run->show, apr_pstrcat(run->pool, mc_hide_passwords(mc_error_chain(error, run->pool), NULL, run->pool),
                                     "; what was served before still is", NULL));
         return;
     }
@@ -349,7 +352,7 @@ mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, ap
     }
     end_serve_run(run);
     if (error != MC_OK)
-        fprintf(stderr, "mapcache serve: %s\n", mc_serve_hide_passwords(mc_error_chain(error, pool), pool));
+        fprintf(stderr, "mapcache serve: %s\n", mc_hide_passwords(mc_error_chain(error, pool), NULL, pool));
     else
         mc_serve_show_stopped(&run->show);
     return error != MC_OK;

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "data/data.h"
 #include "db/postgres/postgres.h"
-#include "serve_words.h"
+#include "text/secret.h"
 
 static const char config_name[] = "mapcache.xml";
 
@@ -108,8 +108,11 @@ write_configuration(const char *file, const char *text, apr_pool_t *pool)
 static const char *
 describe_call(const apr_array_header_t *names, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, "mapcache serve ", mc_serve_hide_passwords(apr_array_pstrcat(pool, names, ' '), pool),
-                       NULL);
+    const char *call = "mapcache serve";
+    for (int i = 0; i < names->nelts; i++)
+        call =
+            apr_pstrcat(pool, call, " ", mc_hide_address_password(APR_ARRAY_IDX(names, i, const char *), pool), NULL);
+    return call;
 }
 
 static mc_error *
@@ -141,11 +144,11 @@ list_notes(const apr_array_header_t *found, const mc_diagnostics *diagnostics, a
 {
     apr_array_header_t *notes = apr_array_make(pool, 8, sizeof(const char *));
     for (int i = 0; found != NULL && i < found->nelts; i++)
-        APR_ARRAY_PUSH(notes, const char *) = mc_serve_hide_passwords(APR_ARRAY_IDX(found, i, const char *), pool);
+        APR_ARRAY_PUSH(notes, const char *) = APR_ARRAY_IDX(found, i, const char *);
     for (int i = 0; i < diagnostics->complaints->nelts; i++) {
         const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
         if (complaint->severity != MC_NOTE)
-            APR_ARRAY_PUSH(notes, const char *) = mc_serve_hide_passwords(mc_complaint_format(complaint, pool), pool);
+            APR_ARRAY_PUSH(notes, const char *) = mc_complaint_format(complaint, pool);
     }
     return notes;
 }

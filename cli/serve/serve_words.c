@@ -3,82 +3,9 @@
 
 #include <apr_strings.h>
 #include <string.h>
-#include <strings.h>
 
+#include "text/secret.h"
 #include "text/text.h"
-
-/* --- passwords ---------------------------------------------------------------------------------------------------- */
-
-/* Where a password begins and ends. */
-typedef struct span {
-    const char *begin, *end;
-} span;
-
-/* The next one of "://user:password@": a password may have colons and, unescaped, '@'. */
-static bool
-find_address_password(span *found, const char *text)
-{
-    for (const char *at = text; (at = strstr(at, "://")) != NULL; at += 3) {
-        size_t size = strcspn(at + 3, "/?# \t\"'<>|");
-        const char *colon = memchr(at + 3, ':', size), *mark = memrchr(at + 3, '@', size);
-        if (colon == NULL || mark == NULL || colon > mark)
-            continue;
-        *found = (span){ colon + 1, mark };
-        return true;
-    }
-    return false;
-}
-
-/* The next one of "password=...", as in connection strings and queries of addresses. A quoted one ends with its quote.
- */
-static bool
-find_named_password(span *found, const char *text)
-{
-    const char *at = strcasestr(text, "password");
-    for (; at != NULL; at = strcasestr(at + 1, "password")) {
-        const char *value = at + 8 + strspn(at + 8, " \t");
-        if (*value != '=')
-            continue;
-        value += 1 + strspn(value + 1, " \t");
-        if (*value == '\'') {
-            const char *end = value + 1;
-            while (*end != '\0' && *end != '\'')
-                end += *end == '\\' && end[1] != '\0' ? 2 : 1;
-            *found = (span){ value + 1, end };
-        } else {
-            *found = (span){ value, value + strcspn(value, " \t&\"'<>;") };
-        }
-        return true;
-    }
-    return false;
-}
-
-static bool
-find_password(span *found, const char *text)
-{
-    span address, named;
-    bool in_address = find_address_password(&address, text), is_named = find_named_password(&named, text);
-    if (!in_address && !is_named)
-        return false;
-    *found = !is_named || (in_address && address.begin < named.begin) ? address : named;
-    return true;
-}
-
-const char *
-mc_serve_hide_passwords(const char *text, apr_pool_t *pool)
-{
-    const char *hidden = "";
-    for (span found; find_password(&found, text); text = found.end)
-        hidden = apr_psprintf(pool, "%s%.*s***", hidden, (int)(found.begin - text), text);
-    return *hidden == '\0' ? text : apr_pstrcat(pool, hidden, text, NULL);
-}
-
-void
-mc_serve_blank_passwords(char *text)
-{
-    for (span found; find_password(&found, text); text += found.end - text)
-        memset(text + (found.begin - text), 'x', (size_t)(found.end - found.begin));
-}
 
 /* --- lines of logs ------------------------------------------------------------------------------------------------ */
 
@@ -155,5 +82,5 @@ mc_serve_log_words(const char *line, apr_pool_t *pool)
     const char *words = dated ? skip_nginx_prefix(&loud, line, pool) : skip_httpd_prefix(&loud, line);
     if (!loud || *words == '\0')
         return NULL;
-    return mc_message_text(mc_serve_hide_passwords(words, pool), LONGEST, pool);
+    return mc_message_text(mc_hide_passwords(words, NULL, pool), LONGEST, pool);
 }

@@ -5,12 +5,6 @@
 #include <apr_pools.h>
 #include <stdbool.h>
 
-/* The text with *** for passwords: those of addresses (scheme://user:password@host) and behind "password=". */
-const char *mc_serve_hide_passwords(const char *text, apr_pool_t *pool);
-
-/* The same in place, with letters x: for the words of a command line, which everybody may list. */
-void mc_serve_blank_passwords(char *text);
-
 /* A line of an error log of httpd, nginx or the FastCGI program: what it says, without times, processes and
  * passwords; NULL where nobody needs to read it. */
 const char *mc_serve_log_words(const char *line, apr_pool_t *pool);

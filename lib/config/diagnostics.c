@@ -5,6 +5,7 @@
 
 #include "base/controls.h"
 #include "mapcache/config.h"
+#include "text/secret.h"
 #include "text/text.h"
 #include "text/utf8.h"
 
@@ -22,6 +23,7 @@ const char *
 mc_config_quote(const char *text, apr_pool_t *pool)
 {
     enum { LONGEST = 60 };
+    text = mc_hide_address_password(text, pool); /* before a cut hides where the password ends */
     size_t size = strlen(text);
     bool cut = size > LONGEST;
     if (cut)
@@ -57,6 +59,7 @@ mc_complain(mc_diagnostics *diagnostics, mc_severity severity, const mc_node *at
     va_start(args, format);
     const char *text = apr_pvsprintf(diagnostics->pool, format, args);
     va_end(args);
+    text = mc_hide_passwords(text, at == NULL ? NULL : at->text, diagnostics->pool);
     add_complaint(diagnostics, &(mc_complaint){
                                    .severity = severity,
                                    .file = at == NULL ? NULL : at->file,
@@ -75,6 +78,7 @@ mc_complain_at(mc_diagnostics *diagnostics, mc_severity severity, const char *fi
     va_start(args, format);
     const char *text = apr_pvsprintf(diagnostics->pool, format, args);
     va_end(args);
+    text = mc_hide_passwords(text, NULL, diagnostics->pool);
     add_complaint(diagnostics, &(mc_complaint){ severity, apr_pstrdup(diagnostics->pool, file), line, column, text });
 }
 

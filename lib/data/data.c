@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "data/data_private.h"
+#include "text/secret.h"
 #include "text/text.h"
 
 static const mc_data_limits usual_limits = { .layers = 200, .files = 10000, .seconds = 10 };
@@ -88,6 +89,16 @@ look_at_thing(mc_data_search *search, const char *thing)
     return look_at_path(search, thing);
 }
 
+/* What libraries say of a thing may quote the thing with its password. */
+static mc_error *
+hide_secrets(mc_error *error, const char *thing, apr_pool_t *pool)
+{
+    if (error == MC_OK)
+        return MC_OK;
+    const char *said = mc_error_chain(error, pool), *hidden = mc_hide_passwords(said, thing, pool);
+    return strcmp(said, hidden) == 0 ? error : mc_error_create(pool, error->kind, "%s", hidden);
+}
+
 /* Fills in what is left open. */
 static void
 begin_search(mc_data_search *search, mc_ctx *own, const mc_data_limits *limits, const mc_ctx *ctx, apr_pool_t *pool)
@@ -118,10 +129,11 @@ mc_data_find_all(mc_data_found *found, const char *const *things, int count, con
     begin_search(&search, &own, limits, ctx, pool);
     for (int i = 0; i < count; i++) {
         int first = search.layers->nelts;
-        MC_TRY(look_at_thing(&search, things[i]));
+        search.thing = things[i];
+        MC_TRY(hide_secrets(look_at_thing(&search, things[i]), things[i], pool));
         if (search.layers->nelts == first && first < search.limits.layers)
-            return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" holds nothing that can be served%s%s", things[i],
-                                   search.notes->nelts > 0 ? ": " : "",
+            return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" holds nothing that can be served%s%s",
+                                   mc_hide_address_password(things[i], pool), search.notes->nelts > 0 ? ": " : "",
                                    search.notes->nelts > 0 ? APR_ARRAY_IDX(search.notes, 0, const char *) : "");
         name_layers(&search, first, things[i]);
     }

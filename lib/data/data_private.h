@@ -9,6 +9,7 @@ typedef struct mc_data_search {
     apr_array_header_t *layers; /* of mc_data_layer * */
     apr_array_header_t *notes;  /* of const char * */
     int files;                  /* that were looked at */
+    const char *thing;          /* that is looked at now */
     mc_ctx *ctx;                /* with the deadline */
     apr_pool_t *pool;
 } mc_data_search;

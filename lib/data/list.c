@@ -5,6 +5,7 @@
 
 #include "data/data_private.h"
 #include "mapcache/config.h"
+#include "text/secret.h"
 
 enum { NAME_MAX_BYTES = 60, NOTES_MAX = 100 };
 
@@ -26,7 +27,7 @@ mc_data_note(mc_data_search *search, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    const char *text = apr_pvsprintf(search->pool, format, arguments);
+    const char *text = mc_hide_passwords(apr_pvsprintf(search->pool, format, arguments), search->thing, search->pool);
     va_end(arguments);
     bool again = false;
     for (int i = 0; i < search->notes->nelts; i++)
@@ -68,9 +69,10 @@ mc_data_is_database(const char *thing)
 const char *
 mc_data_stem(const char *path, apr_pool_t *pool)
 {
-    const char *inside = mc_data_is_database(path) ? strchr(strstr(path, "//") + 2, '/') : path;
+    const char *host = strstr(path = mc_hide_address_password(path, pool), "://");
+    const char *inside = host == NULL ? path : strchr(host + 3, '/');
     if (inside == NULL || (inside != path && strcspn(inside + 1, "?#") == 0))
-        return "database"; /* what stands before it may be a password */
+        return mc_data_is_database(path) ? "database" : "data"; /* what stands before it may be a password */
     char *copy = apr_pstrdup(pool, inside);
     size_t size = strcspn(copy, "?#");
     copy[size] = '\0';
@@ -79,7 +81,7 @@ mc_data_stem(const char *path, apr_pool_t *pool)
     char *last = strrchr(copy, '/');
     last = last == NULL ? copy : last + 1;
     char *dot = strrchr(last, '.');
-    if (dot != NULL && dot != last && inside == path)
+    if (dot != NULL && dot != last && !mc_data_is_database(path))
         *dot = '\0';
     return last;
 }

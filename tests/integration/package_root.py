@@ -16,6 +16,7 @@ mount --rbind /dev "$1/root/dev"
 mount -t tmpfs tmpfs "$1/root/run"
 cd "$1/root"
 echo force-unsafe-io >etc/dpkg/dpkg.cfg.d/unsafe-io # nothing of it has to outlive the machine
+rm -f var/lib/man-db/auto-update # the index of manual pages is written anew by each change of packages: ten seconds, and nobody reads it
 mkdir -p run/lock var/cache/apt/archives/partial outside
 printf '#!/bin/sh\nexit 104\n' >usr/sbin/policy-rc.d # services are started and stopped in there as on any machine
 chmod 755 usr/sbin/policy-rc.d

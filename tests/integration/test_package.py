@@ -1,6 +1,7 @@
 """The installed tree and the Debian package: the right files, that find each other wherever the tree stands, and nothing of
 the build folder in them."""
 
+import fnmatch
 import os
 import pathlib
 import re
@@ -99,8 +100,23 @@ def test_units(tree):
             instance.unlink()
     ours = [line for line in checked.stderr.splitlines() if "mapcache" in line and "is not executable" not in line]
     assert ours == [], checked.stderr
+    alone = (units / "mapcache.socket").read_text()
+    assert "\nConflicts=mapcache@mapcache.socket\n" in alone and "\nAfter=mapcache@mapcache.socket\n" in alone, "they have one path"
     said = (units / "mapcache@.service").read_text()
+    assert "Also=" not in said
     assert "\nExecStart=/usr/bin/mapcache.fcgi --config /etc/mapcache/%i.xml\n" in said and "\nType=notify\n" in said
+
+
+def test_units_are_stopped_before_their_program_goes(package, tree):
+    """Sockets and timers first, which would start the others again."""
+    script = run("dpkg-deb", "-I", package, "prerm")
+    stops = [re.findall(r"'([^']+)'", line) for line in script.splitlines() if "systemctl stop" in line]
+    starters = [name for name in os.listdir(tree / "lib/systemd/system") if name.endswith((".socket", ".timer"))]
+    started = [name for name in os.listdir(tree / "lib/systemd/system") if name.endswith(".service")]
+    assert len(stops) == 2 and starters and started
+    for names, patterns in zip((starters, started), stops):
+        for name in names:
+            assert any(fnmatch.fnmatchcase(name.replace("@.", "@maps."), pattern) for pattern in patterns), name
 
 
 def test_readme_names_the_package(package):

@@ -91,7 +91,7 @@ def packages(build, tmp_path_factory):
     subprocess.run(["dpkg-deb", "-R", first, folder / "later"], check=True)
     control = folder / "later/DEBIAN/control"
     control.write_text(re.sub(r"(?m)^Version: .*$", "Version: 99.0", control.read_text()))
-    subprocess.run(["dpkg-deb", "-b", "--root-owner-group", folder / "later", folder / "later.deb"], check=True, capture_output=True)
+    subprocess.run(["dpkg-deb", "-b", "-Zgzip", "-z1", "--root-owner-group", folder / "later", folder / "later.deb"], check=True, capture_output=True)
     return first, folder / "later.deb"
 
 
@@ -165,8 +165,14 @@ def test_what_the_administrator_disabled_stays_so(machine, packages):
     install(machine, later)
     root.run("apache2ctl", "-k", "restart")
     assert machine.get()[0] == 404
+    enabled = ["mapcache.socket", "mapcache@two.socket", "mapcache-jobs@maps.service", "mapcache-seed@maps.timer"]
+    root.run("systemctl", "enable", *enabled)
+    links = root.run("find", "/etc/systemd/system", "-type", "l", "-name", "mapcache*").split()
+    assert sorted(link.rsplit("/", 1)[1] for link in links) == sorted(enabled)
+    root.run("apt-get", "remove", "-y", OURS)
+    assert root.run("find", "/etc/systemd/system", "-type", "l", "-name", "mapcache*").split() == links, "kept for who installs it again"
     root.run("dpkg", "--purge", OURS)
-    left = root.run("find", "/etc/apache2", "/usr/lib/apache2", "/lib/systemd", "/etc/logrotate.d", "-name", "*mapcache*")
+    left = root.run("find", "/etc/apache2", "/usr/lib/apache2", "/lib/systemd", "/etc/systemd", "/etc/logrotate.d", "-name", "*mapcache*")
     assert left == ""
 
 

@@ -68,6 +68,37 @@ def test_what_caching_proxies_are_told(web):
     assert tile.headers["Access-Control-Allow-Origin"] == "*" and "Origin" not in tile.headers.get("Vary", "")
 
 
+MAP = "?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS=base&STYLES=&SRS=EPSG:3857&BBOX=0,0,9e6,9e6&WIDTH=99&HEIGHT=99&FORMAT=image/png"
+
+
+def test_what_caching_proxies_are_told_of_maps_and_of_the_server(site, apache):
+    operators = ["metrics", "health", "ready", "status"]
+    services = "".join(f'<service type="{name}" enabled="true"/>' for name in operators)
+    site.write_config(extra=services + "<cors>https://a.example https://b.example</cors>")
+    web = apache(f"MapCacheAlias /mc {site.config}")
+    answer = web.get("/mc" + MAP)
+    assert answer.status == 200 and answer.headers["Cache-Control"] == "max-age=3600" and answer.headers["ETag"]
+    again = web.get("/mc" + MAP, {"If-None-Match": answer.headers["ETag"]})
+    assert (again.status, again.body) == (304, b"")
+    assert all(web.get(f"/mc/{name}").headers["Cache-Control"] == "no-store" for name in operators)
+    for origin, allowed in (("https://b.example", "https://b.example"), ("https://c.example", None), (None, None)):
+        tile = web.get("/mc" + tile_path(1, 0, 0), {"Origin": origin} if origin else {})
+        assert tile.headers["Vary"] == "Origin" and tile.headers.get("Access-Control-Allow-Origin") == allowed
+
+
+def test_a_tile_that_may_not_be_kept_says_nothing(site, apache):
+    text = site.config.read_text()
+    assert "<expires>3600</expires>" in text
+    site.config.write_text(text.replace("<expires>3600</expires>", "<expires>0</expires>"))
+    tile = apache(f"MapCacheAlias /mc {site.config}").get("/mc" + tile_path(1, 0, 0))
+    assert tile.status == 200 and "Cache-Control" not in tile.headers and tile.headers["ETag"]
+
+
+def test_the_tag_of_a_tile_is_the_same_everywhere(site, apache, fcgi, nginx):
+    tags = {web.get("/mc" + tile_path(2, 1, 1)).headers["ETag"] for web in (apache(f"MapCacheAlias /mc {site.config}"), nginx(fcgi().address))}
+    assert len(tags) == 1
+
+
 def test_the_dashboard_asks_for_metrics_that_there_are(web):
     assert web.get("/mc" + tile_path(1, 0, 0)).status == 200  # durations are there after the first request
     served = set(re.findall(r"^(mapcache_\w+)", web.get("/mc/metrics").body.decode(), re.M))

@@ -1,4 +1,5 @@
 """`mapcache serve` of every kind of thing: served by both servers, a tile is fetched and its pixels are looked at; changes show."""
+import html
 import shutil
 import subprocess
 import urllib.parse
@@ -197,3 +198,27 @@ def test_a_password_is_seen_nowhere(build, database, folder, server):
     assert secret not in serving.output
     wrong = refused(build, thing.replace("swordfish", "swordfish2"))
     assert secret not in wrong and "mapcache" in wrong
+
+
+def test_an_escaped_key_hides_no_password(build, database, folder):
+    """libpq reads pass%77ord= as a password, and so does what hides passwords."""
+    saved, quoted = folder / "saved.xml", urllib.parse.quote(PASSWORD)
+    thing = f"postgresql://mapcache@127.0.0.1:{database.port}/postgres?pass%77ord={quoted}"
+    with Serving(build, thing, port=free_port(), options=["--save", saved]) as serving:
+        lines = [line for _, _, line in processes() if "mapcache" in line and "serve" in line and "pytest" not in line]
+        assert any("pass%77ord=xxx" in line for line in lines) and not [line for line in lines if quoted in line]
+        assert "pass%77ord=***" in saved.read_text().split("<mapcache>")[0]
+        assert quoted not in saved.read_text().split("<mapcache>")[0]
+
+
+@pytest.mark.parametrize("thing", ["postgresql://me:{}@127.0.0.1:1/db", "http://me:{}@127.0.0.1:1/a.tif", "postgresql://127.0.0.1:1/db?%50assword={}"])
+@pytest.mark.parametrize("secret", ["cod<fish", "cod?fish", "cod#fish", "cod fish", "cod'fish", 'cod"fish', "cod|fish"])
+def test_no_character_ends_the_hiding_of_a_password(build, folder, thing, secret):
+    """What is told of a thing that cannot be had, by serve and by check of a short form."""
+    said = refused(build, thing.format(secret))
+    assert "cod" not in said and "fish" not in said, said
+    config = folder / "short.xml"
+    config.write_text(f"<mapcache><tileset><data>{html.escape(thing.format(secret))}</data></tileset></mapcache>")
+    done = subprocess.run([build / "bin/mapcache", "check", config], capture_output=True, text=True, timeout=patience(60))
+    said = done.stdout + done.stderr
+    assert done.returncode == 2 and "<data>" in said and "cod" not in said and "fish" not in said, said

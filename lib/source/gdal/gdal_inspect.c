@@ -5,6 +5,7 @@
 
 #include "source/gdal/gdal_bands.h"
 #include "source/gdal/gdal_inspect.h"
+#include "text/secret.h"
 
 enum { SAID_MAX = 2048 };
 
@@ -46,7 +47,8 @@ mc_gdal_inspect(mc_findings *findings, const void *data, apr_pool_t *pool)
     CPLPushErrorHandlerEx(keep_last_failure, reason);
     mc_gdal_dataset *dataset = mc_gdal_open(raster->data, false);
     const char *error =
-        dataset == NULL ? apr_psprintf(pool, "the raster cannot be opened: %s", *reason == '\0' ? raster->data : reason)
+        dataset == NULL ? apr_psprintf(pool, "the raster cannot be opened: %s",
+                                       mc_hide_passwords(*reason == '\0' ? raster->data : reason, raster->data, pool))
                         : look_at_gdal_raster(findings, dataset, raster, pool);
     if (error != NULL)
         mc_findings_refuse(findings, error);

@@ -17,6 +17,7 @@
 #include "source/gdal/gdal_bands.h"
 #include "source/gdal/gdal_inspect.h"
 #include "source/gdal/gdal_place.h"
+#include "text/secret.h"
 
 enum { SAMPLES = 5 };
 
@@ -38,6 +39,7 @@ take_message(CPLErr level, CPLErrorNum number, const char *text)
 {
     (void)number;
     gdal_warp_job *j = CPLGetErrorHandlerUserData();
+    text = mc_hide_passwords(text, j->raster->data, j->pool);
     if (level >= CE_Failure)
         j->reason = apr_pstrdup(j->pool, text);
     mc_log_write(j->ctx, MC_LOG_DEBUG, "source \"%s\": GDAL: %s", j->raster->source, text);

@@ -3,6 +3,7 @@
 #include <cpl_error.h>
 #include <ogr_api.h>
 
+#include "text/secret.h"
 #include "vector/ogr/ogr_file.h"
 
 enum { WKB_MAX = 128 << 20 };
@@ -65,8 +66,9 @@ mc_ogr_said(apr_pool_t *pool)
 {
     if (CPLGetLastErrorType() < CE_Failure)
         return MC_OK;
-    return mc_error_wrap(pool, mc_error_create(pool, MC_ERR_IO, "%s", CPLGetLastErrorMsg()), MC_ERR_IO,
-                         "the file could not be read to its end");
+    return mc_error_wrap(pool,
+                         mc_error_create(pool, MC_ERR_IO, "%s", mc_hide_passwords(CPLGetLastErrorMsg(), NULL, pool)),
+                         MC_ERR_IO, "the file could not be read to its end");
 }
 
 mc_error *

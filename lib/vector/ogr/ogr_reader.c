@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "text/secret.h"
 #include "text/text.h"
 #include "vector/ogr/ogr_memory.h"
 #include "vector/ogr/ogr_watch.h"
@@ -147,8 +148,10 @@ choose_ogr_layer(mc_ogr_file *file, apr_pool_t *pool)
     if (file->layer != NULL)
         return MC_OK;
     if (file->table != NULL)
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s has no layer \"%s\"", file->path, file->table);
-    return mc_error_create(pool, MC_ERR_CONFIG, "%s has %d layers: <table> has to name one", file->path, count);
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s has no layer \"%s\"",
+                               mc_hide_address_password(file->path, pool), file->table);
+    return mc_error_create(pool, MC_ERR_CONFIG, "%s has %d layers: <table> has to name one",
+                           mc_hide_address_password(file->path, pool), count);
 }
 
 static mc_error *
@@ -160,8 +163,9 @@ open_ogr_dataset(mc_ogr_file *file, apr_pool_t *pool)
         GDALOpenEx(file->path, GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, drivers, NULL, NULL);
     if (file->dataset == NULL) {
         const char *said = CPLGetLastErrorMsg();
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s is no GeoPackage, FlatGeobuf or GeoJSON file%s%s", file->path,
-                               *said == '\0' ? "" : ": ", said);
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s is no GeoPackage, FlatGeobuf or GeoJSON file%s%s",
+                               mc_hide_address_password(file->path, pool), *said == '\0' ? "" : ": ",
+                               mc_hide_passwords(said, file->path, pool));
     }
     MC_TRY(choose_ogr_layer(file, pool));
     describe_ogr_layer(file);
