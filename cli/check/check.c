@@ -1,5 +1,5 @@
-/* `mapcache check FILE`: everything that is wrong with a configuration, in the order of the file, before it is served.
- */
+/* `mapcache check FILE`: everything that is wrong with a configuration before it is served: why it is refused, then
+ * other complaints, then notes, each in the order of the file. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,20 @@ typedef struct counts {
     int by_severity[MC_REFUSED + 1];
 } counts;
 
+static int
+rank_severity(mc_severity severity)
+{
+    return severity == MC_REFUSED ? 0 : severity == MC_NOTE ? 2 : 1;
+}
+
 /* Where two stand at the same place, the one found first comes first: both are elements of one array. */
 static int
-compare_places(const void *a, const void *b)
+compare_complaints(const void *a, const void *b)
 {
     const mc_complaint *left = *(const mc_complaint *const *)a;
     const mc_complaint *right = *(const mc_complaint *const *)b;
+    if (rank_severity(left->severity) != rank_severity(right->severity))
+        return rank_severity(left->severity) - rank_severity(right->severity);
     if (left->line != right->line)
         return left->line < right->line ? -1 : 1;
     if (left->column != right->column)
@@ -41,7 +49,7 @@ sort_complaints(const mc_diagnostics *diagnostics, apr_pool_t *pool)
     const mc_complaint **list = apr_palloc(pool, sizeof(*list) * (size_t)(count + 1));
     for (int i = 0; i < count; i++)
         list[i] = &APR_ARRAY_IDX(diagnostics->complaints, i, const mc_complaint);
-    qsort(list, (size_t)count, sizeof(*list), compare_places);
+    qsort(list, (size_t)count, sizeof(*list), compare_complaints);
     return list;
 }
 

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "serve_log.h"
 #include "serve_process.h"
+#include "serve_save.h"
 #include "text/secret.h"
 
-enum { USUAL_PORT = 8080, LINE_MAX_BYTES = 8192, LOG_ROOM = 1048576 };
+enum { USUAL_PORT = 8080 };
 static const apr_time_t LOOK_INTERVAL = APR_USEC_PER_SEC / 2, START_TIME = 60 * APR_USEC_PER_SEC;
 static const double LASTING = 5; /* seconds: a server that ends earlier is not started again */
 
@@ -31,14 +33,12 @@ typedef struct serve_run {
     const apr_array_header_t *paths;       /* of const char *: the things that are files or folders */
     mc_serve_watch path_watch, file_watch; /* of the things; of files that the configuration names */
     const char *user;                      /* who serves for root; NULL: whoever has started it */
-    int saved;                             /* the file of --save; -1: none */
-    int log;                               /* what the server's programs write */
+    mc_serve_save save;                    /* until the file of --save is written */
+    mc_serve_log *log;                     /* what the server's programs write */
     int signals;
     pid_t browser;
     bool stopped;
     mc_error *failure; /* it cannot go on */
-    char line[LINE_MAX_BYTES];
-    size_t line_size;
     apr_pool_t *pool;
 } serve_run;
 
@@ -47,17 +47,12 @@ typedef struct serve_run {
 static void
 take_log(serve_run *run)
 {
-    char part[4096];
-    for (ssize_t size; (size = read(run->log, part, sizeof(part))) > 0;)
-        for (ssize_t i = 0; i < size; i++) {
-            if (part[i] != '\n' && run->line_size < sizeof(run->line) - 1) {
-                run->line[run->line_size++] = part[i] == '\0' ? ' ' : part[i];
-            } else if (part[i] == '\n') {
-                run->line[run->line_size] = '\0';
-                run->line_size = 0;
-                mc_serve_show_log(&run->show, run->line);
-            }
-        }
+    size_t size;
+    int lost;
+    const char *lines = mc_serve_log_take(run->log, &size, &lost);
+    for (const char *line = lines; line < lines + size; line += strlen(line) + 1)
+        mc_serve_show_log(&run->show, line);
+    mc_serve_show_lost(&run->show, lost);
 }
 
 static void
@@ -105,7 +100,7 @@ take_serve_signals(serve_run *run)
 static void
 take_events(serve_run *run, int milliseconds)
 {
-    struct pollfd waits[] = { { run->signals, POLLIN, 0 }, { run->log, POLLIN, 0 } };
+    struct pollfd waits[] = { { run->signals, POLLIN, 0 }, { mc_serve_log_event(run->log), POLLIN, 0 } };
     if (poll(waits, 2, milliseconds) <= 0)
         return;
     if (waits[1].revents != 0)
@@ -117,34 +112,14 @@ take_events(serve_run *run, int milliseconds)
 /* --- the way to the first picture --------------------------------------------------------------------------------- */
 
 static mc_error *
-open_saved_file(serve_run *run)
-{
-    const char *name = run->wishes->save;
-    run->saved = -1;
-    if (name == NULL)
-        return MC_OK;
-    run->saved = open(name, O_WRONLY | O_CREAT | O_CLOEXEC | (run->wishes->force ? 0 : O_EXCL), 0600);
-    if (run->saved >= 0)
-        return MC_OK;
-    if (errno == EEXIST)
-        return mc_error_create(run->pool, MC_ERR_CONFIG, "--save %s: the file is there already; --force writes over it",
-                               name);
-    return mc_error_create(run->pool, MC_ERR_IO, "--save %s: %s", name, strerror(errno));
-}
-
-static mc_error *
 save_configuration(serve_run *run)
 {
-    if (run->saved < 0)
+    if (run->save.name == NULL)
         return MC_OK;
-    mc_error *error = ftruncate(run->saved, 0) == 0 ? mc_serve_things_save(&run->things, run->saved, run->pool)
-                                                    : mc_error_create(run->pool, MC_ERR_IO, "%s", strerror(errno));
-    if (close(run->saved) != 0 && error == MC_OK)
-        error = mc_error_create(run->pool, MC_ERR_IO, "%s", strerror(errno));
-    run->saved = -1;
+    mc_error *error = mc_serve_things_save(&run->things, run->save.draft, run->pool);
     if (error != MC_OK)
         return mc_error_wrap(run->pool, error, MC_ERR_IO, "--save %s", run->wishes->save);
-    return MC_OK;
+    return mc_serve_save_finish(&run->save, run->pool);
 }
 
 /* Signals come as events from here on; until then they end the process, and the keeper tidies up. */
@@ -152,7 +127,6 @@ static mc_error *
 open_events(serve_run *run)
 {
     sigset_t taken;
-    int line[2];
     sigemptyset(&taken);
     sigaddset(&taken, SIGINT);
     sigaddset(&taken, SIGTERM);
@@ -160,12 +134,10 @@ open_events(serve_run *run)
     sigaddset(&taken, SIGCHLD);
     sigprocmask(SIG_BLOCK, &taken, NULL);
     run->signals = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (run->signals < 0 || pipe2(line, O_CLOEXEC) != 0)
+    if (run->signals < 0)
         return mc_error_create(run->pool, MC_ERR_IO, "no events can be waited for: %s", strerror(errno));
-    fcntl(line[0], F_SETFL, O_NONBLOCK);
-    fcntl(line[0], F_SETPIPE_SZ, LOG_ROOM); /* while data are looked at, nobody reads it */
-    run->log = line[0];
-    run->server.output = line[1];
+    MC_TRY(mc_serve_log_open(&run->log, run->pool));
+    run->server.output = mc_serve_log_output(run->log);
     return MC_OK;
 }
 
@@ -214,7 +186,7 @@ prepare_run(serve_run *run, const apr_array_header_t *things)
                                   : wishes->apache ? MC_SERVE_APACHE
                                                    : MC_SERVE_ANY,
                                   run->pool));
-    MC_TRY(open_saved_file(run));
+    MC_TRY(mc_serve_save_open(&run->save, wishes->save, wishes->force, run->pool));
     MC_TRY(mc_serve_leave_root(&run->user, run->pool));
     MC_TRY(mc_serve_place_open(&run->place, run->pool));
     MC_TRY(mc_serve_things_name(&run->things, things, run->place.folder, run->pool));
@@ -328,19 +300,19 @@ begin_serving(serve_run *run)
 static void
 end_serve_run(serve_run *run)
 {
-    mc_serve_server_stop(&run->server); /* what it writes now is about its end, and nobody reads it */
+    mc_serve_server_stop(&run->server); /* what it writes now is about its end, and nobody is told */
+    mc_serve_log_close(run->log);
     if (run->place.folder != NULL)
         mc_serve_place_close(&run->place);
-    if (run->saved >= 0 && !run->wishes->force)
-        unlink(run->wishes->save); /* nothing was written into it */
+    mc_serve_save_drop(&run->save); /* of a run that failed before */
 }
 
 int
 mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, apr_pool_t *pool)
 {
     serve_run *run = apr_pcalloc(pool, sizeof(*run));
-    *run = (serve_run){ .wishes = wishes, .saved = -1, .log = -1, .signals = -1, .pool = pool };
-    run->show = (mc_serve_show){ .quiet = wishes->quiet, .json = wishes->json, .pool = pool };
+    *run = (serve_run){ .wishes = wishes, .signals = -1, .pool = pool };
+    run->show = (mc_serve_show){ .quiet = wishes->quiet, .json = wishes->json, .things = &run->things, .pool = pool };
     run->server.place = &run->place;
     run->server.address = &run->address;
     signal(SIGPIPE, SIG_IGN);

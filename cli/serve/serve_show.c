@@ -186,6 +186,23 @@ mc_serve_show_counted(mc_serve_show *show)
     show->second = mc_clock_now();
 }
 
+/* The server reads the configuration, too, and complains of the same. */
+static bool
+is_told(const mc_serve_show *show, const char *words)
+{
+    const apr_array_header_t *told = show->things->told;
+    for (int i = 0; told != NULL && i < told->nelts; i++)
+        if (strstr(words, APR_ARRAY_IDX(told, i, const char *)) != NULL)
+            return true;
+    return false;
+}
+
+void
+mc_serve_show_lost(mc_serve_show *show, int lines)
+{
+    show->left_out += lines;
+}
+
 void
 mc_serve_show_log(mc_serve_show *show, const char *line)
 {
@@ -193,7 +210,7 @@ mc_serve_show_log(mc_serve_show *show, const char *line)
     apr_pool_create(&scratch, show->pool);
     const char *words = mc_serve_log_words(line, scratch);
     mc_serve_show_counted(show);
-    if (words == NULL) {
+    if (words == NULL || is_told(show, words)) {
         apr_pool_destroy(scratch);
         return;
     }

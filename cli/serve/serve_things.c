@@ -139,18 +139,66 @@ mc_serve_things_ask_places(const mc_serve_things *things, apr_pool_t *parent)
     apr_pool_destroy(pool);
 }
 
-static const apr_array_header_t *
-list_notes(const apr_array_header_t *found, const mc_diagnostics *diagnostics, apr_pool_t *pool)
+/* The name of the element that a line of a configuration that was written here is in: that of a layer. */
+static const char *
+name_at_line(const char *text, int wanted, apr_pool_t *pool)
+{
+    const char *name = "";
+    for (int line = 1; line <= wanted; line++) {
+        size_t size = strcspn(text, "\n");
+        const char *at = strncmp(text, "  <", 3) == 0 ? strstr(text, " name=\"") : NULL;
+        if (at != NULL && at < text + size)
+            name = apr_pstrmemdup(pool, at + 7, strcspn(at + 7, "\""));
+        if (text[size] == '\0')
+            break;
+        text += size + 1;
+    }
+    return name;
+}
+
+/* Of a configuration that was written here nobody knows the file: the layer's name says more than line and element. */
+static const char *
+word_complaint(const mc_complaint *complaint, const mc_serve_things *things, apr_pool_t *pool)
+{
+    if (things->given)
+        return mc_complaint_format(complaint, pool);
+    const char *end = *complaint->text == '<' ? strstr(complaint->text, ">: ") : NULL;
+    return apr_pstrcat(pool, name_at_line(things->text, complaint->line, pool), ": ",
+                       end == NULL ? complaint->text : end + 3, NULL);
+}
+
+static void
+list_notes(mc_serve_things *things, const apr_array_header_t *found, const mc_diagnostics *diagnostics,
+           apr_pool_t *pool)
 {
     apr_array_header_t *notes = apr_array_make(pool, 8, sizeof(const char *));
+    apr_array_header_t *told = apr_array_make(pool, 8, sizeof(const char *));
     for (int i = 0; found != NULL && i < found->nelts; i++)
         APR_ARRAY_PUSH(notes, const char *) = APR_ARRAY_IDX(found, i, const char *);
     for (int i = 0; i < diagnostics->complaints->nelts; i++) {
         const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
-        if (complaint->severity != MC_NOTE)
-            APR_ARRAY_PUSH(notes, const char *) = mc_complaint_format(complaint, pool);
+        if (complaint->severity == MC_NOTE)
+            continue;
+        APR_ARRAY_PUSH(notes, const char *) = word_complaint(complaint, things, pool);
+        APR_ARRAY_PUSH(told, const char *) = mc_complaint_format(complaint, pool);
     }
-    return notes;
+    things->notes = notes;
+    things->told = told;
+}
+
+/* Why a configuration that was written here does not load, without the place in the file, which is nobody's. */
+static mc_error *
+load_model(mc_serve_things *things, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    mc_error *error = mc_config_load(&things->model, things->config, diagnostics, pool);
+    if (error == MC_OK || things->given)
+        return error;
+    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
+        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
+        if (complaint->severity == MC_REFUSED)
+            return mc_error_create(pool, error->kind, "%s", word_complaint(complaint, things, pool));
+    }
+    return error;
 }
 
 static mc_error *
@@ -168,9 +216,9 @@ look_in_pool(mc_serve_things *next, bool *changed, apr_pool_t *pool)
         if (*changed)
             MC_TRY(write_configuration(next->config, next->text, pool));
     }
-    MC_TRY(mc_config_load(&next->model, next->config, diagnostics, pool));
+    MC_TRY(load_model(next, diagnostics, pool));
     next->files = diagnostics->files;
-    next->notes = list_notes(found.notes, diagnostics, pool);
+    list_notes(next, found.notes, diagnostics, pool);
     return MC_OK;
 }
 

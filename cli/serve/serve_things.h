@@ -12,6 +12,7 @@ typedef struct mc_serve_things {
     mc_config *model;                /* of the configuration that is served */
     const apr_array_header_t *files; /* of const char *: that the configuration names */
     const apr_array_header_t *notes; /* of const char *: what was left out, and warnings */
+    const apr_array_header_t *told;  /* of const char *: the same warnings as the server's log has them */
     apr_pool_t *pool;                /* of all that belongs to the model; the next one has its own */
 } mc_serve_things;
 

@@ -88,6 +88,7 @@ struct mc_cache {
     const char *name;
     int retries;
     double retry_delay;  /* seconds, doubles with each retry */
+    bool used;           /* a tileset or another cache names it */
     bool remember;       /* <memory>: tiles that were read may stay in memory */
     double remember_for; /* seconds, for stores without a stamp; 0: as long as the stamp holds */
     uint64_t serial; /* of this cache in the process: part of the key of tiles that are remembered without a stamp */

@@ -262,8 +262,8 @@ typedef struct mc_build {
     struct mc_jobs *jobs;          /* of <jobs>; NULL without it */
     unsigned colors_taken;         /* of the colours of layers without a style, a bit for each */
     bool mirror;                   /* <mapcache mode> is one of the mirror modes */
-    apr_hash_t
-        *missing; /* "cache NAME" -> const char * reason: declared, but of a type that this build does not have */
+    apr_hash_t *missing;           /* "cache NAME" -> const char * reason: declared, but not built */
+    const char *waiting;           /* the reason of those whose data are not there: somebody has complained already */
 } mc_build;
 
 #endif

@@ -102,6 +102,7 @@ layered_read(const mc_cache_ops *ops, const mc_key *keys, const mc_node *node, m
         child->cache = mc_config_find(build->caches, "cache", child->name, at, build->diagnostics);
         if (child->cache == NULL)
             return NULL;
+        child->cache->used = true;
         parts_remember = parts_remember && child->cache->remember;
     }
     /* Only what is named by its content: the parts themselves look whether it still is what they have. */

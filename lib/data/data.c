@@ -32,6 +32,7 @@ name_layers(mc_data_search *search, int first, const char *thing)
             layer->name = mc_data_stem(thing, search->pool);
         if (layer->title == NULL || *layer->title == '\0')
             layer->title = layer->name;
+        layer->title = mc_data_distinct_title(layer, search->layers, i, search->pool);
         const char *wanted = mc_data_identifier(layer->name, search->pool);
         layer->name = wanted;
         for (int n = 2; name_is_taken(search, i, layer->name); n++)

@@ -27,6 +27,7 @@ typedef struct mc_data_layer {
     const char *table; /* of a file or a database with several: as <table> names it; of vector tiles: NULL */
 
     const char *srs; /* "EPSG:2056" or WKT; NULL: unknown */
+    bool assumed;    /* the data do not say their CRS: `srs` is what their coordinates look like */
     bool has_extent; /* in units of `srs`, x first */
     bool estimated;  /* the extent is an estimate, with a margin */
     mc_extent extent;

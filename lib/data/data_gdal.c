@@ -10,6 +10,7 @@
 #include <math.h>
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "source/gdal/gdal_bands.h"
@@ -60,6 +61,16 @@ choose_picture(GDALDatasetH raster, int count, apr_pool_t *pool)
     return count >= 3 ? "1 2 3" : "1";
 }
 
+/* The numbers of a text as choose_picture writes it. */
+static int
+list_picture_bands(int bands[3], const char *picture)
+{
+    int count = 0;
+    for (char *end; count < 3 && *picture != '\0'; picture = end)
+        bands[count++] = (int)strtol(picture, &end, 10);
+    return count;
+}
+
 static bool
 has_holes(GDALDatasetH raster)
 {
@@ -79,7 +90,7 @@ describe_bands(mc_data_layer *layer, GDALDatasetH raster, apr_pool_t *pool)
     const char *trouble = mc_gdal_picture_find(&picture, raster, &wanted, pool);
     if (trouble != NULL && layer->bands > 0) {
         layer->picture = choose_picture(raster, layer->bands, pool);
-        wanted.band_count = sscanf(layer->picture, "%d %d %d", &wanted.bands[0], &wanted.bands[1], &wanted.bands[2]);
+        wanted.band_count = list_picture_bands(wanted.bands, layer->picture);
         trouble = mc_gdal_picture_find(&picture, raster, &wanted, pool);
     }
     if (trouble != NULL)

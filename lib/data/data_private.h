@@ -24,6 +24,11 @@ const char *mc_data_identifier(const char *text, apr_pool_t *pool);
 /* "DIR/land.cover.tif" -> "land.cover"; of a folder the folder's name. */
 const char *mc_data_stem(const char *path, apr_pool_t *pool);
 
+/* The layer's title, or where one of the first `count` of `layers` (mc_data_layer *) has the same: "land (north)" with
+ * the name of the folder, or a number. */
+const char *mc_data_distinct_title(const mc_data_layer *layer, const apr_array_header_t *layers, int count,
+                                   apr_pool_t *pool);
+
 /* A thing as it stands in a configuration: without blanks around it, a relative path as seen from the file's folder. */
 const char *mc_data_thing_path(const char *file, const char *text, apr_pool_t *pool);
 

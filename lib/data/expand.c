@@ -20,7 +20,7 @@ typedef struct data_expansion {
     apr_array_header_t *pending;
     apr_array_header_t *layers; /* of all things */
     const char *none, *mvt;     /* names that are free in the configuration */
-    bool any, drawn, vectors;
+    bool any, vectors;
     apr_time_t until;
     apr_pool_t *pool;
 } data_expansion;
@@ -202,6 +202,10 @@ expand_layer(const mc_data_layer *layer, const char *name, const mc_node *at, da
                                   .mvt = e->mvt,
                                   .style = style == NULL ? NULL : mc_config_path(at->file, style->text, e->pool),
                                   .style_name = style_name == NULL ? NULL : style_name->text };
+    mc_data_layer titled = *layer;
+    titled.title = mc_data_distinct_title(layer, e->layers, e->layers->nelts, e->pool);
+    APR_ARRAY_PUSH(e->layers, const mc_data_layer *) = apr_pmemdup(e->pool, &titled, sizeof(titled));
+    layer = &titled;
     mc_data_write_store(lines, layer, &elements);
     mc_data_write_tileset(lines, layer, &elements, false);
     if (twice)
@@ -213,17 +217,15 @@ expand_layer(const mc_data_layer *layer, const char *name, const mc_node *at, da
             override_tileset(node, at, vector_tiles, e);
             vector_tiles = true;
         }
-    e->drawn = e->drawn || layer->kind != MC_DATA_TILES;
     e->vectors =
         e->vectors || layer->kind == MC_DATA_VECTOR || (layer->format != NULL && strcmp(layer->format, "MVT") == 0);
-    APR_ARRAY_PUSH(e->layers, const mc_data_layer *) = layer;
     tell_layer(layer, name, at, e);
     return made;
 }
 
-/* A tileset that answers 503, as its source is not there. */
+/* A tileset that answers 503, as its source is not there: this is complained of here, and nowhere else. */
 static mc_node *
-expand_missing(const char *thing, const mc_node *at, data_expansion *e)
+expand_missing(const char *thing, const mc_node *at, const char *why, data_expansion *e)
 {
     apr_array_header_t *lines = apr_array_make(e->pool, 8, sizeof(const char *));
     const char *given = mc_node_attr(at, "name");
@@ -234,12 +236,13 @@ expand_missing(const char *thing, const mc_node *at, data_expansion *e)
     mc_data_elements elements = {
         .tileset = name, .source = unused_name(e->root, "source", name, e->pool), .none = e->none, .mvt = e->mvt
     };
+    mc_complain(e->diagnostics, MC_NOT_BUILT, mc_node_child(at, "data"),
+                "tileset \"%s\" answers 503 until its data are there: %s", name, why);
     APR_ARRAY_PUSH(e->pending, mc_data_pending) = (mc_data_pending){ thing, elements.source };
     mc_data_write_tileset(lines, &nothing, &elements, false);
     mc_node *made = parse_elements(lines, at, e);
     if (made != NULL)
         override_tileset(made, at, false, e);
-    e->drawn = true;
     return made;
 }
 
@@ -276,11 +279,10 @@ expand_tileset(const mc_node *at, data_expansion *e)
     mc_node *made = NULL;
     mc_error *error = find_in_time(&found, thing, e);
     if (error != MC_OK) {
-        mc_complain(e->diagnostics, MC_WARNING, data, "<data>: %s", mc_error_chain(error, e->pool));
-        return expand_missing(thing, at, e);
+        return expand_missing(thing, at, mc_error_chain(error, e->pool), e);
     }
     for (int i = 0; i < found.notes->nelts; i++)
-        mc_complain(e->diagnostics, MC_WARNING, data, "<data>: %s", APR_ARRAY_IDX(found.notes, i, const char *));
+        mc_complain(e->diagnostics, MC_WARNING, data, "%s", APR_ARRAY_IDX(found.notes, i, const char *));
     for (int i = 0; i < found.layers->nelts; i++) {
         const mc_data_layer *layer = APR_ARRAY_IDX(found.layers, i, const mc_data_layer *);
         *last_link(&made) = expand_layer(layer, name_tileset(layer, found.layers->nelts, at, e), at, e);
@@ -291,13 +293,34 @@ expand_tileset(const mc_node *at, data_expansion *e)
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
 static bool
-is_short_form(const mc_node *node, mc_diagnostics *diagnostics)
+is_short_form(const mc_node *node)
 {
-    if (strcmp(node->name, "tileset") != 0 || mc_node_child(node, "data") == NULL)
+    return strcmp(node->name, "tileset") == 0 && mc_node_child(node, "data") != NULL;
+}
+
+/* A refused short form leaves nothing: whoever reads on complains of nothing else in it. */
+static bool
+refuse_short_form(const mc_node *node, data_expansion *e)
+{
+    const mc_node *data = mc_node_child(node, "data");
+    if (mc_node_child(node, "source") != NULL)
+        mc_complain(e->diagnostics, MC_REFUSED, node, "a <tileset> has either a <source> or <data>");
+    else if (*mc_data_thing_path(node->file, data->text == NULL ? "" : data->text, e->pool) == '\0')
+        mc_complain(e->diagnostics, MC_REFUSED, data, "a file, a folder, an address or a database is to be named here");
+    else
         return false;
-    if (mc_node_child(node, "source") == NULL)
-        return true;
-    mc_complain(diagnostics, MC_REFUSED, node, "a <tileset> has either a <source> or <data>");
+    return true;
+}
+
+/* Whether a tileset, of a short form or not, has the cache that keeps nothing: not where it names one of its own. */
+static bool
+is_none_used(const data_expansion *e)
+{
+    for (const mc_node *node = e->root->children; node != NULL; node = node->next) {
+        const mc_node *cache = strcmp(node->name, "tileset") == 0 ? mc_node_child(node, "cache") : NULL;
+        if (cache != NULL && cache->text != NULL && strcmp(cache->text, e->none) == 0)
+            return true;
+    }
     return false;
 }
 
@@ -306,7 +329,7 @@ static void
 add_shared_elements(data_expansion *e)
 {
     apr_array_header_t *lines = apr_array_make(e->pool, 8, sizeof(const char *));
-    if (e->drawn)
+    if (is_none_used(e))
         APR_ARRAY_PUSH(lines, const char *) = apr_psprintf(e->pool, "<cache name=\"%s\" type=\"none\"/>", e->none);
     if (e->vectors)
         APR_ARRAY_PUSH(lines, const char *) = apr_psprintf(e->pool, "<format name=\"%s\" type=\"MVT\"/>", e->mvt);
@@ -330,12 +353,14 @@ mc_data_expand(mc_node *root, apr_array_header_t **pending, double seconds, mc_d
                          .pool = pool };
     for (mc_node **link = &root->children; *link != NULL;) {
         mc_node *node = *link;
-        if (!is_short_form(node, diagnostics)) {
+        if (!is_short_form(node)) {
             link = &node->next;
             continue;
         }
-        e.any = true;
         *link = node->next;
+        if (refuse_short_form(node, &e))
+            continue;
+        e.any = true;
         mc_node *made = expand_tileset(node, &e), *rest = *link;
         *link = made;
         link = last_link(link);

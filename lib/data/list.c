@@ -86,6 +86,38 @@ mc_data_stem(const char *path, apr_pool_t *pool)
     return last;
 }
 
+static bool
+title_is_taken(const char *title, const apr_array_header_t *layers, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(APR_ARRAY_IDX(layers, i, const mc_data_layer *)->title, title) == 0)
+            return true;
+    return false;
+}
+
+/* The name of the folder that a file lies in; NULL: the layer is in no file, or nobody can say. */
+static const char *
+folder_of_layer(const mc_data_layer *layer, apr_pool_t *pool)
+{
+    const char *end = *layer->data == '/' ? strrchr(layer->data, '/') : NULL;
+    if (end == NULL || end == layer->data || strstr(layer->data, "://") != NULL)
+        return NULL;
+    const char *folder = apr_pstrmemdup(pool, layer->data, (apr_size_t)(end - layer->data));
+    return strrchr(folder, '/') + 1;
+}
+
+const char *
+mc_data_distinct_title(const mc_data_layer *layer, const apr_array_header_t *layers, int count, apr_pool_t *pool)
+{
+    if (!title_is_taken(layer->title, layers, count))
+        return layer->title;
+    const char *folder = folder_of_layer(layer, pool);
+    const char *title = folder == NULL ? layer->title : apr_psprintf(pool, "%s (%s)", layer->title, folder);
+    for (int n = 2; title_is_taken(title, layers, count); n++)
+        title = apr_psprintf(pool, "%s (%d)", layer->title, n);
+    return title;
+}
+
 const char *
 mc_data_name(const char *thing, apr_pool_t *pool)
 {

@@ -49,8 +49,10 @@ describe_shapefile(mc_data_layer *layer, const mc_shp *shp, const char *path, ap
     layer->has_extent = shp->count > 0 && shp->box.minx <= shp->box.maxx && shp->box.miny <= shp->box.maxy;
     layer->extent = shp->box;
     if (layer->srs == NULL && layer->has_extent && shp->box.minx >= -180 && shp->box.maxx <= 180 &&
-        shp->box.miny >= -90 && shp->box.maxy <= 90)
+        shp->box.miny >= -90 && shp->box.maxy <= 90) {
         layer->srs = "EPSG:4326";
+        layer->assumed = true;
+    }
     mc_data_place(layer, 0, pool);
 }
 
@@ -65,9 +67,8 @@ mc_data_look_shapefile(mc_data_search *search, const char *path)
         mc_data_layer *layer = mc_data_add(search, MC_DATA_VECTOR, "shapefile");
         if (layer != NULL)
             describe_shapefile(layer, shp, path, search->pool);
-        if (layer != NULL && shp->projection == NULL)
-            mc_data_note(search, "%s has no .prj: its coordinates are taken for %s", path,
-                         layer->srs == NULL ? "those of each map" : "degrees");
+        if (layer != NULL && layer->assumed) /* what else follows from a missing .prj says the source */
+            mc_data_note(search, "%s has no .prj: its coordinates are taken for degrees", path);
     }
     apr_pool_destroy(scratch);
     return error;

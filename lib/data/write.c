@@ -58,6 +58,7 @@ put_vector_source(apr_array_header_t *out, const mc_data_layer *layer, const mc_
     put_element(out, "      ", "table", layer->table);
     put_element(out, "      ", "geometry", layer->geometry);
     put_element(out, "      ", "id", layer->id);
+    put_element(out, "      ", "srs", layer->assumed ? layer->srs : NULL);
     put_element(out, "      ", "style", elements->style);
     put_element(out, "      ", "style_name", elements->style_name);
     put_element(out, "      ", "default_style", elements->style == NULL ? "colored" : NULL);
@@ -211,6 +212,17 @@ any_of_kind(const mc_data_found *found, mc_data_kind kind)
     return false;
 }
 
+static bool
+any_vector_tiles(const mc_data_found *found)
+{
+    bool any = any_of_kind(found, MC_DATA_VECTOR);
+    for (int i = 0; i < found->layers->nelts && !any; i++) {
+        const char *format = APR_ARRAY_IDX(found->layers, i, const mc_data_layer *)->format;
+        any = format != NULL && strcmp(format, "MVT") == 0;
+    }
+    return any;
+}
+
 /* A name of a cache or a format that no layer has. */
 static const char *
 free_name(const char *wanted, const mc_data_found *found, apr_pool_t *pool)
@@ -239,7 +251,9 @@ put_stores(apr_array_header_t *out, const mc_data_found *found, const mc_data_el
             "/var/cache/mapcache/tiles.sqlite3</dbfile></cache>; a tileset of such a cache sees\n       "
             "changes of the data with <auto_expire>. -->\n  <cache name=\"%s\" type=\"none\"/>\n",
             names->none);
-    put_line(out, "  <format name=\"%s\" type=\"MVT\"/>\n\n", names->mvt);
+    if (any_vector_tiles(found))
+        put_line(out, "  <format name=\"%s\" type=\"MVT\"/>\n", names->mvt);
+    put_line(out, "\n");
 }
 
 static bool

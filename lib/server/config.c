@@ -249,6 +249,21 @@ read_sections(mc_config *config, const root_config *root, mc_build *build)
         read_section(&sections[i].part, sections[i].nodes, build);
 }
 
+/* Of a file in which something is refused, nobody can say. */
+static void
+warn_of_unused_caches(const mc_config *config, const root_config *root, mc_build *build)
+{
+    if (!build->diagnostics->thorough || build->diagnostics->refused > 0 || config->tilesets->nelts == 0)
+        return;
+    for (int i = 0; root->caches != NULL && i < root->caches->nelts; i++) {
+        const mc_node *node = APR_ARRAY_IDX(root->caches, i, const mc_node *);
+        const char *name = mc_node_attr(node, "name");
+        const mc_cache *cache = name == NULL ? NULL : apr_hash_get(build->caches, name, APR_HASH_KEY_STRING);
+        if (cache != NULL && !cache->used)
+            mc_complain(build->diagnostics, MC_WARNING, node, "no tileset uses this cache");
+    }
+}
+
 static void
 read_default_format(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
 {
@@ -337,11 +352,12 @@ create_lists(mc_config *config, mc_build *build)
 static void
 note_pending(const mc_config *config, mc_build *build)
 {
+    build->waiting = "cannot be read yet: its data are not there, or not to be opened";
     for (int i = 0; i < config->pending->nelts; i++)
         apr_hash_set(
             build->missing,
             apr_pstrcat(build->pool, "source ", APR_ARRAY_IDX(config->pending, i, mc_data_pending).source, NULL),
-            APR_HASH_KEY_STRING, "cannot be read yet: its data are not there, or not to be opened");
+            APR_HASH_KEY_STRING, build->waiting);
 }
 
 static void
@@ -357,6 +373,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     set_environment(root.environment);
     add_builtins(config, build);
     read_sections(config, &root, build);
+    warn_of_unused_caches(config, &root, build);
     config->tilesets_by_name = build->tilesets;
     config->cubes = build->cubes;
     if (root.jobs != NULL)

@@ -138,8 +138,9 @@ find_tileset_reference(apr_hash_t *things, const char *noun, const char *name, m
     const char *reason = build->missing == NULL ? NULL : apr_hash_get(build->missing, key, APR_HASH_KEY_STRING);
     if (reason != NULL) {
         tileset->not_built = apr_psprintf(build->pool, "%s \"%s\" %s", noun, name, reason);
-        mc_complain(build->diagnostics, MC_NOT_BUILT, node, "tileset \"%s\" answers 503: its %s \"%s\" %s",
-                    tileset->name, noun, name, reason);
+        if (reason != build->waiting)
+            mc_complain(build->diagnostics, MC_NOT_BUILT, node, "tileset \"%s\" answers 503: its %s \"%s\" %s",
+                        tileset->name, noun, name, reason);
         return NULL;
     }
     mc_complain(build->diagnostics, MC_REFUSED, node,
@@ -406,6 +407,8 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     if (config.metadata != NULL)
         mc_metadata_add(tileset->metadata, config.metadata);
     tileset->cache = find_tileset_reference(build->caches, "cache", config.cache, tileset, node, build);
+    if (tileset->cache != NULL)
+        tileset->cache->used = true;
     if (config.source != NULL)
         tileset->source = find_tileset_reference(build->sources, "source", config.source, tileset, node, build);
     if (config.format != NULL)

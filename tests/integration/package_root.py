@@ -1,6 +1,9 @@
 """A system of its own to install packages into: the files of this machine below a layer that takes all changes, with mounts and
-processes of its own. What is installed, started or broken there ends with it. For root."""
+processes of its own. What is installed, started or broken there ends with it. For root.
 
+MAPCACHE_BARE_SYSTEM=FOLDER: the files of that folder instead, as debootstrap has made them."""
+
+import os
 import pathlib
 import subprocess
 
@@ -10,7 +13,7 @@ INIT = """
 set -e
 mount -t tmpfs tmpfs "$1"
 mkdir "$1/changes" "$1/work" "$1/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/changes,workdir=$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/changes,workdir=$1/work" "$1/root"
 mount -t proc proc "$1/root/proc"
 mount --rbind /dev "$1/root/dev"
 mount -t tmpfs tmpfs "$1/root/run"
@@ -32,8 +35,9 @@ class Root:
     def __init__(self, folder):
         self.base = pathlib.Path(folder)
         self.base.mkdir()
+        below = os.environ.get("MAPCACHE_BARE_SYSTEM", "/")
         self.init = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
-                                      "bash", "-c", INIT, "init", str(self.base)], stdout=subprocess.PIPE, text=True)
+                                      "bash", "-c", INIT, "init", str(self.base), below], stdout=subprocess.PIPE, text=True)
         assert self.init.stdout.readline() == "ready\n"
         children = pathlib.Path(f"/proc/{self.init.pid}/task/{self.init.pid}/children").read_text().split()
         self.inside = int(children[0])

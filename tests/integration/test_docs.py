@@ -126,7 +126,7 @@ def test_configurations_in_documents_load(build, folder, text):
     complaints = [line for line in checked.stdout.splitlines() if not re.search(r": (errors|databases): \d|: note: ", line)]
     rasters = [line for line in complaints if "the raster cannot be opened: /data/" in line]  # nobody has them
     others = [line for line in complaints if line not in rasters and not re.search(r'there is no (file "/srv/|/srv/|\S+/[^/ ]+\.shp)', line)]
-    waiting = [line for line in others if "answers 503: its source" in line and "its data are not there" in line]  # short forms of /srv
+    waiting = [line for line in complaints if "answers 503 until its data are there" in line]  # short forms of /srv
     others = [line for line in others if line not in waiting]
     assert not others and f"errors: {len(rasters)}, not built: {len(waiting)}" in checked.stdout, checked.stdout + checked.stderr
 
@@ -229,6 +229,43 @@ def test_apache_of_the_readme(apache, site):
     web = apache("\n".join(lines).replace("/etc/mapcache/mapcache.xml", str(site.config)))
     for alias in ("/mapcache", "/tiles"):
         assert web.get(alias + tile_path(1, 1, 0)).body == site.tile(1, 1, 0), web.log()
+
+
+def commands_in_documents():
+    """(document, command, options) of `mapcache COMMAND ...` in blocks and between backticks; without what follows a #."""
+    for document in DOCUMENTS:
+        text = document.read_text()
+        indent = "" if document.parent.name == "tutorial" else "    "
+        blocks = re.findall(rf"^{indent}(?:\S*/)?(mapcache [a-z].*)$", text, re.M) + re.findall(r"`(?:\S*/)?(mapcache [a-z][^`]*)`", text)
+        for line in blocks:
+            words = re.split(r"  +#|[|;<>&(]|`", line)[0].split()
+            name = words[1] if words[1] not in ("jobs", "cube") or len(words) < 3 or not words[2].isalpha() else " ".join(words[1:3])
+            yield document, name, [word.split("=")[0].strip("[].,:") for word in words[2:] if re.match(r"\[?-\D", word)]
+
+
+def test_commands_of_documents_have_the_options_that_documents_name(build):
+    helps, wrong, seen = {}, [], 0
+    for document, name, options in commands_in_documents():
+        if name not in helps:
+            done = run(build, *name.split(), "--help")
+            helps[name] = set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", done.stdout)) if done.returncode == 0 else None
+        if helps[name] is None:
+            wrong.append(f"{document.relative_to(ROOT)}: there is no command {name}")
+            continue
+        wrong += [f"{document.relative_to(ROOT)}: mapcache {name} has no {option}" for option in options if option not in helps[name]]
+        seen += len(options)
+    assert not wrong, "\n".join(wrong)
+    assert len(helps) > 20 and seen > 200
+
+
+def test_the_index_of_documents_has_every_page():
+    """docs/README.md has each page of docs, and each folder's own index the pages of that folder."""
+    for index in [ROOT / "docs/README.md", ROOT / "docs/tutorial/README.md", ROOT / "docs/reference/README.md"]:
+        linked = set(re.findall(r"\]\(([^)#]+)[)#]", index.read_text()))
+        missing = {page.name for page in index.parent.glob("*.md")} - linked - {"README.md"}
+        folders = {f"{page.parent.name}/README.md" for page in index.parent.glob("*/README.md")} | {
+            path.name for path in index.parent.iterdir() if path.suffix == ".json"}
+        assert not missing and folders <= linked, (index, missing, folders - linked)
 
 
 def test_documents_name_options_that_exist(build):

@@ -63,6 +63,7 @@ def environment(tree):
 
 
 def test_files(tree):
+    assert (ROOT / "build/assets/ol/version").exists(), "build/assets is not there: script/test and script/server have script/bootstrap fetch it"
     assert [name for name in FILES if not (tree / name).exists()] == []
     assert os.readlink(tree / "usr/bin/mapcache_seed") == "mapcache"
     load = (tree / "etc/apache2/mods-available/mapcache-server.load").read_text()

@@ -101,7 +101,7 @@ def machine(site, tmp_path):
         pytest.fail("a system of its own needs root")
     root = Root(tmp_path / "system")
     try:
-        root.run("apt-get", "install", "-y", "--no-install-recommends", "apache2")
+        root.run("apt-get", "install", "-y", "--no-install-recommends", "apache2", "systemd")
         root.run("dpkg", "--purge", OURS, THEIRS, "mapcache-cgi", "mapcache-tools")
         yield Machine(root, site)
         root.run("apache2ctl", "-k", "stop", check=False)

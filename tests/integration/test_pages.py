@@ -222,7 +222,7 @@ def test_vector_tiles_are_drawn_by_maplibre_and_tell_their_attributes(browser, s
 
 def test_vector_tiles_of_another_grid_are_drawn_by_openlayers(browser, server):
     open_page(browser, server, "map#layer=town&grid=swiss&at=2600000,1150000,300&borders")
-    requests = browser.settled("gmaps/town@swiss", until=lambda: "EPSG:2056" in text_of(browser, "grid"))
+    requests = browser.settled("gmaps/town@swiss", until=lambda: "EPSG:2056" in text_of(browser, "crs"))
     check_clean(browser, server, requests)
     assert browser.script("return document.getElementById('map').dataset.engine") == "OpenLayers"
     assert color_count(browser) > 5

@@ -3,10 +3,14 @@ asks for metrics that there are."""
 import json
 import pathlib
 import re
+import subprocess
+import textwrap
 
 import conftest
 import pytest
 from conftest import tile_path
+from patience import patience
+from peers import tool
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CAPABILITIES = "/mc/wmts/1.0.0/WMTSCapabilities.xml"
@@ -108,6 +112,22 @@ def test_the_dashboard_asks_for_metrics_that_there_are(web):
     asked = set(re.findall(r"mapcache_\w+", " ".join(texts))) - {"mapcache_handler"}
     assert len(asked) >= 20 and asked <= served, asked - served
     assert 'span="mapcache_handler"' in web.get("/mc/metrics").body.decode()
+
+
+def test_prometheus_takes_the_configuration_alarms_and_the_dashboard(folder):
+    page = (ROOT / "docs/production.md").read_text()
+    alarms = re.findall(r"`((?:rate\(|up ==)[^`]*)`", page)
+    dashboard = json.loads((ROOT / "docs/grafana.json").read_text())
+    shown = [target["expr"].replace("$__rate_interval", "5m") for panel in dashboard["panels"] for target in panel["targets"]]
+    assert len(alarms) == 5 and len(shown) > 20
+    rules = [{"alert": f"alarm{number}", "expr": text} for number, text in enumerate(alarms)]
+    rules += [{"record": f"shown:{number}", "expr": text} for number, text in enumerate(shown)]
+    (folder / "rules.json").write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}))  # JSON is YAML, too
+    scrape = re.search(r"^    scrape_configs:\n(?:    .*\n)+", page, re.M).group(0)
+    (folder / "prometheus.yml").write_text(textwrap.dedent(scrape) + "rule_files: [rules.json]\n")
+    done = subprocess.run([tool("usr/bin/promtool"), "check", "config", folder / "prometheus.yml"], capture_output=True, text=True,
+                          timeout=patience(60))
+    assert done.returncode == 0 and f"{len(rules)} rules found" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_page_names_metrics_of_alarms(web):

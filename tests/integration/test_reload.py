@@ -30,7 +30,9 @@ def ready(client):
 
 
 def test_sighup_loses_no_request(fcgi, site):
-    site.write_config(title="one")
+    """20 reloads; MAPCACHE_RELOADS=1000: as many. Each one is seen in what is served before the next one is asked for."""
+    reloads = int(os.environ.get("MAPCACHE_RELOADS", "20"))
+    site.write_config(title="first", extra=READY)
     program = fcgi()
     ended, broken, titles = threading.Event(), [], set()
 
@@ -39,9 +41,10 @@ def test_sighup_loses_no_request(fcgi, site):
         while not ended.is_set():
             try:
                 titles.add(title(client))
-                answer = client.get(tile_path().encode())
-                if answer.status != 200:
-                    broken.append(answer.status)
+                for path in (tile_path().encode(), b"/ready"):
+                    answer = client.get(path)
+                    if answer.status != 200 or b'"reload_failed":true' in answer.body:
+                        broken.append((path, answer.status, answer.body[:100]))
             except (EOFError, OSError) as problem:
                 broken.append(problem)
                 return
@@ -50,8 +53,8 @@ def test_sighup_loses_no_request(fcgi, site):
     for thread in threads:
         thread.start()
     try:
-        for name in ("two", "three", "four"):
-            site.write_config(title=name)
+        for name in (f"edition {number}" for number in range(reloads)):
+            site.write_config(title=name, extra=READY)
             program.process.send_signal(signal.SIGHUP)
             wait_until(lambda name=name: name in titles or broken, f"configuration {name} is served")
     finally:
@@ -59,7 +62,7 @@ def test_sighup_loses_no_request(fcgi, site):
         for thread in threads:
             thread.join()
     assert broken == [] and program.process.poll() is None
-    assert program.log().count("reloaded config file") == 3
+    assert program.log().count("reloaded config file") == reloads
 
 
 def test_files_of_the_configuration_are_read_again(fcgi, site):

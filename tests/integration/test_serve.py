@@ -1,4 +1,5 @@
 """`mapcache serve`: how it starts, tells and ends."""
+import concurrent.futures
 import json
 import os
 import pty
@@ -173,6 +174,36 @@ def test_errors_of_requests_are_told_in_words(build, site, server):
 
 
 @pytest.mark.parametrize("server", SERVERS)
+def test_the_server_never_waits_for_somebody_to_read_its_log(build, site, server):
+    """However long the data are looked at: here a file that is a pipe, into which nobody writes yet."""
+    line = b"a line of the log, as long as lines of a log are: " + b"x" * 150 + b"\n"
+    whole = site.config.read_bytes()
+    with Serving(build, site.config, server=server, port=free_port()) as serving, concurrent.futures.ThreadPoolExecutor(1) as threads:
+        pid = next(number for number, parent, text in processes() if parent == serving.process.pid and "mapcache serve" not in text)
+        pipe = site.config.with_suffix(".pipe")
+        os.mkfifo(pipe, 0o666)
+        pipe.rename(site.config)
+        with open(site.config, "wb", buffering=0) as config:  # waits for who reads
+            with open(f"/proc/{pid}/fd/2", "wb", buffering=0) as log:
+                os.set_blocking(log.fileno(), False)
+                left = bytearray(line * 40000)
+
+                def is_written():
+                    while left and (written := log.write(left)):
+                        del left[:written]
+                    return not left
+
+                wait_until(is_written, "8 MB of log are taken")
+            assert threads.submit(serving.get, tile_path()).result().status == 200
+            assert not serving.errors(), "the data are still looked at"
+            pipe.write_bytes(whole)
+            pipe.rename(site.config)
+            config.write(whole)
+        wait_until(lambda: any(re.search(r"\d+ more lines in a second|the same \d+ times more", text) for text in serving.errors()), "lines are counted")
+        assert serving.end() == 0
+
+
+@pytest.mark.parametrize("server", SERVERS)
 def test_a_server_that_was_killed_is_started_again(build, site, server):
     with Serving(build, site.config, server=server, port=free_port()) as serving:
         time.sleep(5.5)  # one that ends earlier cannot work, and is not started again
@@ -216,6 +247,39 @@ def test_saving_writes_over_nothing(build, site, folder):
     saved.write_text("something longer than nothing" * 1000)
     with Serving(build, site.config, options=["--save", saved, "--force"], port=free_port()):
         assert saved.read_text() == site.config.read_text()
+
+
+def test_a_saved_file_is_its_owners_and_replaces_no_link(build, site, folder):
+    """--force makes a new file in the place of one that all can read; a link and what it points to stay as they are."""
+    saved, link = folder / "saved.xml", folder / "link.xml"
+    saved.write_text("old")
+    saved.chmod(0o644)
+    with saved.open() as opened_before:
+        with Serving(build, site.config, options=["--save", saved, "--force"], port=free_port()):
+            assert saved.stat().st_mode & 0o777 == 0o600 and saved.read_text() == site.config.read_text()
+        assert opened_before.read() == "old"
+    target = folder / "target.xml"
+    target.write_text("target")
+    link.symlink_to(target)
+    refused = run(build, site.config, "--save", link, "--force")
+    assert refused.returncode == 1 and "no plain file" in refused.stderr
+    assert target.read_text() == "target" and link.is_symlink()
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_save_that_fails_leaves_nothing(build, folder, force):
+    folder.chmod(0o755)
+    place = folder / "place"
+    place.mkdir()
+    saved, broken = place / "saved.xml", folder / "broken.tif"
+    broken.write_bytes(b"II*\0 no image")
+    broken.chmod(0o644)
+    if force:
+        saved.write_text("old")
+    refused = run(build, broken, "--save", saved, *force)
+    assert refused.returncode == 1 and "broken.tif" in refused.stderr
+    assert [path.name for path in place.iterdir()] == (["saved.xml"] if force else [])
+    assert not force or saved.read_text() == "old"
 
 
 def test_a_browser_is_opened_and_never_by_root(build, site, folder):

@@ -1,6 +1,7 @@
 """`mapcache serve` of every kind of thing: served by both servers, a tile is fetched and its pixels are looked at; changes show."""
 import html
 import shutil
+import struct
 import subprocess
 import urllib.parse
 
@@ -11,7 +12,7 @@ from drop_in import pixels
 from patience import patience
 from ports import free_port
 from postgres import PASSWORD, Postgres
-from serve_things import COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, folder_of, raster, vectors, web_of
+from serve_things import COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, folder_of, mbtiles, raster, vectors, web_of
 from serving import SERVERS, Serving, processes, run_folder
 
 
@@ -173,6 +174,38 @@ def test_what_cannot_be_served_is_refused_in_words(build, folder):
     broken.chmod(0o644)
     assert "broken.tif" in refused(build, broken)
     assert refused(build, f"http://127.0.0.1:{free_port()}/none.tif")
+
+
+def test_a_folder_is_served_without_gdal(build, folder):
+    """What needs the module that is not installed is left out, and told once."""
+    for part in ("lib", "modules"):
+        (folder / part).mkdir(mode=0o755)
+        for file in (build / part).glob("*.so*"):
+            if "gdal" not in file.name:
+                (folder / part / file.name).symlink_to(file)
+    folder.chmod(0o755)
+    place = folder_of(folder / "data", lambda p: mbtiles(p / "stored.mbtiles"), lambda p: vectors(p / "areas.shp", "ESRI Shapefile"),
+                      lambda p: raster(p / "one.tif"), lambda p: raster(p / "two.tif"), lambda p: vectors(p / "land.geojson", "GeoJSON"))
+    with Serving(build, place, port=free_port(), environment={"LD_LIBRARY_PATH": str(folder / "lib")}) as serving:
+        assert {layer["name"] for layer in serving.all("serving")[0]["layers"]} == {"stored", "areas", "areas-mvt"}
+        assert serving.end() == 0
+    assert len([line for line in serving.output.splitlines() if "need GDAL" in line]) == 1, serving.output
+
+
+def test_remarks_name_layers_and_no_private_file(build, folder):
+    """Said once, by serve alone; the configuration that serve makes for itself is nobody's to look at."""
+    for name in ("metres", "degrees"):
+        vectors(folder / f"{name}.shp", "ESRI Shapefile")
+        (folder / f"{name}.prj").unlink()
+    header = bytearray((folder / "metres.shp").read_bytes())
+    header[36:68] = struct.pack("<4d", 2600000, 1200000, 2700000, 1300000)  # the box of all shapes
+    (folder / "metres.shp").write_bytes(header)
+    with Serving(build, folder / "metres.shp", folder / "degrees.shp", port=free_port()) as serving:
+        assert serving.end() == 0
+    notes = [line for line in serving.output.splitlines() if "CRS of each map" in line or ".prj" in line]
+    assert len(notes) == 2 and sum("metres: there is neither" in line for line in notes) == 1, serving.output
+    assert sum("degrees.shp has no .prj: its coordinates are taken for degrees" in line for line in notes) == 1, serving.output
+    assert "mapcache.xml:" not in serving.output
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -176,6 +176,55 @@ def test_what_is_not_there_answers_503_until_it_is(serve, folder, build):
     assert server.get(f"/gmaps/there/{address}.png").status == 200
 
 
+def test_files_of_one_name_have_titles_of_their_own(serve, folder):
+    """In a folder of things, and in short forms that follow each other."""
+    for part in ("all", "all/north", "all/south"):
+        (folder / part).mkdir()
+        squares(folder / part / "land.geojson", driver="GeoJSON")
+    server = serve("<tileset><data>all</data></tileset><tileset><data>all/north/land.geojson</data></tileset>")
+    assert [tilejson(server, name)["name"] for name in ("land", "land_2", "land_3", "land_4")] == ["land", "land (north)", "land (south)", "land (2)"]
+
+
+def test_check_says_each_thing_once_and_errors_first(folder, build):
+    """One complaint for data that are not there, none that follows from another one, notes at the end."""
+    squares(folder / "land.shp")
+    (folder / "land.prj").unlink()
+    config = folder / "mapcache.xml"
+    config.write_text("""<mapcache>
+<tileset><data>land.shp</data></tileset>
+<tileset><data>away.tif</data></tileset>
+<tileset name="both"><data>land.shp</data><source>s</source></tileset>
+<tileset name="empty"><data> </data></tileset>
+</mapcache>""")
+    status, said = check(build, config)
+    lines = [line.removeprefix(f"{config}:") for line in said.splitlines()[:-1]]
+    assert status == 1 and "<data>: <data>" not in said, said
+    assert [re.match(r"(\d+):\d+: (error|not built|warning|note): ", line).groups() for line in lines] == [
+        ("4", "error"), ("5", "error"), ("2", "warning"), ("3", "not built"), ("1", "note"), ("2", "note")], said
+    assert "land.shp has no .prj" in lines[2] and "away" in lines[3] and "there is no file" in lines[3], said
+
+
+def test_coordinates_without_a_crs_are_drawn_as_what_they_are_taken_for(serve, folder):
+    squares(folder / "land.shp")
+    (folder / "land.prj").unlink()
+    server = serve("<tileset><data>land.shp</data></tileset>")
+    assert pixels(server.get(f"/gmaps/land/{tile_at(7.45, 46.95, 14)}.png").body)[128, 128][3] > 0
+
+
+def test_check_warns_of_caches_that_no_tileset_uses(folder, build):
+    config = folder / "mapcache.xml"
+    config.write_text(f"""<mapcache><source name="s" type="dummy"/>
+<cache name="part" type="disk"><base>{folder}/a</base></cache>
+<cache name="tiers" type="multitier"><cache>part</cache></cache>
+<cache name="spare" type="disk"><base>{folder}/b</base></cache>
+<tileset name="t"><source>s</source><cache>tiers</cache><grid>WGS84</grid><format>PNG</format></tileset>
+<service type="wms" enabled="true"/></mapcache>""")
+    status, said = check(build, config)
+    warnings = [line for line in said.splitlines() if "warning: " in line]
+    assert status == 2 and len(warnings) == 1, said
+    assert warnings[0].startswith(f"{config}:4:1: ") and 'name="spare"' in warnings[0] and "no tileset uses" in warnings[0], said
+
+
 def test_names_of_files_are_harmless(serve, folder):
     name = 'a <b> & "c" ]]> {z}.tif'
     photo(folder / name)

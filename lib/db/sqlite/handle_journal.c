@@ -19,26 +19,41 @@ enum {
     LEAVING_PAUSE_MS = 10,
 };
 
-/* WAL needs shared memory between all users of a file; network file systems do not have it. */
+/* File systems of other machines, or that several machines have mounted: statfs(2), and their own sources. */
+static const unsigned remote_file_systems[] = {
+    0x6969,     /* nfs */
+    0x517b,     /* smb */
+    0xff534d42, /* cifs */
+    0xfe534d42, /* smb2 */
+    0x65735546, /* fuse: sshfs, glusterfs, s3fs, virtiofs */
+    0x01021997, /* 9p */
+    0x00c36400, /* ceph */
+    0x73757245, /* coda */
+    0x6b414653, /* afs of the kernel */
+    0x5346414f, /* afs of OpenAFS */
+    0x0bd00bd0, /* lustre */
+    0x47504653, /* gpfs */
+    0x19830326, /* beegfs */
+    0x20030528, /* orangefs */
+    0xaad7aaea, /* panfs */
+    0x564c,     /* ncp */
+    0x7461636f, /* ocfs2 */
+    0x01161970, /* gfs2 */
+    0x786f4256, /* vboxsf */
+    0xbacbacbc, /* vmhgfs */
+};
+
+/* WAL needs shared memory between all users of a file, which those of other machines do not have. */
 bool
 mc_handle_is_local(const mc_handle *handle)
 {
     struct statfs info;
     if (statfs(handle->path, &info) != 0)
         return false;
-    switch ((unsigned long)info.f_type) {
-    case 0x6969UL:     /* nfs */
-    case 0x517bUL:     /* smb */
-    case 0xff534d42UL: /* cifs */
-    case 0xfe534d42UL: /* smb2 */
-    case 0x65735546UL: /* fuse */
-    case 0x01021997UL: /* 9p */
-    case 0x00c36400UL: /* ceph */
-    case 0x73757245UL: /* coda */
-        return false;
-    default:
-        return true;
-    }
+    for (size_t i = 0; i < sizeof(remote_file_systems) / sizeof(remote_file_systems[0]); i++)
+        if ((unsigned)info.f_type == remote_file_systems[i])
+            return false;
+    return true;
 }
 
 /* Whether this process may write the file, and make others beside it. */

@@ -40,11 +40,13 @@ const mc_style *mc_vector_default_style(const mc_vector_layer *layer, mc_build *
 
 /* Rows of a source's table beside MC_SOURCE_KEYS. `layer_keys_`: of <layer>. */
 #define MC_VECTOR_SOURCE_KEYS(layer_keys_)                                                                             \
-    MC_KEY_TEXT("background", offsetof(mc_vector_source, background),                                                  \
-                "Colour under all layers, as #RRGGBB, whatever TRANSPARENT and BGCOLOR say. Without it, tiles are "    \
-                "transparent where nothing is drawn (JPEG: black), and maps, too, unless TRANSPARENT=FALSE, BGCOLOR "  \
-                "or JPEG asks for a colour: white, where BGCOLOR names none.",                                         \
-                .flags = MC_KEY_OURS),                                                                                 \
+    MC_KEY_TEXT(                                                                                                       \
+        "background", offsetof(mc_vector_source, background),                                                          \
+        "Colour under all layers, as #RRGGBB, whatever TRANSPARENT and BGCOLOR say. Without it, tiles are "            \
+        "transparent where nothing is drawn (JPEG: black), and maps, too, unless TRANSPARENT=FALSE, BGCOLOR "          \
+        "or JPEG asks for a colour: white, where BGCOLOR names none. Maps that are put together of JPEG tiles are "    \
+        "black there as the tiles are.",                                                                               \
+        .flags = MC_KEY_OURS),                                                                                         \
         MC_KEY_BOOL("wrap", offsetof(mc_vector_source, wrap),                                                          \
                     "Whether maps in degrees and in Mercator's projection go on beyond the antimeridian with what "    \
                     "lies on its "                                                                                     \

@@ -192,6 +192,20 @@ START_TEST(written_configuration_loads)
 }
 END_TEST
 
+/* What nothing in the configuration refers to is not written. */
+START_TEST(rasters_alone_need_no_vector_tiles)
+{
+    mc_data_found found;
+    run("gdal_create -of GTiff -ot Byte -bands 3 -burn 10 -outsize 20 20 -a_srs EPSG:4326 -a_ullr 7 47 8 46 r.tif");
+    ck_ok(mc_data_find(&found, in_folder("r.tif"), NULL, &ctx, pool));
+    ck_assert_ptr_null(strstr(written_config(&found), "MVT"));
+    write_text("v.csv", POINTS);
+    run("ogr2ogr -f GPKG v.gpkg v.csv -a_srs EPSG:2056 -oo GEOM_POSSIBLE_NAMES=wkt -nlt POLYGON");
+    ck_ok(mc_data_find(&found, in_folder("v.gpkg"), NULL, &ctx, pool));
+    ck_assert_ptr_nonnull(strstr(written_config(&found), "<format name=\"mvt\" type=\"MVT\"/>"));
+}
+END_TEST
+
 /* A comment's end in the title, the CRS or the call ends no comment of the written configuration. */
 START_TEST(texts_of_data_end_no_comment)
 {
@@ -238,8 +252,9 @@ END_TEST
 int
 main(void)
 {
-    const TTest *const tests[] = { raster_says_where_it_lies,       bands_make_a_picture,
-                                   vector_files_say_what_they_hold, written_configuration_loads,
-                                   texts_of_data_end_no_comment,    codes_of_a_crs_are_numbers };
+    const TTest *const tests[] = { raster_says_where_it_lies,          bands_make_a_picture,
+                                   vector_files_say_what_they_hold,    written_configuration_loads,
+                                   rasters_alone_need_no_vector_tiles, texts_of_data_end_no_comment,
+                                   codes_of_a_crs_are_numbers };
     return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
 }

@@ -1,4 +1,5 @@
 /* Draws layers with MapLibre: images and vector tiles on grids of web maps. The same functions as of engine_ol.js. */
+import { demandFile } from './libraries.js';
 import { tileAddress } from './protocols.js';
 import { fetchTile } from './tile_log.js';
 import { glLayersOf } from './vector_style.js';
@@ -84,9 +85,11 @@ function styleOf(entries) {
   return style;
 }
 
-/* Rejects where the library does not load. */
+/* Rejects where the library does not load; with `file` where one of its files is not there. */
 export async function createGl(target, hooks) {
   if (library === null) {
+    await demandFile('maplibre-gl.mjs');
+    await demandFile('maplibre-gl-worker.mjs');
     library = await import('./maplibre-gl.mjs');
     library.addProtocol(SCHEME, loadTile);
   }

@@ -1,5 +1,6 @@
 /* Draws layers with OpenLayers: images and vector tiles, in any grid and CRS. An entry is a layer as the map shows it: layer, grid,
    by, density, format, values, opacity, visible. */
+import { hasProj4 } from './libraries.js';
 import { tileAddress, wmsUrl, wmsValues } from './protocols.js';
 import { fetchTile } from './tile_log.js';
 import { olStyleOf } from './vector_style.js';
@@ -10,7 +11,7 @@ const FAILED = 3; /* ol.TileState.ERROR */
 export function projectionOf(grid) {
   const known = ol.proj.get(grid.srs);
   if (known) return known;
-  if (grid.proj && typeof proj4 !== 'undefined') {
+  if (grid.proj && hasProj4()) {
     proj4.defs(grid.srs, grid.proj);
     ol.proj.proj4.register(proj4);
     const made = ol.proj.get(grid.srs);

@@ -6,13 +6,17 @@ import { showPicture } from './picture.js';
 const AT_ONCE = 120; /* cards that are made before somebody asks for more */
 let offer = { services: [], layers: [] }, wanted = [], shown = 0;
 
-function degrees(number, positive, negative) {
-  return Math.abs(number).toFixed(Math.abs(number) < 10 ? 2 : 1) + '°' + (number < 0 ? negative : positive);
+/* As many decimals as it takes to tell the edges of a box apart. */
+function degrees(number, size, positive, negative) {
+  const decimals = Math.min(5, Math.max(1, Math.ceil(1.5 - Math.log10(Math.max(size, 1e-9)))));
+  return Math.abs(number).toFixed(decimals) + '°' + (number < 0 ? negative : positive);
 }
 
 function boxText([west, south, east, north]) {
   if (west <= -180 && east >= 180 && south <= -85 && north >= 85) return 'the world';
-  return degrees(west, 'E', 'W') + ' to ' + degrees(east, 'E', 'W') + ', ' + degrees(south, 'N', 'S') + ' to ' + degrees(north, 'N', 'S');
+  const size = Math.min(east - west, north - south);
+  return degrees(west, size, 'E', 'W') + ' to ' + degrees(east, size, 'E', 'W') + ', ' + degrees(south, size, 'N', 'S') + ' to ' +
+    degrees(north, size, 'N', 'S');
 }
 
 function kindText(layer) {
@@ -34,8 +38,11 @@ function addressOf([name, text]) {
 /* Made when it is opened: there may be hundreds of layers. */
 function addressesOf(layer) {
   const list = element('div'), choice = element('select', { ariaLabel: 'Grid', hidden: layer.grids.length < 2 });
-  for (const [index, grid] of layer.grids.entries()) choice.append(new Option(grid.grid + ' (' + grid.srs + ')', index));
-  function fill() { list.replaceChildren(...layerAddresses(offer, layer, layer.grids[Number(choice.value)]).map(addressOf)); }
+  for (const [index, grid] of layer.grids.entries()) choice.append(new Option(grid.grid, index));
+  function fill() {
+    const grid = layer.grids[Number(choice.value)];
+    list.replaceChildren(element('p', { text: grid.grid + ', in ' + grid.srs }), ...layerAddresses(offer, layer, grid).map(addressOf));
+  }
   choice.addEventListener('change', fill);
   const details = element('details', {}, element('summary', { text: 'Addresses, QGIS, GDAL' }));
   details.addEventListener('toggle', function () {
@@ -94,6 +101,7 @@ function links() {
   if (offers(offer, 'wms')) list.append(element('a', { href: base + '?SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities', text: 'WMS capabilities' }));
   if (offers(offer, 'wmts')) list.append(element('a', { href: base + 'wmts/1.0.0/WMTSCapabilities.xml', text: 'WMTS capabilities' }));
   if (offers(offer, 'tms')) list.append(element('a', { href: base + 'tms/1.0.0/', text: 'TMS' }));
+  if (offer.jobs) list.append(element('a', { href: base + 'jobs/', text: 'Jobs' }));
 }
 
 async function start() {

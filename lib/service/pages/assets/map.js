@@ -5,6 +5,7 @@ import { createGl, isWebGrid, whyNoGl } from './engine_gl.js';
 import { createOl } from './engine_ol.js';
 import { bytesText, clearFrames, drawFrames, timeText } from './frames.js';
 import { inspect } from './inspector.js';
+import { absentText, hasOpenLayers, hasProj4 } from './libraries.js';
 import { showLegends, showOffered, showStack } from './layers_panel.js';
 import { clearProblems, reportProblem } from './problems.js';
 import { densityOf, protocolChoices, protocolOf } from './protocols.js';
@@ -45,9 +46,18 @@ async function entryOf(chosen) {
 }
 
 /* Whether images can be warped from and to the CRS of a grid. */
-function isKnown(grid) { return Boolean(grid.proj) || /(^|:)(3857|900913|4326)$/.test(grid.srs); }
+function needsProj4(grid) { return !/(^|:)(3857|900913|4326)$/.test(grid.srs); }
 
-function resolveGrids(all) {
+function isKnown(grid) { return !needsProj4(grid) || (Boolean(grid.proj) && hasProj4()); }
+
+/* A layer that cannot be warped into the map's CRS, and why not. */
+async function whyNotWarped(entry) {
+  if (entry.layer.image && !hasProj4() && [entry.grid, viewGrid].some(function (grid) { return needsProj4(grid) && grid.proj; }))
+    return absentText('proj4', 'proj4.js', 'so this layer cannot be warped into ' + viewGrid.srs);
+  return 'The layer has no grid in ' + viewGrid.srs + ', and cannot be warped there.';
+}
+
+async function resolveGrids(all) {
   const drawable = all.filter(function (entry) { return entry.trouble === null; });
   const first = drawable.find(function (entry) { return entry.layer.grids.some(function (grid) { return grid.grid === state.grid; }); }) || drawable[0];
   if (first === undefined) return;
@@ -58,7 +68,7 @@ function resolveGrids(all) {
     entry.by = protocolOf(offer, entry.layer, state.by);
     if (entry.by === null) entry.trouble = 'No service has tiles of this layer: gmaps, wmts, tms and wms are off.';
     else if (entry.grid.srs !== viewGrid.srs && !(entry.layer.image && isKnown(entry.grid) && isKnown(viewGrid)))
-      entry.trouble = 'The layer has no grid in ' + viewGrid.srs + ', and cannot be warped there.';
+      entry.trouble = await whyNotWarped(entry);
     entry.density = densityOf(entry.grid, entry.by);
   }
 }
@@ -80,7 +90,7 @@ function wantsGl() {
     return isWebGrid(entry.grid) && entry.by !== 'map' && (!isVector(entry.layer) || ((entry.layer.vectorLayers || []).length > 0 && !entry.layer.discovered)); /* else it is not known what to draw */
   });
   if (state.engine === 'ol' || !possible) return false;
-  const wanted = state.engine === 'gl' || drawn.some(function (entry) { return isVector(entry.layer); });
+  const wanted = state.engine === 'gl' || !hasOpenLayers() || drawn.some(function (entry) { return isVector(entry.layer); });
   if (!wanted) return false;
   if (noGl === null) noGl = whyNoGl() || '';
   if (noGl) reportProblem(noGl);
@@ -88,6 +98,7 @@ function wantsGl() {
 }
 
 async function useEngine(gl) {
+  if (gl && !hasOpenLayers()) reportProblem(await absentText('OpenLayers', 'ol.js', 'so MapLibre draws the map'));
   const name = gl ? 'MapLibre' : 'OpenLayers';
   if (engine !== null && engine.name === name) return false;
   const at = engine === null ? null : engine.at();
@@ -99,11 +110,11 @@ async function useEngine(gl) {
     try {
       engine = await createGl(target, hooks);
     } catch (error) {
-      noGl = 'MapLibre does not load (' + error.message + '), so OpenLayers draws the map.';
+      noGl = await absentText('MapLibre', error.file || 'maplibre-gl.mjs', 'so OpenLayers draws the map');
       reportProblem(noGl);
       return useEngine(false);
     }
-  } else if (typeof ol === 'undefined') throw new Error('OpenLayers (ol.js) is not installed with this server, so there is no map.');
+  } else if (!hasOpenLayers()) throw new Error(await absentText('OpenLayers', 'ol.js', 'so there is no map'));
   else engine = createOl(target, hooks);
   byId('map').map = engine.map; /* for a look at it from the console */
   byId('map').dataset.engine = name;
@@ -115,7 +126,8 @@ async function apply() {
   const mine = ++round, before = viewGrid;
   const all = await Promise.all(state.layers.map(entryOf));
   if (mine !== round) return;
-  resolveGrids(all);
+  await resolveGrids(all);
+  if (mine !== round) return;
   entries = all;
   for (const entry of entries) if (entry.trouble !== null) reportProblem(entry.trouble, entry.title);
   showPanel();
@@ -225,8 +237,9 @@ function showPanel() {
   showStack(entries, acts);
   showOffered(offer, state.layers.map(function (layer) { return layer.name; }), add);
   showLegends(offer, entries);
-  const grids = new Map(entries.flatMap(function (entry) { return entry.layer ? entry.layer.grids.map(function (grid) { return [grid.grid, grid.grid + ' (' + grid.srs + ')']; }) : []; }));
-  fillSelect('grid', [...grids], state.grid);
+  const grids = new Map(entries.flatMap(function (entry) { return entry.layer ? entry.layer.grids.map(function (grid) { return [grid.grid, grid]; }) : []; }));
+  fillSelect('grid', [...grids.keys()].map(function (name) { return [name, name]; }), state.grid);
+  byId('crs').textContent = grids.has(state.grid) ? 'in ' + grids.get(state.grid).srs : '';
   fillSelect('by', [['', 'what suits'], ...protocolChoices(offer)], state.by);
   byId('engine').value = state.engine;
   byId('borders').setAttribute('aria-pressed', String(state.borders));
