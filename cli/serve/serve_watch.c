@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 
@@ -13,8 +14,18 @@ enum { DEPTH_MAX = 8, FILES_MAX = 20000 };
 typedef struct look {
     uint64_t sum; /* of hashes: the order of a folder's entries does not matter */
     int files;
+    struct stat own[2]; /* standard output and error: what is told there is no change of the things */
     apr_pool_t *pool;
 } look;
+
+static bool
+is_own_output(const look *look, const struct stat *about)
+{
+    for (size_t i = 0; i < sizeof(look->own) / sizeof(look->own[0]); i++)
+        if (S_ISREG(about->st_mode) && about->st_ino == look->own[i].st_ino && about->st_dev == look->own[i].st_dev)
+            return true;
+    return false;
+}
 
 /* What SQLite writes beside its files, also where it only reads. */
 static bool
@@ -37,6 +48,8 @@ add_file(look *look, const char *path, const struct stat *about)
         uint64_t device, inode, size, seconds, nanoseconds;
     } stamp = { about->st_dev, about->st_ino, (uint64_t)about->st_size, (uint64_t)about->st_mtim.tv_sec,
                 (uint64_t)about->st_mtim.tv_nsec };
+    if (is_own_output(look, about))
+        return;
     if (S_ISDIR(about->st_mode)) /* its entries count */
         stamp.size = stamp.seconds = stamp.nanoseconds = 0;
     look->sum += mc_hash64(&stamp, sizeof(stamp), mc_hash64(path, strlen(path), 0));
@@ -82,6 +95,9 @@ look_at_all(const apr_array_header_t *paths, apr_pool_t *pool)
 {
     look look = { .pool = pool };
     struct stat about;
+    for (int i = 0; i < 2; i++)
+        if (fstat(i == 0 ? STDOUT_FILENO : STDERR_FILENO, &look.own[i]) != 0)
+            look.own[i] = (struct stat){ 0 };
     for (int i = 0; i < paths->nelts; i++) {
         const char *path = APR_ARRAY_IDX(paths, i, const char *);
         if (stat(path, &about) == 0)

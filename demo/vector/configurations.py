@@ -16,9 +16,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 TABLES = ["sea", "lines", "countries", "borders", "places", "counties", "county_places", "states", "state_places", "limits"]
 
 
-def filled(data, run, name, what, source):
+JOBS = '<jobs><connection>{}</connection></jobs>\n  <service type="jobs" enabled="true"><public>true</public></service>'
+
+
+def filled(data, run, name, what, source, jobs=""):
     """The template with `source(table)` as the data of each layer."""
-    values = {"NAME": name, "TYPE": name, "WHAT": what, "DATA": data, "STYLES": run / "page" / "styles"}
+    values = {"NAME": name, "TYPE": name, "WHAT": what, "DATA": data, "STYLES": run / "page" / "styles", "JOBS": jobs}
     values.update({table: source(table) for table in TABLES})
     text = (HERE / "mapcache.xml.in").read_text()
     for key, value in values.items():
@@ -47,7 +50,8 @@ def main():
     shutil.copytree(HERE / "styles", run / "page" / "styles", dirs_exist_ok=True)
     (run / "page" / "sources.json").write_text(json.dumps(list(kinds)))
     for name, (what, source) in kinds.items():
-        (run / f"{name}.xml").write_text(filled(data, run, name, what, source))
+        jobs = JOBS.format(escape(sys.argv[4])) if name == "postgis" else ""  # a queue of jobs needs a database
+        (run / f"{name}.xml").write_text(filled(data, run, name, what, source, jobs))
         print(name)
     forget_tiles(data, library)
 

@@ -20,7 +20,7 @@ typedef struct data_expansion {
     apr_array_header_t *pending;
     apr_array_header_t *layers; /* of all things */
     const char *none, *mvt;     /* names that are free in the configuration */
-    bool any, drawn, vectors;
+    bool any, vectors;
     apr_time_t until;
     apr_pool_t *pool;
 } data_expansion;
@@ -217,7 +217,6 @@ expand_layer(const mc_data_layer *layer, const char *name, const mc_node *at, da
             override_tileset(node, at, vector_tiles, e);
             vector_tiles = true;
         }
-    e->drawn = e->drawn || layer->kind != MC_DATA_TILES;
     e->vectors =
         e->vectors || layer->kind == MC_DATA_VECTOR || (layer->format != NULL && strcmp(layer->format, "MVT") == 0);
     tell_layer(layer, name, at, e);
@@ -244,7 +243,6 @@ expand_missing(const char *thing, const mc_node *at, const char *why, data_expan
     mc_node *made = parse_elements(lines, at, e);
     if (made != NULL)
         override_tileset(made, at, false, e);
-    e->drawn = true;
     return made;
 }
 
@@ -314,12 +312,24 @@ refuse_short_form(const mc_node *node, data_expansion *e)
     return true;
 }
 
+/* Whether a tileset, of a short form or not, has the cache that keeps nothing: not where it names one of its own. */
+static bool
+is_none_used(const data_expansion *e)
+{
+    for (const mc_node *node = e->root->children; node != NULL; node = node->next) {
+        const mc_node *cache = strcmp(node->name, "tileset") == 0 ? mc_node_child(node, "cache") : NULL;
+        if (cache != NULL && cache->text != NULL && strcmp(cache->text, e->none) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What all short forms share, and services. */
 static void
 add_shared_elements(data_expansion *e)
 {
     apr_array_header_t *lines = apr_array_make(e->pool, 8, sizeof(const char *));
-    if (e->drawn)
+    if (is_none_used(e))
         APR_ARRAY_PUSH(lines, const char *) = apr_psprintf(e->pool, "<cache name=\"%s\" type=\"none\"/>", e->none);
     if (e->vectors)
         APR_ARRAY_PUSH(lines, const char *) = apr_psprintf(e->pool, "<format name=\"%s\" type=\"MVT\"/>", e->mvt);

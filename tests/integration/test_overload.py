@@ -6,6 +6,7 @@ import ctypes
 import os
 import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -58,61 +59,110 @@ def begin_slow(threads, server, site, numbers, client=b"192.0.2.1"):
     return begun
 
 
-GET_SCHEDULE = {"x86_64": 315, "aarch64": 275}  # numbers of sched_getattr
+GET_SCHEDULE = {"x86_64": 315, "aarch64": 275}  # numbers of sched_getattr; sched_setattr has the one before it
+SHORT = 5e5  # ns: slices below are short
 
 
-def slices(pid):
-    """How long the slices of processor time are, in ns, that each thread asks for."""
-    found = []
+class Schedule(ctypes.Structure):
+    """struct sched_attr: how a thread gets processor time. runtime: ns of the slices that an ordinary one asks for."""
+    _fields_ = [("size", ctypes.c_uint32), ("policy", ctypes.c_uint32), ("flags", ctypes.c_uint64), ("nice", ctypes.c_int32),
+                ("priority", ctypes.c_uint32), ("runtime", ctypes.c_uint64), ("deadline", ctypes.c_uint64), ("period", ctypes.c_uint64)]
+
+
+def schedules(pid):
+    """Those of each thread."""
+    found = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
-        words = (ctypes.c_uint64 * 6)()  # struct sched_attr: sched_runtime is its fourth
-        if ctypes.CDLL(None).syscall(GET_SCHEDULE[os.uname().machine], int(thread), words, ctypes.sizeof(words), 0) == 0:
-            found.append(words[3])
+        schedule = Schedule()
+        if ctypes.CDLL(None).syscall(GET_SCHEDULE[os.uname().machine], int(thread), ctypes.byref(schedule), ctypes.sizeof(schedule), 0) == 0:
+            found[int(thread)] = schedule
     return found
 
 
-def count_usual(pid):
+def usual(pid):
     """Threads whose slices are not short."""
-    return sum(slice_length >= 5e5 for slice_length in slices(pid))
+    return {thread for thread, schedule in schedules(pid).items() if schedule.runtime >= SHORT}
+
+
+def short(pid):
+    return {thread for thread, schedule in schedules(pid).items() if 0 < schedule.runtime < SHORT}
+
+
+def children(web):
+    with open(f"/proc/{web.program.process.pid}/task/{web.program.process.pid}/children", encoding="ascii") as numbers:
+        return [int(number) for number in numbers.read().split()]
 
 
 def count_short(web):
     """Threads of the children with short slices."""
-    with open(f"/proc/{web.program.process.pid}/task/{web.program.process.pid}/children", encoding="ascii") as children:
-        return sum(slice_length < 5e5 for pid in children.read().split() for slice_length in slices(pid))
+    return sum(len(short(pid)) for pid in children(web))
 
 
-needs_slices = pytest.mark.skipif(os.uname().machine not in GET_SCHEDULE or not any(slices(os.getpid())), reason="slices are Linux 6.12's")
+def can_choose_slices():
+    """Whether the kernel lets an ordinary thread of a process with this one's policy have short slices: Linux 6.12 and later."""
+    chosen = []
+
+    def choose():
+        number, schedule = GET_SCHEDULE[os.uname().machine], Schedule()
+        call, size = ctypes.CDLL(None).syscall, ctypes.sizeof(Schedule)
+        if call(number, 0, ctypes.byref(schedule), size, 0) == 0 and schedule.policy == os.SCHED_OTHER and schedule.runtime > SHORT:
+            schedule.runtime = 100000
+            call(number - 1, 0, ctypes.byref(schedule), 0)
+            call(number, 0, ctypes.byref(schedule), size, 0)
+            chosen.append(schedule.runtime < SHORT)
+
+    thread = threading.Thread(target=choose)  # nobody else gets them
+    thread.start()
+    thread.join()
+    return chosen == [True]
 
 
-@needs_slices
+needs_numbers = pytest.mark.skipif(os.uname().machine not in GET_SCHEDULE, reason="the numbers of the calls are not known")
+
+
+def check_policies(pid):
+    """On every kernel: no thread has become more or less important than the one that has started all."""
+    assert {(schedule.policy, schedule.nice) for schedule in schedules(pid).values()} == {(os.sched_getscheduler(0), os.nice(0))}
+
+
+@needs_numbers
 def test_threads_of_slow_requests_give_way_to_others(serve, site):
     site.hold()
     server = serve()
     pid = server.program.process.pid
+    choose = can_choose_slices()
     with concurrent.futures.ThreadPoolExecutor(16) as threads, released(site):
         begun = begin_slow(threads, server, site, range(3))
         assert ask(server, tile_path()).status == 200
-        meanwhile = count_usual(pid)
+        check_policies(pid)
+        if choose:
+            wait_until(lambda: short(pid), "a thread that is free asks for short slices")
+        else:
+            assert not short(pid)
+        meanwhile = usual(pid)
         site.origin.release("slow")
         assert [answer.result().status for answer in begun] == [200] * 3
-    wait_until(lambda: count_usual(pid) <= meanwhile - 3, "the threads of slow requests ask for short slices again")
-    assert len(slices(pid)) > count_usual(pid)
+    if choose:
+        wait_until(lambda: len(meanwhile & short(pid)) >= 3, "the threads of slow requests ask for short slices again")
+    check_policies(pid)
 
 
-@needs_slices
+@needs_numbers
 def test_threads_of_slow_requests_give_way_in_apache(apache, site):
     site.hold()
     site.write_config()
     web = apache(f'MaxRequestWorkers 1\nMapCacheAlias /mc "{site.config}"', mpm="prefork")
     assert web.get("/mc" + tile_path()).status == 200
-    wait_until(lambda: count_short(web) == 1, "the only thread that answers asks for short slices")
+    as_chosen = 1 if can_choose_slices() else 0
+    wait_until(lambda: count_short(web) == as_chosen, "the only thread that answers asks for short slices")
     with concurrent.futures.ThreadPoolExecutor(1) as threads, released(site):
         begun = threads.submit(web.get, "/mc" + slow(1))
-        wait_until(lambda: count_short(web) == 0, "the thread has usual slices")
+        wait_until(lambda: site.origin.requests() and count_short(web) == 0, "the thread has usual slices")
+        for pid in children(web):
+            check_policies(pid)
         site.origin.release("slow")
         assert begun.result().status == 200
-    wait_until(lambda: count_short(web) == 1, "the thread asks for short slices again")
+    wait_until(lambda: count_short(web) == as_chosen, "the thread asks for short slices again")
 
 
 def test_threads_stay_free_for_what_is_stored(serve, site):

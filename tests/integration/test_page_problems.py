@@ -18,7 +18,7 @@ CONFIG = """<mapcache>
   <cache name="none" type="none"/><cache name="empty" type="disk"><base>{folder}/empty</base></cache><format name="mvt" type="MVT"/>
   <tileset name="image"><source>image</source><cache>none</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
   <tileset name="areas"><source>areas</source><cache>none</cache><grid>GoogleMapsCompatible</grid><grid>swiss</grid><format>mvt</format></tileset>
-  <tileset name="empty"><cache>empty</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
+  <tileset name="empty"><cache>empty</cache><grid maxzoom="3">GoogleMapsCompatible</grid><format>PNG</format></tileset>
   <service type="wms" enabled="true"/><service type="gmaps" enabled="true"/><service type="demo" enabled="true"/></mapcache>"""
 SAID = "return document.getElementById('problems').textContent"
 ENGINE = "return document.getElementById('map').dataset.engine || ''"
@@ -161,3 +161,10 @@ def test_the_grid_that_is_chosen_can_be_read(whole, width, height):
         needed, room = browser.script(fits.replace("arguments[0] || SELECTOR", "'[data-layer=areas] select'"))
         assert 50 < needed <= room
         assert browser.script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("layer, engine", [("image", "OpenLayers"), ("areas", "MapLibre")])
+def test_a_coarse_layer_below_does_not_keep_one_from_looking_closer(browser, whole, layer, engine):
+    place = "at=834000,5860000,30"
+    show(browser, whole, f"mc/demo/map#layer=empty&layer={layer}&{place}", lambda said: browser.script(ENGINE) == engine)
+    assert place in browser.script("return location.hash")

@@ -228,6 +228,7 @@ def test_vector_tiles_of_another_grid_are_drawn_by_openlayers(browser, server):
     assert color_count(browser) > 5
     click_map(browser)
     browser.settled(until=lambda: "Mitte <i>" in text_of(browser, "features"))
+    assert text_of(browser, "features").count("Mitte <i>") == 1 and "areas 1" in text_of(browser, "features")
 
 
 def test_without_webgl_openlayers_draws_and_says_so(plain_browser, server):
@@ -257,6 +258,20 @@ def test_a_dimension_is_chosen_by_its_slider(browser, server):
     browser.script("const f = document.querySelector('[data-dimension=time] input[type=range]'); f.value = 0; f.dispatchEvent(new Event('change'))")
     check_clean(browser, server, browser.settled("2019"))
     assert "time=2019" in browser.script("return location.hash")
+
+
+def test_the_swipe_is_a_button_and_moved_by_keys(browser, server):
+    open_page(browser, server, "map#layer=image&layer=town&at=834000,5860000,300")
+    browser.settled("gmaps/town", until=lambda: browser.script("return document.getElementById('map').dataset.engine") == "MapLibre")
+    browser.script("document.getElementById('swiping').click()")
+    browser.settled(until=lambda: browser.script("return document.getElementById('map').dataset.engine") == "OpenLayers")
+    browser.script("document.getElementById('swipe').focus()")
+    before = map_pixels(browser)
+    for _ in range(5):
+        browser.press("\ue012")  # the arrow to the left
+    browser.settled(until=lambda: "swipe=0.4" in browser.script("return location.hash"))
+    changed = (map_pixels(browser) != before).any(axis=2).any(axis=0).nonzero()[0] / before.shape[1]
+    assert 0.35 < changed.min() < 0.42 and 0.48 < changed.max() < 0.55, "the town, and the divider, between here and there"
 
 
 def test_the_map_is_moved_by_keys(browser, server):

@@ -159,6 +159,23 @@ def test_a_changed_configuration_is_served_and_a_broken_one_is_not(build, site, 
         assert serving.process.poll() is None and serving.end() == 0
 
 
+def test_what_it_prints_beside_the_configuration_is_no_change(build, site):
+    """The same name with another ending, as of a style beside a shapefile."""
+    log = site.config.with_suffix(".log")
+    with open(log, "wb") as output:
+        serving = subprocess.Popen([build / "bin/mapcache", "serve", "--json", site.config], stdout=output, stderr=subprocess.STDOUT,
+                                   stdin=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: "serving" in log.read_text(), "mapcache serve serves")
+            site.write_config(title="another")
+            wait_until(lambda: '"reloaded"' in log.read_text(), "the change is seen")
+            time.sleep(2)  # four looks: nobody can be asked whether they have come
+        finally:
+            serving.send_signal(signal.SIGINT)
+            serving.wait(patience(30))
+    assert log.read_text().count('"reloaded"') == 1, log.read_text()
+
+
 @pytest.mark.parametrize("server", SERVERS)
 def test_errors_of_requests_are_told_in_words(build, site, server):
     site.origin_url = "http://127.0.0.1:1/wms?"

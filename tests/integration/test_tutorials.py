@@ -58,7 +58,8 @@ class Reader:
     def run(self, text):
         done = subprocess.run(self.command("set -e -o pipefail\n" + text), cwd=self.folder, env=self.environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=patience(120))
-        assert done.returncode == 0, f"{text}\nexit status {done.returncode}:\n{done.stdout}"
+        logs = "".join(f"\n{log.name}:\n{log.read_text()}" for log in sorted(self.folder.glob("serve-*.log")))
+        assert done.returncode == 0, f"{text}\nexit status {done.returncode}:\n{done.stdout}{logs}"
         return done.stdout
 
     def serve(self, line):

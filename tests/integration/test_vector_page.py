@@ -194,6 +194,36 @@ def test_its_configurations_are_clean(port, build):
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.fixture(scope="module")
+def prefixed(port, shared_apache):
+    """The same behind a proxy, below /some/maps/."""
+    modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in ("proxy", "proxy_http"))
+    return shared_apache("proxy", f"{modules}ProxyPass /some/maps/ http://127.0.0.1:{port}/\n", module=False)
+
+
+@pytest.mark.parametrize("page, needed", [("", ["front.css"]), ("catalogue/", ["catalog-auto?", "catalog-auto/wmts", "ol.js"]),
+                                          ("vector/#world/shapefile/map", ["shapefile?"]), ("vector/#world/shapefile/vector", [".mvt"]),
+                                          ("postgis/jobs/", ["jobs/api"])])
+def test_behind_a_proxy_with_another_prefix(browser, prefixed, page, needed):
+    browser.open("about:blank")
+    browser.network()
+    own = f"http://127.0.0.1:{prefixed.port}/some/maps/"
+    browser.open(own + page)
+    requests = browser.settled(*needed)
+    assert [url for url, _ in requests if not url.startswith((own, "data:", "blob:", "about:"))] == []
+    assert {status for url, status in requests if url.startswith("http")} <= {200, 304, None}
+    assert browser.console() == []
+
+
+def test_the_index_leads_to_all_pages(browser, prefixed):
+    own = f"http://127.0.0.1:{prefixed.port}/some/maps/"
+    browser.open(own)
+    links = browser.script("return [...document.querySelectorAll('a')].map(a => a.href)")
+    assert {own + path for path in ("mapcache/demo/", "catalogue/", "vector/", "postgis/jobs/")} <= set(links)
+    for link in links:
+        assert fetch(prefixed.port, link.removeprefix(f"http://127.0.0.1:{prefixed.port}")).status == 200, link
+
+
 class Registry(http.server.BaseHTTPRequestHandler):
     """npm's registry with a package of the right name and other contents."""
 

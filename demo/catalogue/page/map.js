@@ -2,6 +2,8 @@
 import { counted } from './timing.js';
 import { products, shown } from './products.js';
 
+/* The folder above the pages, where the aliases are: the same behind another prefix. */
+const ROOT = new URL('..', import.meta.url).href;
 const GRID = 'GoogleMapsCompatible';
 const NOTHING = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
 const outlines = new ol.source.Vector();
@@ -10,7 +12,7 @@ let near = null;
 
 const layers = {
   base: new ol.layer.Tile({ source: new ol.source.XYZ({
-    url: '/catalog-auto/wmts/1.0.0/base/default/' + GRID + '/{z}/{y}/{x}.jpg', maxZoom: 6,
+    url: ROOT + 'catalog-auto/wmts/1.0.0/base/default/' + GRID + '/{z}/{y}/{x}.jpg', maxZoom: 6,
     attributions: 'Blue Marble: NASA. Relief and borders: Natural Earth.' }) }),
   outlines: new ol.layer.Vector({ source: outlines, style: drawOutline, updateWhileInteracting: true })
 };
@@ -100,12 +102,12 @@ function loadMap(image, url) {
 function source(alias, protocol, wanted) {
   const grid = ol.tilegrid.createXYZ({ maxZoom: products.maxzoom });
   if (protocol === 'map')
-    return new ol.source.ImageWMS({ url: '/' + alias, params: wmsParams(wanted), ratio: 1, hidpi: false, imageLoadFunction: loadMap });
+    return new ol.source.ImageWMS({ url: ROOT + alias, params: wmsParams(wanted), ratio: 1, hidpi: false, imageLoadFunction: loadMap });
   if (protocol === 'wms')
-    return new ol.source.TileWMS({ url: '/' + alias, params: wmsParams(wanted), tileGrid: grid, hidpi: false, wrapX: false,
+    return new ol.source.TileWMS({ url: ROOT + alias, params: wmsParams(wanted), tileGrid: grid, hidpi: false, wrapX: false,
       transition: 0, tileLoadFunction: loadTile });
   return new ol.source.WMTS({
-    url: '/' + alias + '/wmts', layer: wanted.layer, matrixSet: GRID, format: 'image/png', style: 'default', wrapX: false,
+    url: ROOT + alias + '/wmts', layer: wanted.layer, matrixSet: GRID, format: 'image/png', style: 'default', wrapX: false,
     dimensions: { [wanted.name]: wanted.value }, transition: 0, tileLoadFunction: loadTile,
     tileGrid: new ol.tilegrid.WMTS({ origin: ol.extent.getTopLeft(grid.getExtent()), extent: grid.getExtent(),
       resolutions: grid.getResolutions(), matrixIds: grid.getResolutions().map(function (_, z) { return String(z); }) })
@@ -132,5 +134,5 @@ export function comparedUrl(alias, wanted) {
   const half = 512 * map.getView().getResolution();
   const params = { SERVICE: 'WMS', REQUEST: 'GetMap', ...wmsParams(wanted), SRS: 'EPSG:3857',
     BBOX: [x - half, y - half, x + half, y + half].join(','), WIDTH: 1024, HEIGHT: 1024 };
-  return '/' + alias + '?' + new URLSearchParams(params);
+  return ROOT + alias + '?' + new URLSearchParams(params);
 }

@@ -1,7 +1,9 @@
 /* The map, and how each form of it is asked for. */
-import { counted } from '/catalogue/timing.js';
+import { counted } from '../catalogue/timing.js';
 import { styleOf } from './style.js';
 
+/* The folder above the pages, where the aliases are: the same behind another prefix. */
+const ROOT = new URL('..', import.meta.url).href;
 const GRID = 'GoogleMapsCompatible';
 const GRID_OPTIONS = { maxZoom: 10, tileSize: 256 };
 const BOUNDS = { world: [-17000000, -7500000, 19500000, 16500000], counties: [-13600000, 3000000, -7700000, 6100000] };
@@ -14,7 +16,7 @@ export const map = new ol.Map({
 export function boundsOf(layer) { return BOUNDS[layer]; }
 
 function wmsUrl(state, params) {
-  return '/' + state.data + '?' + new URLSearchParams({ SERVICE: 'WMS', VERSION: '1.1.1', ...params });
+  return ROOT + state.data + '?' + new URLSearchParams({ SERVICE: 'WMS', VERSION: '1.1.1', ...params });
 }
 
 /* Of what can be seen at this scale: the standardised pixel is 0.28 mm wide. */
@@ -24,7 +26,7 @@ export function legendUrl(state) {
 }
 
 function wms(state) {
-  return new ol.source.ImageWMS({ url: '/' + state.data, ratio: 1, hidpi: false, imageLoadFunction: loadImage,
+  return new ol.source.ImageWMS({ url: ROOT + state.data, ratio: 1, hidpi: false, imageLoadFunction: loadImage,
     params: { LAYERS: state.layer, VERSION: '1.1.1', FORMAT: 'image/png', STYLES: '' } });
 }
 
@@ -65,12 +67,12 @@ function loadVector(tile, url) {
 
 function tileAddress(state, extension) {
   const layer = extension === 'png' ? state.layer : state.layer + '-vector';
-  return '/' + state.data + '/wmts/1.0.0/' + layer + '/default/' + GRID + '/{z}/{y}/{x}.' + extension;
+  return ROOT + state.data + '/wmts/1.0.0/' + layer + '/default/' + GRID + '/{z}/{y}/{x}.' + extension;
 }
 
 const FORMS = {
   map: function (state) {
-    return [new ol.layer.Image({ source: wms(state) }), '/' + state.data + '?REQUEST=GetMap&LAYERS=' + state.layer];
+    return [new ol.layer.Image({ source: wms(state) }), ROOT + state.data + '?REQUEST=GetMap&LAYERS=' + state.layer];
   },
   tiles: function (state) {
     const url = tileAddress(state, 'png');

@@ -1,5 +1,5 @@
 /* The page: which map, out of which data, in which form; what a click hits; the legend. */
-import { startView } from '/catalogue/timing.js';
+import { startView } from '../catalogue/timing.js';
 import { boundsOf, featureInfoUrl, legendUrl, map, show } from './map.js';
 
 const byId = function (id) { return document.getElementById(id); };

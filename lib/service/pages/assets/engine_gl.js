@@ -144,7 +144,7 @@ export async function createGl(target, hooks) {
     name: 'MapLibre', fit: fit, featuresAt: featuresAt, tilesInView: tilesInView,
     setView: function (grid, at) {
       map.setMinZoom(Math.max(-2, zoomOf(grid.resolutions[grid.minzoom]) - 2));
-      map.setMaxZoom(Math.min(24, zoomOf(grid.resolutions[grid.maxzoom]) + 4));
+      map.setMaxZoom(Math.min(24, zoomOf(grid.finest) + 4));
       if (at) map.jumpTo({ center: lonLat(at), zoom: zoomOf(at[2]) });
       else fit(grid.data);
     },

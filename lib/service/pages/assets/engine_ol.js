@@ -56,7 +56,7 @@ function imageSource(entry) {
 function vectorSource(entry) {
   return new ol.source.VectorTile({
     projection: projectionOf(entry.grid), tileGrid: tileGridOf(entry.grid), wrapX: false, transition: 0,
-    format: new ol.format.MVT({ idProperty: 'id' }),
+    format: new ol.format.MVT(),
     tileUrlFunction: function (coordinate) { return addressOf(entry, coordinate); },
     tileLoadFunction: function (tile, url) {
       tile.setLoader(function (extent, resolution, projection) {
@@ -132,7 +132,7 @@ export function createOl(target, hooks) {
     viewGrid = grid;
     const levels = grid.resolutions.slice(grid.minzoom);
     map.setView(new ol.View({ projection: projectionOf(grid), center: ol.extent.getCenter(grid.data), resolution: levels[0],
-      maxResolution: levels[0] * 4, minResolution: levels[levels.length - 1] / 8, enableRotation: false, showFullExtent: true }));
+      maxResolution: levels[0] * 4, minResolution: grid.finest / 8, enableRotation: false, showFullExtent: true }));
     if (at) {
       map.getView().setCenter([at[0], at[1]]);
       map.getView().setResolution(at[2]);
@@ -146,13 +146,14 @@ export function createOl(target, hooks) {
   }
 
   function featuresAt([x, y]) {
-    const found = [];
+    const found = new Map(); /* what several tiles have is one feature */
     map.forEachFeatureAtPixel([x, y], function (feature, layer) {
       const { layer: id, ...properties } = feature.getProperties();
       delete properties.geometry;
-      found.push({ title: layer.entry.layer.title + ', ' + id, id: feature.getId(), properties: properties });
+      const one = { title: layer.entry.layer.title + ', ' + id, id: feature.getId(), properties: properties };
+      found.set(JSON.stringify(one), one);
     }, { hitTolerance: 4 });
-    return found;
+    return [...found.values()];
   }
 
   /* The tiles of the uppermost visible layer that cover the map, with their corners in pixels. */

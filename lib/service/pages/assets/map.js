@@ -61,7 +61,7 @@ async function resolveGrids(all) {
   const drawable = all.filter(function (entry) { return entry.trouble === null; });
   const first = drawable.find(function (entry) { return entry.layer.grids.some(function (grid) { return grid.grid === state.grid; }); }) || drawable[0];
   if (first === undefined) return;
-  viewGrid = gridOf(first.layer, { grid: state.grid, srs: null });
+  viewGrid = { ...gridOf(first.layer, { grid: state.grid, srs: null }) };
   state.grid = viewGrid.grid;
   for (const entry of drawable) {
     entry.grid = gridOf(entry.layer, viewGrid);
@@ -71,6 +71,9 @@ async function resolveGrids(all) {
       entry.trouble = await whyNotWarped(entry);
     entry.density = densityOf(entry.grid, entry.by);
   }
+  /* One zooms in as far as the layer with the finest tiles goes. */
+  viewGrid.finest = Math.min(...drawable.filter(function (entry) { return entry.grid.srs === viewGrid.srs; })
+    .map(function (entry) { return entry.grid.resolutions[entry.grid.maxzoom]; }));
 }
 
 /* The first layer that can be seen; below one with transparency another without, if there is one. */
@@ -135,7 +138,7 @@ async function apply() {
   const changed = await useEngine(wantsGl());
   if (mine !== round) return;
   if (before !== null && before.srs !== viewGrid.srs) state.at = null;
-  if (changed || before === null || before.srs !== viewGrid.srs || before.grid !== viewGrid.grid) engine.setView(viewGrid, state.at);
+  if (changed || before === null || before.srs !== viewGrid.srs || before.grid !== viewGrid.grid || before.finest !== viewGrid.finest) engine.setView(viewGrid, state.at);
   engine.setLayers(entries.filter(function (entry) { return entry.trouble === null; }));
   engine.setSwipe(state.swipe);
   placeSwipe(state.swipe);
