@@ -234,7 +234,8 @@ def test_a_leader_that_leaves_does_not_fail_the_others(build, folder):
         second.close()
         again = server.get(target)
         requests = len(origin.requests())
-        server.stop()
+        status = server.program.stop(60)
     assert not sanitizer_reports(folder), sanitizer_reports(folder)[:8000]
+    assert status in (0, 15, -15), f"{status}\n{server.log()}"
     assert answer.status == 200 and answer.body == again.body, (answer.status, answer.body[:200])
     assert requests == 1

@@ -135,6 +135,21 @@ def test_the_readme_has_a_configuration():
     assert any("README.md" in parameter.id for parameter in snippets())
 
 
+def test_figures_of_the_readme_were_measured():
+    """Each number of "Why this one" stands in the page of benchmarks, and the ratios are those of the two beside them."""
+    part = re.search(r"## Why this one\n.*?(?=^## )", (ROOT / "README.md").read_text(), re.M | re.S).group(0)
+    measured = (ROOT / "benchmarks/README.md").read_text()
+    ratios = {"**3.4 times**": 3.4, "**4 times**": 4, "**One sixth**": 1 / 6}
+    for line in part.splitlines():
+        for number in re.findall(r"\d+(?:[,.]\d+)+", line.replace("3.4 times", "")):
+            assert re.search(rf"(?<![\d,.]){re.escape(number)}(?![\d])", measured), number
+        for said, ratio in ratios.items():
+            if said in line:
+                ours, theirs = (float(text.replace(",", "")) for text in re.findall(r"(\d[\d,.]*\d)(?= (?:a|ms|instead)|\D*$)", line.split(":", 1)[1])[:2])
+                assert abs(ours / theirs / ratio - 1) < 0.08, line
+    assert all(said in part for said in ratios)
+
+
 def test_every_folder_says_what_it_is():
     folders = [ROOT / name for name in ("lib", "include/mapcache", "apache", "cgi", "cli", "tests", "tests/unit",
                                         "tests/integration", "tests/fuzz", "script", "benchmarks", "docs", "demo")]

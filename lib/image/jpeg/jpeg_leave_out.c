@@ -107,6 +107,20 @@ is_trained_table(const mc_jpeg_codes *codes, const uint8_t *trained)
            memcmp(codes->at + 1 + LONGEST, trained + LONGEST, codes->count) == 0;
 }
 
+static void
+fill_code_tables(code_tables *codes, const mc_jpeg_trained *trained)
+{
+    for (int c = 0; c < 2; c++) {
+        for (int k = 0; k < 2; k++)
+            number_codes(&codes->tables[c][k], trained->tables[c][k]);
+        for (int k = 0; k < 2; k++)
+            fill_looks(&codes->tables[c][k], &codes->tables[c][1]);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        for (int k = 0; k < 2; k++)
+            codes->next[i][k] = &codes->tables[i >= LUMINANCES][1 - k];
+}
+
 static const code_tables *
 find_code_tables(const mc_jpeg_header *header)
 {
@@ -123,15 +137,8 @@ find_code_tables(const mc_jpeg_header *header)
         if (atomic_load_explicit(&all[s].ready, memory_order_acquire))
             return &all[s];
         pthread_mutex_lock(&mutex);
-        for (int c = 0; c < 2 && !all[s].ready; c++) {
-            for (int k = 0; k < 2; k++)
-                number_codes(&all[s].tables[c][k], mc_jpeg_trained_tables[s].tables[c][k]);
-            for (int k = 0; k < 2; k++)
-                fill_looks(&all[s].tables[c][k], &all[s].tables[c][1]);
-        }
-        for (int i = 0; i < BLOCKS; i++)
-            for (int k = 0; k < 2; k++)
-                all[s].next[i][k] = &all[s].tables[i >= LUMINANCES][1 - k];
+        if (!all[s].ready) /* once they are, others read them without the lock */
+            fill_code_tables(&all[s], &mc_jpeg_trained_tables[s]);
         atomic_store_explicit(&all[s].ready, true, memory_order_release);
         pthread_mutex_unlock(&mutex);
         return &all[s];
