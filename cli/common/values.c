@@ -33,6 +33,11 @@ mc_cli_parse_pair(int *first, int *second, const char *text, int min, int max, a
 bool
 mc_cli_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool)
 {
+    if (strchr(text, ',') == NULL) {
+        bool one = mc_parse_int(first, text, 0, 1000);
+        *last = *first;
+        return one;
+    }
     return mc_cli_parse_pair(first, last, text, 0, 1000, pool) && *first <= *last;
 }
 

@@ -10,7 +10,7 @@
  * "A,B" */
 bool mc_cli_parse_pair(int *first, int *second, const char *text, int min, int max, apr_pool_t *pool);
 
-/* "MIN,MAX" */
+/* "MIN,MAX", or one level */
 bool mc_cli_parse_zooms(int *first, int *last, const char *text, apr_pool_t *pool);
 
 /* "X,Y,X,Y": two corners, any two */

@@ -38,7 +38,7 @@ static const mc_cli_option ingest_rows[] = {
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset), "tileset whose tiles are made (required)", .required = true),
     MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid), "grid of the tileset; default: its first one"),
-    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", 0, parse_ingest_zooms,
+    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", 0, parse_ingest_zooms,
                     "first and last level, as 0,12; default: all down to the level nearest to the finest image"),
     MC_OPTION_HEADING("Images"),
     MC_OPTION_TEXT("list", 0, "FILE", AT(list),

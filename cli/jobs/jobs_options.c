@@ -72,7 +72,7 @@ static const mc_cli_option jobs_rows[] = {
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(spec.tileset), "tileset (required)", .commands = MC_JOBS_ENQUEUE),
     MC_OPTION_TEXT("grid", 'g', "NAME", AT(spec.grid), "grid of the tileset; default: its first",
                    .commands = MC_JOBS_ENQUEUE),
-    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", AT(spec), parse_jobs_zooms, "zoom levels; default: all of the grid",
+    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", AT(spec), parse_jobs_zooms, "zoom levels; default: all of the grid",
                     .commands = MC_JOBS_ENQUEUE),
     MC_OPTION_HEADING("Where"),
     MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", AT(spec), parse_jobs_extent, "in units of the grid",

@@ -42,6 +42,9 @@ load_purge_tileset(mc_purge *purge)
         return mc_config_lacks_tileset(config, seed->tileset, purge->pool);
     if (purge->tileset->cache == NULL)
         return apr_psprintf(purge->pool, "tileset \"%s\" has no cache", seed->tileset);
+    if (purge->tileset->cache->ops->keeps_nothing)
+        return apr_psprintf(purge->pool, "tileset \"%s\" has cache \"%s\" of type none, which keeps nothing",
+                            seed->tileset, purge->tileset->cache->name);
     if (purge->tileset->not_built != NULL)
         return apr_psprintf(purge->pool, "tileset \"%s\": %s", seed->tileset, purge->tileset->not_built);
     if (seed->grid != NULL && mc_tileset_link(purge->tileset, seed->grid) == NULL)

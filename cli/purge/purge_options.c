@@ -11,7 +11,7 @@ static const mc_cli_option purge_rows[] = {
     MC_OPTION_TEXT("config", 'c', "FILE", AT(seed.config), "configuration (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(seed.tileset), "tileset (required)", .required = true),
     MC_OPTION_TEXT("grid", 'g', "NAME", AT(seed.grid), "grid of the tileset; default: all of them"),
-    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", AT(seed), mc_seed_parse_zooms,
+    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", AT(seed), mc_seed_parse_zooms,
                     "zoom levels, the smaller first; default: all"),
     MC_OPTION_ASSIGNMENT("dimension", 'D', AT(seed.dimensions),
                          "value of a dimension, as stored; default: all values; may be repeated"),

@@ -62,7 +62,7 @@ static const mc_cli_option seed_rows[] = {
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset), "tileset (required)", .required = true),
     MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid), "grid of the tileset; default: its first"),
-    MC_OPTION_VALUE("zoom", 'z', "MIN,MAX", 0, mc_seed_parse_zooms,
+    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", 0, mc_seed_parse_zooms,
                     "zoom levels, the smaller first; default: all of the grid"),
     MC_OPTION_HEADING("Where"),
     MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, mc_seed_parse_extent, "in units of the grid"),

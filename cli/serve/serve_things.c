@@ -2,6 +2,7 @@
 #include "serve_things.h"
 
 #include <apr_strings.h>
+#include <apr_user.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,8 +61,14 @@ is_configuration(const char *path)
 static mc_error *
 explain_unreadable(const char *name, apr_pool_t *pool)
 {
-    return mc_error_create(pool, MC_ERR_CONFIG, "%s cannot be read: %s%s", name, strerror(errno),
-                           errno == ENOENT ? "" : " (by the user that serves)");
+    int code = errno;
+    char *user;
+    if (code != EACCES || apr_uid_name_get(&user, geteuid(), pool) != APR_SUCCESS)
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s cannot be read: %s", name, strerror(code));
+    return mc_error_create(pool, MC_ERR_CONFIG,
+                           "%s cannot be read: the user that serves (%s) may not read it, or may not enter a folder on "
+                           "the way; chmod o+rX gives that right to both",
+                           name, user);
 }
 
 mc_error *

@@ -78,6 +78,14 @@ is_address(const char *thing)
     return strncmp(thing, "http://", 7) == 0 || strncmp(thing, "https://", 8) == 0;
 }
 
+/* "name://...": no path of a file begins so. */
+static bool
+has_scheme(const char *thing)
+{
+    size_t name = strspn(thing, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    return name > 1 && strncmp(thing + name, "://", 3) == 0;
+}
+
 static mc_error *
 look_at_thing(mc_data_search *search, const char *thing)
 {
@@ -87,6 +95,10 @@ look_at_thing(mc_data_search *search, const char *thing)
         return mc_data_look_gdal(search, apr_pstrcat(search->pool, "/vsicurl/", thing, NULL), NULL);
     if (strncmp(thing, "/vsi", 4) == 0)
         return mc_data_look_gdal(search, thing, NULL);
+    if (has_scheme(thing))
+        return mc_error_create(search->pool, MC_ERR_CONFIG,
+                               "addresses begin with postgresql://, http:// or https://, those of GDAL's file systems "
+                               "with /vsi (for example /vsis3/BUCKET/KEY)");
     return look_at_path(search, thing);
 }
 

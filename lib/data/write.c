@@ -171,8 +171,8 @@ put_config_head(apr_array_header_t *out, const mc_data_config *config)
         put_line(out, "  Written by: %s\n", comment_text(config->made_by, 200, out->pool));
     put_line(out,
              "  For Apache:  MapCacheAlias /maps /path/of/this/mapcache.xml\n"
-             "  For nginx:   MAPCACHE_CONFIG_FILE=/path/of/this/mapcache.xml mapcache.fcgi listening on SOCKET, and "
-             "fastcgi_pass to SOCKET\n"
+             "  For nginx:   as /etc/mapcache/mapcache.xml, systemctl start mapcache.socket, and "
+             "fastcgi_pass unix:/run/mapcache/mapcache.sock\n"
              "  Complaints about changes: mapcache check mapcache.xml. All that may stand here: mapcache.xml.sample "
              "and docs/configuration.md.\n-->\n<mapcache>\n");
     if (config->title != NULL)

@@ -167,3 +167,14 @@ def test_postgresql(tmp_path, database):
     assert site.counts()[:4] == [1, 4, 0, 0]
     site.purge("--yes")
     assert site.counts()[:4] == [0, 0, 0, 0] and site.counts("other")[:4] == FULL[:4]
+
+
+def test_a_cache_that_keeps_nothing_is_said(tmp_path):
+    done = Site(tmp_path, '<cache name="store" type="none"/>').purge("--yes", status=1)
+    assert 'tileset "world" has cache "store" of type none, which keeps nothing' in done.stderr
+
+
+def test_one_level(tmp_path):
+    site = Site(tmp_path, STORES["sqlite3"])
+    site.seed("-z", "3")
+    assert site.counts() == [0, 0, 0, 64, 0]

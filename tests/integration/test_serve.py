@@ -116,6 +116,7 @@ def test_two_at_the_same_moment_get_two_ports(build, site):
 @pytest.mark.parametrize("words,said", [
     ([], "no THING is named"),
     (["/nowhere/at/all.tif"], "/nowhere/at/all.tif cannot be read: No such file or directory"),
+    (["s3://bucket/key.tif"], "addresses begin with postgresql://, http:// or https://"),
     (["SITE", "--apache", "--nginx"], "do not go together"),
     (["SITE", "--force"], "--force goes with --save"),
     (["SITE", "SITE"], "is served alone"),
@@ -139,7 +140,7 @@ def test_a_configuration_that_is_wrong_is_refused_with_its_place(build, site):
 def test_a_file_that_may_not_be_read(build, site):
     site.config.chmod(0o600)
     done = run(build, site.config)
-    assert done.returncode == 1 and f"{site.config} cannot be read: Permission denied" in done.stderr
+    assert done.returncode == 1 and f"{site.config} cannot be read: the user that serves (www-data) may not read it" in done.stderr
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -167,7 +167,7 @@ def test_what_cannot_be_served_is_refused_in_words(build, folder):
     assert "text.txt" in refused(build, folder / "text.txt")
     image = raster(folder / "image.tif")
     image.chmod(0o600)
-    assert "cannot be read: Permission denied" in refused(build, image)
+    assert "cannot be read: the user that serves (www-data) may not read it" in refused(build, image)
     broken = folder / "broken.tif"
     shutil.copy(image, broken)
     broken.write_bytes(broken.read_bytes()[:100])

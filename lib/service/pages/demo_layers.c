@@ -136,6 +136,8 @@ write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
     write_given(json, "trouble", tileset->not_built);
     mc_demo_write_extent(json, "box", &degrees, 6);
     mc_json_string(json, "mime", mc_tileset_mime(tileset));
+    if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MIXED)
+        mc_json_string(json, "format", "JPEG or PNG"); /* "mime" is the one that WMS is asked for */
     mc_json_string(json, "extension", mc_tileset_address_extension(tileset));
     mc_json_boolean(json, "image", mc_tileset_is_image(tileset));
     mc_json_boolean(json, "legend", mc_tileset_has_legend(tileset));

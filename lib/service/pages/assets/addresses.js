@@ -33,6 +33,12 @@ export function tileUrl(template, z, x, row, rows) {
   return template.url.replace('{z}', z).replace('{x}', x).replace('{y}', template.fromTop ? row : rows - 1 - row);
 }
 
+/** What a layer is called by its tiles. */
+export function formatText(layer) {
+  if (isVector(layer)) return 'vector tiles';
+  return layer.format || { 'image/png': 'PNG', 'image/jpeg': 'JPEG', 'image/webp': 'WebP', 'image/gif': 'GIF' }[layer.mime] || layer.mime;
+}
+
 export function isVector(layer) { return !layer.image && /mapbox-vector-tile|protobuf|mvt/i.test(layer.mime); }
 
 function isWebMercator(grid) { return /(:|^)(3857|900913|3785)$/.test(grid.srs); }

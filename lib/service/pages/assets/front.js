@@ -1,5 +1,5 @@
 /* The front page: each layer as a card with a small picture, what it is, and how other programs get at it. */
-import { isVector, layerAddresses, mapUrl, offers } from './addresses.js';
+import { formatText, isVector, layerAddresses, mapUrl, offers } from './addresses.js';
 import { base, byId, copyText, element, fetchJson, here } from './dom.js';
 import { showPicture } from './picture.js';
 
@@ -17,11 +17,6 @@ function boxText([west, south, east, north]) {
   const size = Math.min(east - west, north - south);
   return degrees(west, size, 'E', 'W') + ' to ' + degrees(east, size, 'E', 'W') + ', ' + degrees(south, size, 'N', 'S') + ' to ' +
     degrees(north, size, 'N', 'S');
-}
-
-function kindText(layer) {
-  const name = { 'image/png': 'PNG', 'image/jpeg': 'JPEG', 'image/webp': 'WebP', 'image/gif': 'GIF' }[layer.mime] || layer.mime;
-  return isVector(layer) ? 'vector tiles' : name;
 }
 
 function zoomText(layer) {
@@ -63,7 +58,7 @@ function cardOf(layer) {
   const list = element('dl');
   row(list, 'Zooms', zoomText(layer));
   row(list, 'Box', boxText(layer.box));
-  row(list, 'Format', kindText(layer));
+  row(list, 'Format', formatText(layer));
   row(list, 'Dimensions', layer.dimensions.join(', '));
   row(list, 'By', layer.attribution);
   if (layer.trouble) list.append(element('dt', { text: 'Trouble' }), element('dd', { className: 'bad', text: layer.trouble }));

@@ -1,5 +1,5 @@
 /* The panel's list of layers: order, opacity, what is seen, dimensions; layers to add; legends. */
-import { isVector, legendUrl, offers } from './addresses.js';
+import { formatText, isVector, legendUrl, offers } from './addresses.js';
 import { byId, element } from './dom.js';
 import { wmsValues } from './protocols.js';
 import { colourOf } from './vector_style.js';
@@ -35,7 +35,7 @@ function dimensionField(dimension, value, choose) {
 
 function noteOf(entry) {
   if (entry.trouble) return element('div', { className: 'note bad', text: entry.trouble });
-  const words = [entry.layer.name, isVector(entry.layer) ? 'vector tiles' : entry.layer.mime.replace('image/', '').toUpperCase(),
+  const words = [entry.layer.name, formatText(entry.layer),
     'zooms ' + entry.grid.minzoom + '–' + entry.grid.maxzoom];
   return element('div', { className: 'note', text: words.join(' · ') });
 }
