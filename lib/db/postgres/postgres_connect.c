@@ -68,7 +68,8 @@ mc_pg_wait_socket(const mc_pg_connection *connection, short events, const mc_pg_
     return error;
 }
 
-/* libpq's message as one line, without its note on PostgreSQL's source code, and without the password in any case. */
+/* libpq's message as one line, without its note on PostgreSQL's source code, and without the password in any case, nor
+ * half of it in a host's name. */
 static const char *
 words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
 {
@@ -80,7 +81,9 @@ words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
     const char *words = apr_pstrmemdup(pool, message, size);
     if (password != NULL && *password != '\0')
         words = mc_replace_all(words, password, "***", pool);
-    return words;
+    const char *host = PQhost(pg);
+    const char *shown = host == NULL ? NULL : mc_pg_behind_password(host);
+    return shown == host ? words : mc_replace_all(words, host, shown, pool);
 }
 
 static mc_error *
