@@ -2,6 +2,7 @@
 error in time, close the connection, keep their memory, and no thread of theirs goes on."""
 import concurrent.futures
 import contextlib
+import ctypes
 import random
 import select
 import socket
@@ -268,13 +269,19 @@ class Case:
 
 
 @pytest.fixture(scope="module")
-def certified(shared_folder):
-    """The context of a server with a certificate of its own."""
+def certificate(shared_folder):
+    """The files of a certificate and of its key."""
     files = str(shared_folder / "certificate"), str(shared_folder / "key")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=bad.example", "-days", "2",
                     "-out", files[0], "-keyout", files[1]], check=True, stderr=subprocess.DEVNULL)
+    return files
+
+
+@pytest.fixture(scope="module")
+def certified(certificate):
+    """The context of a server with a certificate of its own."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*files)
+    context.load_cert_chain(*certificate)
     return context
 
 
@@ -301,3 +308,126 @@ def test_whatever_it_says(build, cases, mode):
                  for name, case in cases.items()}
     failures = {name: look.exception() for name, look in looks.items() if look.exception() is not None}
     assert failures == {}
+
+
+TLS_1_2 = 0x0303
+SET_LATEST = 124  # OpenSSL's SSL_CTRL_SET_MAX_PROTO_VERSION
+
+
+def old_library():
+    """OpenSSL's own functions: Python's ssl has none to ask for another handshake."""
+    library = ctypes.CDLL(f"libssl.so.{ssl.OPENSSL_VERSION_INFO[0]}")
+    for name in ("TLS_server_method", "SSL_CTX_new", "SSL_new"):
+        getattr(library, name).restype = ctypes.c_void_p
+    return library
+
+
+class OldTls:
+    """The server's end of a connection with TLS 1.2. Before the sentence of that number the server asks for another handshake
+    (RFC 5246 section 7.4.1.1); `takes_part`: the server goes on with that handshake."""
+
+    def __init__(self, library, context, near, number, takes_part):
+        self.library, self.near, self.left, self.takes_part = library, near, number, takes_part
+        self.tls = ctypes.c_void_p(library.SSL_new(context))
+        library.SSL_set_fd(self.tls, near.fileno())
+        self._check(library.SSL_accept(self.tls))
+
+    @staticmethod
+    def _check(result):
+        if result <= 0:
+            raise EOFError
+        return result
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.library.SSL_free(self.tls)
+        self.near.close()
+
+    def makefile(self, _):
+        return contextlib.nullcontext(self)
+
+    def read(self, size):
+        taken = b""
+        while len(taken) < size:
+            taken += self.recv(size - len(taken))
+        return taken
+
+    def recv(self, size):
+        if self.left < 0 and not self.takes_part:
+            while self.near.recv(65536):
+                pass
+            raise EOFError
+        piece = ctypes.create_string_buffer(size)
+        taken = self._check(self.library.SSL_read(self.tls, piece, size))
+        return piece.raw[:taken]
+
+    def sendall(self, data):
+        if self.left == 0:
+            self._check(self.library.SSL_renegotiate(self.tls))
+            self._check(self.library.SSL_do_handshake(self.tls))
+        self.left -= 1
+        if data:
+            self._check(self.library.SSL_write(self.tls, data, len(data)))
+
+
+class OldPostgres(BadPostgres):
+    """A server with TLS 1.2 that wants a password, and that shakes hands again before the sentence of that number."""
+
+    def __init__(self, certificate, number, takes_part):
+        self.library, self.number, self.takes_part = old_library(), number, takes_part
+        self.context = ctypes.c_void_p(self.library.SSL_CTX_new(ctypes.c_void_p(self.library.TLS_server_method())))
+        self.library.SSL_CTX_ctrl(self.context, SET_LATEST, ctypes.c_long(TLS_1_2), None)
+        for use, file in ((self.library.SSL_CTX_use_certificate_file, certificate[0]), (self.library.SSL_CTX_use_PrivateKey_file, certificate[1])):
+            assert use(self.context, file.encode(), 1) == 1
+        super().__init__("query", self)
+
+    def wrap_socket(self, near, server_side):
+        assert server_side
+        return OldTls(self.library, self.context, near, self.number, self.takes_part)
+
+    def connection(self):
+        return super().connection() + " password=wordless"
+
+    def _serve(self, near, words):
+        near.sendall(message(b"R", struct.pack(">I", 3)))
+        self._take(words, 1)
+        self._take(words, struct.unpack(">I", self._take(words, 4))[0] - 4)
+        super()._serve(near, words)
+
+    def _misbehave(self, near):
+        """For once as one wants it: there are no rows."""
+        near.sendall(message(b"2") + columns(1) + done() + READY)
+
+
+# What is said behind the request for another handshake; the answer cannot be sent before that handshake.
+SENTENCES = ["the request for a password", "the greeting", "the settings of the session", "the statement is prepared"]
+
+
+def answer_of_old_postgres(build, folder, certificate, number, takes_part):
+    with OldPostgres(certificate, number, takes_part) as old:
+        server = Server(build, config(folder, old), folder)
+        try:
+            answer = server.get(*USES["rows"])
+            if not takes_part:
+                wait_until(lambda: old.open == 0, "the connection is closed", 20)
+            wait_until(lambda: is_at_rest(server), "no thread goes on", 20)
+        except BaseException:
+            server.program.process.kill()  # a thread that never ends does not end in order either
+            raise
+        server.stop()
+        return answer
+
+
+@pytest.mark.parametrize("number", range(len(SENTENCES)), ids=SENTENCES)
+def test_another_handshake_that_never_ends(build, folder, certificate, number):
+    answer = answer_of_old_postgres(build, folder, certificate, number, False)
+    assert answer.status in (502, 503, 504), (answer.status, answer.body)
+    assert answer.took < patience(DEADLINE + 3), answer.took
+
+
+@pytest.mark.parametrize("number", range(1, len(SENTENCES)), ids=SENTENCES[1:])
+def test_another_handshake_of_a_server_that_goes_on(build, folder, certificate, number):
+    answer = answer_of_old_postgres(build, folder, certificate, number, True)
+    assert answer.status == 200, (answer.status, answer.body)

@@ -26,19 +26,36 @@ or_default(const char *text, const char *otherwise)
     return text == NULL || *text == '\0' ? otherwise : text;
 }
 
+const char *
+mc_pg_behind_password(const char *name)
+{
+    const char *last = strrchr(name, '@');
+    return last == NULL || last == name ? name : last + 1; /* at the beginning: a local socket's abstract name */
+}
+
+/* Of a URI whose password has an unescaped slash, libpq takes half the password for the port. */
+static bool
+has_password_for_port(const char *connection, const PQconninfoOption *options)
+{
+    const char *port = or_default(find_conninfo_option(options, "port"), "");
+    return strstr(connection, "://") != NULL && port[strspn(port, "0123456789,")] != '\0';
+}
+
 void
 mc_pg_describe(mc_pg_target *target)
 {
     target->connect_seconds = CONNECT_SECONDS;
     PQconninfoOption *options = PQconninfoParse(target->connection, NULL);
-    if (options == NULL)
+    if (options == NULL || has_password_for_port(target->connection, options)) {
+        PQconninfoFree(options);
         return;
+    }
     const char *host = or_default(find_conninfo_option(options, "host"),
                                   or_default(find_conninfo_option(options, "hostaddr"), "local socket"));
     char label[256];
-    apr_snprintf(label, sizeof(label), "%s, port %s, database %s, user %s", host,
+    apr_snprintf(label, sizeof(label), "%s, port %s, database %s, user %s", mc_pg_behind_password(host),
                  or_default(find_conninfo_option(options, "port"), "default"),
-                 or_default(find_conninfo_option(options, "dbname"), "default"),
+                 mc_pg_behind_password(or_default(find_conninfo_option(options, "dbname"), "default")),
                  or_default(find_conninfo_option(options, "user"), "default"));
     target->label = strdup(label);
     MC_ASSERT(target->label != NULL);
@@ -116,6 +133,22 @@ resolve_hosts(place_lists *lists, const char *hosts, const char *ports, const mc
     return lists->count > 0 ? MC_OK : failure;
 }
 
+/* No name of a host has an @, and its first half may be half a password: nobody is asked for its address. */
+static mc_error *
+check_host_names(const char *hosts, apr_pool_t *pool)
+{
+    bool last = false;
+    while (!last) {
+        last = strchr(hosts, ',') == NULL;
+        const char *host = next_item(&hosts, pool);
+        if (!is_local(host) && strchr(host, '@') != NULL)
+            return mc_error_create(pool, MC_ERR_IO,
+                                   "host \"%s\" has an @ before it, which the password of a URI has as %%40",
+                                   mc_pg_behind_password(host));
+    }
+    return MC_OK;
+}
+
 mc_error *
 mc_pg_find_places(const char *const **names, const char *const **values, const mc_pg_target *target,
                   const mc_pg_wait *wait)
@@ -129,8 +162,8 @@ mc_pg_find_places(const char *const **names, const char *const **values, const m
         return MC_OK;
     place_lists lists = { "", "", "", 0 };
     const char *hosts = or_default(find_conninfo_option(options, "host"), "");
-    mc_error *error = MC_OK;
-    if (*hosts != '\0' && *or_default(find_conninfo_option(options, "hostaddr"), "") == '\0')
+    mc_error *error = check_host_names(hosts, wait->pool);
+    if (error == MC_OK && *hosts != '\0' && *or_default(find_conninfo_option(options, "hostaddr"), "") == '\0')
         error = resolve_hosts(&lists, hosts, or_default(find_conninfo_option(options, "port"), ""), wait);
     PQconninfoFree(options);
     if (lists.count > 0) {

@@ -121,8 +121,9 @@ drain_cancelled_query(mc_postgres_engine *engine, mc_pg_connection *connection)
     apr_time_t end = mc_clock_now() + DRAIN_TIME;
     while (!mc_pg_drain_arrived(connection) && !connection->spoiled && PQstatus(connection->pg) == CONNECTION_OK &&
            mc_clock_now() < end && !is_stopping(engine)) {
-        short events = (short)(mc_pg_flush(connection) == 1 ? POLLIN | POLLOUT : POLLIN);
-        struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg), .events = events };
+        int left = mc_pg_flush(connection);
+        struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg),
+                                 .events = (short)(left > 0 ? left : POLLIN) };
         /* A cancel that comes before its query has begun there has no effect. */
         if (poll(&polled, 1, MC_WAIT_LOOK / 1000) == 0 && !send_cancel(engine, connection))
             return;

@@ -68,7 +68,8 @@ mc_pg_wait_socket(const mc_pg_connection *connection, short events, const mc_pg_
     return error;
 }
 
-/* libpq's message as one line, without its note on PostgreSQL's source code, and without the password in any case. */
+/* libpq's message as one line, without its note on PostgreSQL's source code, and without the password in any case, nor
+ * half of it in a host's name. */
 static const char *
 words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
 {
@@ -80,7 +81,9 @@ words_of(const PGconn *pg, const char *message, apr_pool_t *pool)
     const char *words = apr_pstrmemdup(pool, message, size);
     if (password != NULL && *password != '\0')
         words = mc_replace_all(words, password, "***", pool);
-    return words;
+    const char *host = PQhost(pg);
+    const char *shown = host == NULL ? NULL : mc_pg_behind_password(host);
+    return shown == host ? words : mc_replace_all(words, host, shown, pool);
 }
 
 static mc_error *
@@ -149,8 +152,11 @@ mc_pg_flush(mc_pg_connection *connection)
         int left = PQflush(connection->pg);
         if (left < 0)
             return -1;
-        if (!mc_pg_pump_out(&connection->pump))
-            return 1;
+        mc_pg_out out = mc_pg_pump_out(&connection->pump);
+        if (out == MC_PG_OUT_LEFT)
+            return POLLIN | POLLOUT;
+        if (left > 0 && out == MC_PG_OUT_NOTHING) /* TLS 1.2 keeps it back until the server has shaken hands again */
+            return POLLIN;
         connection->sending = left > 0;
     }
     return 0;
@@ -213,7 +219,7 @@ take_handshake_turn(PostgresPollingStatusType *state, int64_t *arrived, mc_pg_co
         MC_TRY(hand_greeting(arrived, connection, wait));
     *state = PQconnectPoll(connection->pg);
     mc_pg_pump_follow(&connection->pump, connection->pg);
-    while (!mc_pg_pump_out(&connection->pump))
+    while (mc_pg_pump_out(&connection->pump) == MC_PG_OUT_LEFT)
         MC_TRY(mc_pg_wait_socket(connection, POLLOUT, wait));
     return MC_OK;
 }
@@ -310,6 +316,7 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
     MC_TRY(start_connecting(&pg, target, wait));
     PQsetErrorVerbosity(pg, PQERRORS_VERBOSE);
     PQsetNoticeProcessor(pg, ignore_notice, NULL);
+    (void)PQsetnonblocking(pg, 1); /* from now on, or libpq tries for ever to send amid a handshake of TLS 1.2 */
     mc_pg_connection *made = calloc(1, sizeof(*made));
     MC_ASSERT(made != NULL);
     made->target = target;
@@ -317,7 +324,6 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
     mc_error *error = shake_hands(made, wait, crowded);
     if (error == MC_OK) {
         PQsetErrorVerbosity(pg, PQERRORS_DEFAULT);
-        PQsetnonblocking(pg, 1);
         made->backend = PQbackendPID(pg);
         error = set_up_session(made, wait);
     }
@@ -337,20 +343,13 @@ mc_pg_clear_statement(mc_pg_statement *statement)
     *statement = (mc_pg_statement){ 0 };
 }
 
-static void
-forget_statements(mc_pg_connection *connection)
-{
-    for (int i = 0; i < connection->statement_count; i++)
-        mc_pg_clear_statement(&connection->statements[i]);
-    connection->statement_count = 0;
-}
-
 void
 mc_pg_close(mc_pg_connection *connection)
 {
     if (connection == NULL)
         return;
-    forget_statements(connection);
+    for (int i = 0; i < connection->statement_count; i++)
+        mc_pg_clear_statement(&connection->statements[i]);
     PQfinish(connection->pg);
     mc_pg_pump_close(&connection->pump);
     free(connection);
@@ -388,20 +387,24 @@ is_copy_result(const PGresult *result)
     return status == PGRES_COPY_OUT || status == PGRES_COPY_IN || status == PGRES_COPY_BOTH;
 }
 
+/* What comes next, or room for what is to be sent; `left`: what mc_pg_flush says. */
+static mc_error *
+wait_for_more(int64_t *arrived, int64_t most, int left, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    if (left < 0)
+        return broken_connection_error(connection, wait->pool);
+    MC_TRY(mc_pg_wait_socket(connection, (short)(left == 0 ? POLLIN : left), wait));
+    return mc_pg_take_input(arrived, most, connection, wait);
+}
+
 mc_error *
 mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGconn *pg = connection->pg;
     int64_t arrived = 0;
     *result = NULL;
-    for (;;) {
-        int left = mc_pg_flush(connection);
-        if (left < 0)
-            return broken_connection_error(connection, wait->pool);
-        if (left == 0 && !PQisBusy(pg))
-            break;
-        MC_TRY(mc_pg_wait_socket(connection, (short)(left == 0 ? POLLIN : POLLIN | POLLOUT), wait));
-        MC_TRY(mc_pg_take_input(&arrived, most, connection, wait));
+    for (int left; (left = mc_pg_flush(connection)) != 0 || PQisBusy(pg);) {
+        MC_TRY(wait_for_more(&arrived, most, left, connection, wait));
         forget_notifications(pg);
     }
     *result = PQgetResult(pg);
@@ -421,10 +424,8 @@ mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wa
     PGconn *pg = connection->pg;
     int64_t arrived = 0;
     *row = NULL;
-    while ((*size = PQgetCopyData(pg, row, 1)) == 0) {
-        MC_TRY(mc_pg_wait_socket(connection, POLLIN, wait));
-        MC_TRY(mc_pg_take_input(&arrived, MC_PG_ROW_MAX, connection, wait));
-    }
+    while ((*size = PQgetCopyData(pg, row, 1)) == 0)
+        MC_TRY(wait_for_more(&arrived, MC_PG_ROW_MAX, mc_pg_flush(connection), connection, wait));
     connection->copying = *size > 0;
     return *size == -2 ? broken_connection_error(connection, wait->pool) : MC_OK;
 }
@@ -446,7 +447,7 @@ mc_pg_drain_arrived(mc_pg_connection *connection)
 {
     PGconn *pg = connection->pg;
     int results = 0;
-    if (connection->spoiled || mc_pg_flush(connection) != 0)
+    if (connection->spoiled || mc_pg_flush(connection) < 0)
         return false;
     for (int reads = 0; reads < DRAIN_READS; reads++) {
         while (drain_copy(connection) && !PQisBusy(pg)) {

@@ -93,10 +93,14 @@ struct mc_postgres_engine {
 /* Where the string leads, for the log and for the bound of connecting. */
 void mc_pg_describe(mc_pg_target *target);
 
+/* What may be shown of a host or database: where a URI has a password with an unescaped @ or /, libpq takes the end of
+ * the password for the beginning of either. Part of `name`. */
+const char *mc_pg_behind_password(const char *name);
+
 /*
  * Keywords and values that overrule the string's host, so that libpq asks no name server: three, values NULL where
  * there is nothing to look up (local sockets, hostaddr, a host of the environment or of a service file). Ends with
- * wait->end and its client. MC_ERR_IO: none of the hosts has an address.
+ * wait->end and its client. MC_ERR_IO: none of the hosts has an address, or one cannot be a host.
  */
 mc_error *mc_pg_find_places(const char *const **names, const char *const **values, const mc_pg_target *target,
                             const mc_pg_wait *wait) MC_CHECKED;
@@ -116,7 +120,8 @@ mc_error *mc_pg_wait_socket(const mc_pg_connection *connection, short events, co
 /* After each call of libpq that sends; returns what that call returned. */
 int mc_pg_sent(mc_pg_connection *connection, int sent);
 
-/* 0: everything has gone to the server; 1: it does not take the rest now; -1: the connection has ended. */
+/* 0: everything has gone to the server; -1: the connection has ended; otherwise the events (poll's) before which
+ * nothing more goes: room at the server's side, or, amid a handshake of TLS, what the server says. */
 int mc_pg_flush(mc_pg_connection *connection);
 
 /* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the

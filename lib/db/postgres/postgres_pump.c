@@ -131,20 +131,23 @@ send_outside(mc_pg_pump *pump, const char *bytes, size_t size)
     return all;
 }
 
-bool
+mc_pg_out
 mc_pg_pump_out(mc_pg_pump *pump)
 {
     char bytes[MC_PG_PUMP_BYTES];
+    mc_pg_out out = MC_PG_OUT_NOTHING;
     if (!pump->joined)
-        return true;
+        return out;
     if (pump->unsent != NULL && !send_outside(pump, pump->unsent, pump->unsent_size))
-        return false;
+        return MC_PG_OUT_LEFT;
     for (ssize_t size = sizeof(bytes); size == sizeof(bytes);) {
         size = recv(pump->inside, bytes, sizeof(bytes), MSG_DONTWAIT);
         if (size > 0 && !send_outside(pump, bytes, (size_t)size))
-            return false;
+            return MC_PG_OUT_LEFT;
+        if (size > 0)
+            out = MC_PG_OUT_GONE;
     }
-    return true;
+    return out;
 }
 
 void

@@ -45,8 +45,14 @@ size_t mc_pg_pump_in(mc_pg_pump *pump, PGconn *pg);
 /* Bytes that libpq was handed and has not read. */
 int mc_pg_pump_waiting(const PGconn *pg);
 
-/* Sends what libpq has written. False: some of it is left, as the server does not take it now. */
-bool mc_pg_pump_out(mc_pg_pump *pump);
+typedef enum mc_pg_out {
+    MC_PG_OUT_LEFT,   /* the server does not take the rest now */
+    MC_PG_OUT_GONE,   /* libpq had written something, and the server has it all */
+    MC_PG_OUT_NOTHING /* libpq had written nothing */
+} mc_pg_out;
+
+/* Sends what libpq has written, without waiting. */
+mc_pg_out mc_pg_pump_out(mc_pg_pump *pump);
 
 /* After PQfinish: sends the last word, and closes what is ours. */
 void mc_pg_pump_close(mc_pg_pump *pump);

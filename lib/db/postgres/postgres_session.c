@@ -119,7 +119,7 @@ mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
         int left = mc_pg_flush(connection);
         if (left <= 0)
             return left == 0 ? MC_OK : broken_session_error(session);
-        MC_TRY(mc_pg_wait_socket(connection, POLLIN | POLLOUT, &wait));
+        MC_TRY(mc_pg_wait_socket(connection, (short)left, &wait));
         /* A server that says why it stops must not wait for us to listen. */
         MC_TRY(mc_pg_take_input(&arrived, MC_PG_WORDS_MAX, connection, &wait));
     }
