@@ -251,8 +251,8 @@ static const char *
 name_tileset(const mc_data_layer *layer, int count, const mc_node *at, data_expansion *e)
 {
     const char *given = mc_node_attr(at, "name");
-    if (layer->tileset != NULL)
-        return layer->tileset;
+    if (layer->tileset != NULL && strcmp(layer->tileset, layer->name) == 0)
+        return layer->name;
     const char *name = given == NULL ? layer->name
                        : count == 1  ? given
                                      : apr_pstrcat(e->pool, given, "_", layer->name, NULL);
