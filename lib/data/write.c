@@ -100,13 +100,20 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
     put_line(out, "  </cache>\n");
 }
 
+const char *
+mc_data_vector_tiles_title(const char *title, apr_pool_t *pool)
+{
+    return title == NULL || *title == '\0' ? NULL : apr_pstrcat(pool, title, " (vector tiles)", NULL);
+}
+
 /* Sources are asked where their data lie; stores of tiles know no more than what stands here. */
 static void
-put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer)
+put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer, bool vector_tiles)
 {
     const mc_extent *box = &layer->degrees;
     put_line(out, "    <metadata>\n");
-    put_element(out, "      ", "title", layer->title);
+    put_element(out, "      ", "title",
+                vector_tiles ? mc_data_vector_tiles_title(layer->title, out->pool) : layer->title);
     put_element(out, "      ", "abstract", layer->description);
     put_element(out, "      ", "attribution", layer->attribution);
     if (layer->kind == MC_DATA_TILES && layer->has_degrees)
@@ -136,7 +143,7 @@ mc_data_write_tileset(apr_array_header_t *out, const mc_data_layer *layer, const
     const char *drawn = layer->kind == MC_DATA_RASTER ? "mixed" : "PNG";
     put_line(out, "  <tileset name=\"%s%s\">\n", mc_xml_escape(elements->tileset, out->pool),
              vector_tiles ? "-mvt" : "");
-    put_layer_metadata(out, layer);
+    put_layer_metadata(out, layer, vector_tiles);
     if (!stored)
         put_element(out, "    ", "source", elements->source);
     put_element(out, "    ", "cache", stored ? elements->source : elements->none);
