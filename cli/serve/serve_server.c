@@ -250,12 +250,12 @@ write_apache_configuration(const mc_serve_server *server, const char *file, apr_
                                "characters: %s",
                                config == NULL ? server->config : programs->module);
     mkdir(apr_pstrcat(pool, folder, "/pages", NULL), 0700);
-    const char *shared = apr_psprintf(pool, apache_text, folder, host, host, port, programs->mpm,
-                                      programs->apache_modules, programs->mpm, module, threaded ? 4 : 64,
-                                      threaded ? threads_text : "", folder);
-    const char *alias = server->address->public ? apr_psprintf(pool, apache_public_text, config)
-                                                : apr_psprintf(pool, apache_own_text, programs->apache_modules, port,
-                                                               port, host, config);
+    const char *shared =
+        apr_psprintf(pool, apache_text, folder, host, host, port, programs->mpm, programs->apache_modules,
+                     programs->mpm, module, threaded ? 4 : 64, threaded ? threads_text : "", folder);
+    const char *alias = server->address->public
+                            ? apr_psprintf(pool, apache_public_text, config)
+                            : apr_psprintf(pool, apache_own_text, programs->apache_modules, port, port, host, config);
     return write_server_file(file, apr_pstrcat(pool, shared, alias, NULL), pool);
 }
 
@@ -266,8 +266,8 @@ write_nginx_configuration(const mc_serve_server *server, const char *file, apr_p
     int port = server->address->port;
     const char *others = server->address->public ? "" : apr_psprintf(pool, nginx_own_text, host, port);
     const char *names = strcmp(host, "127.0.0.1") == 0 || strcmp(host, "[::1]") == 0 ? "" : host; /* each once */
-    return write_server_file(
-        file, apr_psprintf(pool, nginx_text, server->place->folder, others, host, port, names), pool);
+    return write_server_file(file, apr_psprintf(pool, nginx_text, server->place->folder, others, host, port, names),
+                             pool);
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */

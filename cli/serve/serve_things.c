@@ -69,9 +69,9 @@ mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *argument
                      apr_pool_t *pool)
 {
     apr_array_header_t *names = apr_array_make(pool, arguments->nelts, sizeof(const char *));
-    *things = (mc_serve_things){
-        .names = names, .config = apr_pstrcat(pool, folder, "/", config_name, NULL), .closed = closed
-    };
+    *things = (mc_serve_things){ .names = names,
+                                 .config = apr_pstrcat(pool, folder, "/", config_name, NULL),
+                                 .closed = closed };
     for (int i = 0; i < arguments->nelts; i++) {
         const char *argument = APR_ARRAY_IDX(arguments, i, const char *);
         const char *name = absolute_thing(argument, pool);

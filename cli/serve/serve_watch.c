@@ -12,8 +12,8 @@
 enum { DEPTH_MAX = 8, ENTRIES_MAX = 20000 };
 
 typedef struct look {
-    uint64_t sum; /* of hashes: the order of a folder's entries does not matter */
-    int entries; /* of folders, read so far, whatever they are */
+    uint64_t sum;       /* of hashes: the order of a folder's entries does not matter */
+    int entries;        /* of folders, read so far, whatever they are */
     struct stat own[2]; /* standard output and error: what is told there is no change of the things */
     apr_pool_t *pool;
 } look;

@@ -76,7 +76,7 @@ find_picture(mc_tile_range *tiles, int *level, const mc_extent *box, const mc_gr
 
 /* Symbols of features on the edge of the data are drawn beyond it. */
 static mc_extent
-widen_box(const mc_extent *box, const mc_grid_link *link)
+widen_picture_box(const mc_extent *box, const mc_grid_link *link)
 {
     static const double MARGIN = 0.05; /* of the width or height, on each side */
     double x = MARGIN * (box->maxx - box->minx), y = MARGIN * (box->maxy - box->miny);
@@ -89,7 +89,7 @@ widen_box(const mc_extent *box, const mc_grid_link *link)
 static void
 write_picture(mc_json_writer *json, const mc_extent *data, const mc_grid_link *link)
 {
-    const mc_extent wide = widen_box(data, link), *box = &wide;
+    const mc_extent wide = widen_picture_box(data, link), *box = &wide;
     mc_tile_range tiles;
     int z;
     const mc_grid *grid = link->grid;
