@@ -189,7 +189,7 @@ prepare_run(serve_run *run, const apr_array_header_t *things)
     MC_TRY(mc_serve_save_open(&run->save, wishes->save, wishes->force, run->pool));
     MC_TRY(mc_serve_leave_root(&run->user, run->pool));
     MC_TRY(mc_serve_place_open(&run->place, run->pool));
-    MC_TRY(mc_serve_things_name(&run->things, things, run->place.folder, run->pool));
+    MC_TRY(mc_serve_things_name(&run->things, things, run->place.folder, !run->address.public, run->pool));
     run->paths = mc_serve_things_paths(&run->things, run->pool);
     mc_serve_watch_begin(&run->path_watch, run->paths, run->pool); /* before the look: what changes meanwhile counts */
     MC_TRY(mc_serve_things_look(&run->things, &changed, run->pool));

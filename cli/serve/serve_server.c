@@ -151,13 +151,40 @@ static const char apache_text[] = "ServerRoot \"%s\"\n"
                                   "GracefulShutdownTimeout 5\n"
                                   "ServerTokens Prod\n"
                                   "TraceEnable Off\n"
-                                  "DocumentRoot \"%s/pages\"\n"
-                                  "MapCacheAlias / %s quick\n";
+                                  "DocumentRoot \"%s/pages\"\n";
 
 static const char threads_text[] = "ThreadLimit 64\n"
                                    "ThreadsPerChild 64\n"
                                    "MinSpareThreads 1\n"
                                    "MaxSpareThreads 128\n";
+
+/* A page of another site can have its name point to this machine, and is then asked for with that name. */
+#define OTHER_HOST "These maps are for this machine alone: ask 127.0.0.1, [::1] or localhost.\\n"
+
+/* With everybody, and with this machine alone. */
+static const char apache_public_text[] = "MapCacheAlias / %s quick\n";
+
+static const char apache_own_text[] = "<IfModule !mod_authz_core.c>\n"
+                                      "  LoadModule authz_core_module %s/mod_authz_core.so\n"
+                                      "</IfModule>\n"
+                                      "<VirtualHost *:%d>\n"
+                                      "  ServerName other.invalid\n"
+                                      "  <Location \"/\">\n"
+                                      "    Require all denied\n"
+                                      "  </Location>\n"
+                                      "  ErrorDocument 403 \"" OTHER_HOST "\"\n"
+                                      "</VirtualHost>\n"
+                                      "<VirtualHost *:%d>\n"
+                                      "  ServerName %s\n"
+                                      "  ServerAlias 127.0.0.1 [::1] ::1 localhost\n"
+                                      "  MapCacheAlias / %s quick\n"
+                                      "</VirtualHost>\n";
+
+static const char nginx_own_text[] = "  server {\n"
+                                     "    listen %s:%d default_server;\n"
+                                     "    default_type text/plain;\n"
+                                     "    return 403 \"" OTHER_HOST "\";\n"
+                                     "  }\n";
 
 static const char nginx_text[] = "daemon off;\n"
                                  "master_process off;\n"
@@ -175,8 +202,10 @@ static const char nginx_text[] = "daemon off;\n"
                                  "  uwsgi_temp_path uwsgi;\n"
                                  "  scgi_temp_path scgi;\n"
                                  "  upstream mapcache { server unix:%s/mapcache.sock; keepalive 64; }\n"
+                                 "%s"
                                  "  server {\n"
                                  "    listen %s:%d;\n"
+                                 "    server_name 127.0.0.1 [::1] localhost %s;\n"
                                  "    location / {\n"
                                  "      fastcgi_param REQUEST_METHOD $request_method;\n"
                                  "      fastcgi_param QUERY_STRING $query_string;\n"
@@ -214,25 +243,31 @@ write_apache_configuration(const mc_serve_server *server, const char *file, apr_
     const char *folder = server->place->folder, *host = server->address->host;
     const char *config = quote_directive(server->config, pool), *module = quote_directive(programs->module, pool);
     bool threaded = strcmp(programs->mpm, "prefork") != 0;
+    int port = server->address->port;
     if (config == NULL || module == NULL)
         return mc_error_create(pool, MC_ERR_CONFIG,
                                "the name of a file that Apache reads cannot have ${ or control "
                                "characters: %s",
                                config == NULL ? server->config : programs->module);
     mkdir(apr_pstrcat(pool, folder, "/pages", NULL), 0700);
-    return write_server_file(file,
-                             apr_psprintf(pool, apache_text, folder, host, host, server->address->port, programs->mpm,
-                                          programs->apache_modules, programs->mpm, module, threaded ? 4 : 64,
-                                          threaded ? threads_text : "", folder, config),
-                             pool);
+    const char *shared =
+        apr_psprintf(pool, apache_text, folder, host, host, port, programs->mpm, programs->apache_modules,
+                     programs->mpm, module, threaded ? 4 : 64, threaded ? threads_text : "", folder);
+    const char *alias = server->address->public
+                            ? apr_psprintf(pool, apache_public_text, config)
+                            : apr_psprintf(pool, apache_own_text, programs->apache_modules, port, port, host, config);
+    return write_server_file(file, apr_pstrcat(pool, shared, alias, NULL), pool);
 }
 
 static mc_error *
 write_nginx_configuration(const mc_serve_server *server, const char *file, apr_pool_t *pool)
 {
-    return write_server_file(
-        file, apr_psprintf(pool, nginx_text, server->place->folder, server->address->host, server->address->port),
-        pool);
+    const char *host = server->address->host;
+    int port = server->address->port;
+    const char *others = server->address->public ? "" : apr_psprintf(pool, nginx_own_text, host, port);
+    const char *names = strcmp(host, "127.0.0.1") == 0 || strcmp(host, "[::1]") == 0 ? "" : host; /* each once */
+    return write_server_file(file, apr_psprintf(pool, nginx_text, server->place->folder, others, host, port, names),
+                             pool);
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */

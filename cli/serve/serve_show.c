@@ -9,16 +9,24 @@
 #include "cli/common/json_line.h"
 #include "serve_words.h"
 #include "service/service_base.h"
+#include "text/text.h"
 
-enum { LAYERS_SHOWN = 20, LINES_A_SECOND = 20 };
+enum { LAYERS_SHOWN = 20, LINES_A_SECOND = 20, TEXT_SHOWN = 2000 };
 
 /* --- what is served ----------------------------------------------------------------------------------------------- */
 
+/* Texts of files, in which anything may stand. */
+static const char *
+terminal_text(const char *text, apr_pool_t *pool)
+{
+    return mc_message_text(text, TEXT_SHOWN, pool);
+}
+
 static void
-print_layer(const mc_tileset *tileset)
+print_layer(const mc_tileset *tileset, apr_pool_t *pool)
 {
     const char *title = mc_tileset_title(tileset);
-    printf("  %-24s", tileset->name);
+    printf("  %-24s", terminal_text(tileset->name, pool));
     for (int i = 0; i < tileset->link_count; i++) {
         const mc_grid_link *link = tileset->links[i];
         printf("%s zooms %d to %d of %s", i == 0 ? "" : ",", link->minzoom, link->maxzoom, link->grid->name);
@@ -26,17 +34,20 @@ print_layer(const mc_tileset *tileset)
     mc_extent box = mc_tileset_degrees(tileset);
     printf(", box %.6g %.6g %.6g %.6g", box.minx, box.miny, box.maxx, box.maxy);
     if (title != NULL && strcmp(title, tileset->name) != 0)
-        printf(", \"%s\"", title);
+        printf(", \"%s\"", terminal_text(title, pool));
     putchar('\n');
 }
 
 static void
-print_layers(const mc_config *model)
+print_layers(const mc_config *model, apr_pool_t *parent)
 {
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, parent);
     for (int i = 0; i < model->tilesets->nelts && i < LAYERS_SHOWN; i++)
-        print_layer(APR_ARRAY_IDX(model->tilesets, i, const mc_tileset *));
+        print_layer(APR_ARRAY_IDX(model->tilesets, i, const mc_tileset *), scratch);
     if (model->tilesets->nelts > LAYERS_SHOWN)
         printf("  and %d more\n", model->tilesets->nelts - LAYERS_SHOWN);
+    apr_pool_destroy(scratch);
 }
 
 static void
@@ -94,7 +105,7 @@ mc_serve_show_serving(const mc_serve_show *show, const mc_serve_things *things, 
     }
     if (show->quiet)
         return;
-    print_layers(things->model);
+    print_layers(things->model, show->pool);
     printf("\n  %s\n\n", url);
     if (server->address->public)
         puts("Everybody who reaches this machine can see these maps.");
@@ -114,7 +125,7 @@ mc_serve_show_reloaded(const mc_serve_show *show, const mc_serve_things *things)
         end_show_line(&line);
     } else if (!show->quiet) {
         puts("Something has changed. Served is now:");
-        print_layers(things->model);
+        print_layers(things->model, show->pool);
         fflush(stdout);
     }
 }
@@ -143,7 +154,10 @@ show_event(const mc_serve_show *show, const char *event, const char *text)
         mc_json_string(line.json, "text", text);
         end_show_line(&line);
     } else {
-        fprintf(stderr, "mapcache serve: %s\n", text);
+        apr_pool_t *scratch;
+        apr_pool_create(&scratch, show->pool);
+        fprintf(stderr, "mapcache serve: %s\n", terminal_text(text, scratch));
+        apr_pool_destroy(scratch);
     }
 }
 

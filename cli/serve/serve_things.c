@@ -72,10 +72,13 @@ explain_unreadable(const char *name, apr_pool_t *pool)
 }
 
 mc_error *
-mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *arguments, const char *folder, apr_pool_t *pool)
+mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *arguments, const char *folder, bool closed,
+                     apr_pool_t *pool)
 {
     apr_array_header_t *names = apr_array_make(pool, arguments->nelts, sizeof(const char *));
-    *things = (mc_serve_things){ .names = names, .config = apr_pstrcat(pool, folder, "/", config_name, NULL) };
+    *things = (mc_serve_things){ .names = names,
+                                 .config = apr_pstrcat(pool, folder, "/", config_name, NULL),
+                                 .closed = closed };
     for (int i = 0; i < arguments->nelts; i++) {
         const char *argument = APR_ARRAY_IDX(arguments, i, const char *);
         const char *name = absolute_thing(argument, pool);
@@ -215,13 +218,14 @@ look_in_pool(mc_serve_things *next, bool *changed, apr_pool_t *pool)
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
     *changed = true;
     if (!next->given) {
-        const mc_data_config about = { .made_by = describe_call(next->names, pool) };
+        mc_data_config about = { .made_by = describe_call(next->names, pool) };
         const char *before = next->text;
         MC_TRY(look_at_data(&found, next, pool));
         next->text = mc_data_write_config(&found, &about, pool);
         *changed = before == NULL || strcmp(before, next->text) != 0;
+        about.closed = next->closed; /* here, and not where an administrator saves it for a server */
         if (*changed)
-            MC_TRY(write_configuration(next->config, next->text, pool));
+            MC_TRY(write_configuration(next->config, mc_data_write_config(&found, &about, pool), pool));
     }
     MC_TRY(load_model(next, diagnostics, pool));
     next->files = diagnostics->files;

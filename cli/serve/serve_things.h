@@ -8,7 +8,8 @@ typedef struct mc_serve_things {
     const apr_array_header_t *names; /* of const char *: absolute paths and addresses, with their passwords */
     bool given;                      /* the thing is a mapcache.xml */
     const char *config;              /* the mapcache.xml that is served */
-    const char *text;                /* what is in it, where it was written here */
+    const char *text;                /* what is in it, where it was written here, but for <cors> */
+    bool closed;                     /* what is written here is not for the pages of other sites */
     mc_config *model;                /* of the configuration that is served */
     const apr_array_header_t *files; /* of const char *: that the configuration names */
     const apr_array_header_t *notes; /* of const char *: what was left out, and warnings */
@@ -16,9 +17,9 @@ typedef struct mc_serve_things {
     apr_pool_t *pool;                /* of all that belongs to the model; the next one has its own */
 } mc_serve_things;
 
-/* Recognises the things; `folder` is for what has to be written. */
+/* Recognises the things; `folder` is for what has to be written. `closed`: as the field. */
 mc_error *mc_serve_things_name(mc_serve_things *things, const apr_array_header_t *arguments, const char *folder,
-                               apr_pool_t *pool) MC_CHECKED;
+                               bool closed, apr_pool_t *pool) MC_CHECKED;
 
 /*
  * Looks at the things and makes things->model. *changed: the configuration differs from the one before, or may differ.

@@ -9,11 +9,11 @@
 
 #include "base/hash.h"
 
-enum { DEPTH_MAX = 8, FILES_MAX = 20000 };
+enum { DEPTH_MAX = 8, ENTRIES_MAX = 20000 };
 
 typedef struct look {
-    uint64_t sum; /* of hashes: the order of a folder's entries does not matter */
-    int files;
+    uint64_t sum;       /* of hashes: the order of a folder's entries does not matter */
+    int entries;        /* of folders, read so far, whatever they are */
     struct stat own[2]; /* standard output and error: what is told there is no change of the things */
     apr_pool_t *pool;
 } look;
@@ -53,7 +53,27 @@ add_file(look *look, const char *path, const struct stat *about)
     if (S_ISDIR(about->st_mode)) /* its entries count */
         stamp.size = stamp.seconds = stamp.nanoseconds = 0;
     look->sum += mc_hash64(&stamp, sizeof(stamp), mc_hash64(path, strlen(path), 0));
-    look->files++;
+}
+
+/* Folders are looked at without what is hidden, as the data are: tools keep their own things there. */
+static bool
+is_watched(const char *name, const char *beginning)
+{
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_passing_file(name) &&
+           (*beginning == '\0' ? *name != '.' : strncmp(name, beginning, strlen(beginning)) == 0);
+}
+
+/* What a link to a file points to counts as the file; a link to a folder is nothing but itself, so that no look goes in
+ * circles or out of the folder. */
+static bool
+stat_entry(struct stat *about, const char *path)
+{
+    struct stat target;
+    if (lstat(path, about) != 0)
+        return false;
+    if (S_ISLNK(about->st_mode) && stat(path, &target) == 0 && S_ISREG(target.st_mode))
+        *about = target;
+    return true;
 }
 
 /* The entries of a folder whose names begin so. */
@@ -64,12 +84,13 @@ add_folder(look *look, const char *folder, const char *beginning, int depth)
     DIR *list = depth > DEPTH_MAX ? NULL : opendir(folder);
     if (list == NULL)
         return;
-    for (const struct dirent *entry; look->files < FILES_MAX && (entry = readdir(list)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || is_passing_file(entry->d_name) ||
-            strncmp(entry->d_name, beginning, strlen(beginning)) != 0)
+    for (const struct dirent *entry; look->entries < ENTRIES_MAX && (entry = readdir(list)) != NULL;) {
+        bool watched = is_watched(entry->d_name, beginning);
+        look->entries += watched || *beginning == '\0'; /* beside a file, the others are not asked for */
+        if (!watched)
             continue;
         const char *path = apr_pstrcat(look->pool, folder, "/", entry->d_name, NULL);
-        if (stat(path, &about) != 0)
+        if (!stat_entry(&about, path))
             continue;
         add_file(look, path, &about);
         if (S_ISDIR(about.st_mode) && *beginning == '\0')

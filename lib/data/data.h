@@ -50,7 +50,7 @@ typedef struct mc_data_layer {
     /* tiles */
     const char *format;  /* "PNG", "JPEG", "MVT" */
     const char *grid;    /* the grid's name in the file, or of our builtin grids; NULL: GoogleMapsCompatible */
-    const char *tileset; /* of caches of ours: the name under which the tiles are stored */
+    const char *tileset; /* of caches of ours: the name under which the tiles are stored, as the file has it */
 } mc_data_layer;
 
 /* What a look may cost. Fields of 0 are the defaults. */
@@ -86,6 +86,7 @@ mc_error *mc_data_find_all(mc_data_found *found, const char *const *things, int 
 typedef struct mc_data_config {
     const char *made_by; /* for the comment at the top: "mapcache serve world.tif" */
     const char *title;   /* of the whole service; NULL: none */
+    bool closed;         /* pages of other sites may not read the answers */
 } mc_data_config;
 
 /*

@@ -107,15 +107,19 @@ adopt_node(mc_node *parent, const mc_node *child, apr_pool_t *pool)
 
 /* Its own metadata, and of the data's what it does not say. */
 static void
-merge_metadata(mc_node *tileset, const mc_node *own, apr_pool_t *pool)
+merge_metadata(mc_node *tileset, const mc_node *own, bool vector_tiles, apr_pool_t *pool)
 {
     const mc_node *found = mc_node_child(tileset, "metadata");
     mc_node *merged = apr_pmemdup(pool, own, sizeof(*merged));
     merged->children = NULL;
     merged->next = NULL;
     merged->parent = tileset;
-    for (const mc_node *child = own->children; child != NULL; child = child->next)
-        adopt_node(merged, child, pool);
+    for (const mc_node *child = own->children; child != NULL; child = child->next) {
+        mc_node said = *child;
+        if (vector_tiles && strcasecmp(said.name, "title") == 0)
+            said.text = mc_data_vector_tiles_title(said.text, pool);
+        adopt_node(merged, &said, pool);
+    }
     for (const mc_node *child = found == NULL ? NULL : found->children; child != NULL; child = child->next) {
         bool said = false;
         for (const mc_node *other = own->children; other != NULL; other = other->next)
@@ -160,7 +164,7 @@ override_tileset(mc_node *tileset, const mc_node *own, bool vector_tiles, data_e
         if (is_of_data(child->name) || (vector_tiles && is_for_images(child->name)))
             continue;
         if (strcmp(child->name, "metadata") == 0)
-            merge_metadata(tileset, child, e->pool);
+            merge_metadata(tileset, child, vector_tiles, e->pool);
         else
             adopt_node(tileset, child, e->pool);
     }
@@ -251,8 +255,8 @@ static const char *
 name_tileset(const mc_data_layer *layer, int count, const mc_node *at, data_expansion *e)
 {
     const char *given = mc_node_attr(at, "name");
-    if (layer->tileset != NULL)
-        return layer->tileset;
+    if (layer->tileset != NULL && strcmp(layer->tileset, layer->name) == 0)
+        return layer->name;
     const char *name = given == NULL ? layer->name
                        : count == 1  ? given
                                      : apr_pstrcat(e->pool, given, "_", layer->name, NULL);

@@ -1,6 +1,7 @@
 /* See write.h, and mc_data_write_config of data.h. */
 #include "data/write.h"
 
+#include <apr_escape.h>
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -65,6 +66,21 @@ put_vector_source(apr_array_header_t *out, const mc_data_layer *layer, const mc_
     put_line(out, "    </layer>\n  </source>\n");
 }
 
+/* Tiles that are stored under another name than their tileset's: the stored name is any text, and stands in SQL as
+ * bytes. */
+static void
+put_queries(apr_array_header_t *out, const char *stored)
+{
+    const char *key = apr_psprintf(out->pool,
+                                   "FROM tiles WHERE tileset=CAST(x'%s' AS TEXT) AND grid=:grid AND x=:x AND y=:y AND "
+                                   "z=:z AND dim=:dim",
+                                   apr_pescape_hex(out->pool, stored, strlen(stored), 0));
+    put_line(out, "    <queries>\n");
+    put_element(out, "      ", "exists", apr_pstrcat(out->pool, "SELECT 1 ", key, NULL));
+    put_element(out, "      ", "get", apr_pstrcat(out->pool, "SELECT data, strftime('%s', ctime) ", key, NULL));
+    put_line(out, "    </queries>\n");
+}
+
 void
 mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const mc_data_elements *elements)
 {
@@ -79,16 +95,25 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
     put_line(out, "  <cache name=\"%s\" type=\"%s\">\n", mc_xml_escape(elements->source, out->pool), layer->type);
     put_element(out, "    ", "dbfile", layer->data);
     put_element(out, "    ", "table", layer->table);
+    if (layer->tileset != NULL && strcmp(layer->tileset, elements->tileset) != 0)
+        put_queries(out, layer->tileset);
     put_line(out, "  </cache>\n");
+}
+
+const char *
+mc_data_vector_tiles_title(const char *title, apr_pool_t *pool)
+{
+    return title == NULL || *title == '\0' ? NULL : apr_pstrcat(pool, title, " (vector tiles)", NULL);
 }
 
 /* Sources are asked where their data lie; stores of tiles know no more than what stands here. */
 static void
-put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer)
+put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer, bool vector_tiles)
 {
     const mc_extent *box = &layer->degrees;
     put_line(out, "    <metadata>\n");
-    put_element(out, "      ", "title", layer->title);
+    put_element(out, "      ", "title",
+                vector_tiles ? mc_data_vector_tiles_title(layer->title, out->pool) : layer->title);
     put_element(out, "      ", "abstract", layer->description);
     put_element(out, "      ", "attribution", layer->attribution);
     if (layer->kind == MC_DATA_TILES && layer->has_degrees)
@@ -118,7 +143,7 @@ mc_data_write_tileset(apr_array_header_t *out, const mc_data_layer *layer, const
     const char *drawn = layer->kind == MC_DATA_RASTER ? "mixed" : "PNG";
     put_line(out, "  <tileset name=\"%s%s\">\n", mc_xml_escape(elements->tileset, out->pool),
              vector_tiles ? "-mvt" : "");
-    put_layer_metadata(out, layer);
+    put_layer_metadata(out, layer, vector_tiles);
     if (!stored)
         put_element(out, "    ", "source", elements->source);
     put_element(out, "    ", "cache", stored ? elements->source : elements->none);
@@ -239,7 +264,7 @@ put_stores(apr_array_header_t *out, const mc_data_found *found, const mc_data_el
     for (int i = 0; i < found->layers->nelts; i++) {
         const mc_data_layer *layer = APR_ARRAY_IDX(found->layers, i, const mc_data_layer *);
         mc_data_elements elements = *names;
-        elements.source = layer->name;
+        elements.tileset = elements.source = layer->name;
         put_layer_comment(out, layer);
         mc_data_write_store(out, layer, &elements);
     }
@@ -278,14 +303,15 @@ mc_data_write_config(const mc_data_found *found, const mc_data_config *config, a
     for (int i = 0; i < found->layers->nelts; i++) {
         const mc_data_layer *layer = APR_ARRAY_IDX(found->layers, i, const mc_data_layer *);
         mc_data_elements elements = names;
-        elements.tileset = layer->tileset != NULL ? layer->tileset : layer->name;
-        elements.source = layer->name;
+        elements.tileset = elements.source = layer->name;
         mc_data_write_tileset(out, layer, &elements, false);
         if (layer->kind == MC_DATA_VECTOR && mvt_name_is_free(layer->name, found))
             mc_data_write_tileset(out, layer, &elements, true);
     }
     put_line(out, "\n");
     mc_data_write_services(out, mc_data_crs_list(found->layers, pool));
+    if (config->closed)
+        put_line(out, "  <cors>off</cors>\n");
     put_line(out, "</mapcache>\n");
     return apr_array_pstrcat(pool, out, '\0');
 }

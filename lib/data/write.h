@@ -16,9 +16,12 @@ typedef struct mc_data_elements {
 /* <source>, or <cache> of a file of tiles. `out`: of const char *, lines and parts of lines. */
 void mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const mc_data_elements *elements);
 
-/* <tileset>; `vector_tiles`: that of the vector tiles of a layer. */
+/* <tileset>; `vector_tiles`: that of the vector tiles of a layer, whose title says so. */
 void mc_data_write_tileset(apr_array_header_t *out, const mc_data_layer *layer, const mc_data_elements *elements,
                            bool vector_tiles);
+
+/* The title of the vector tiles of a layer; NULL of none. */
+const char *mc_data_vector_tiles_title(const char *title, apr_pool_t *pool);
 
 /* The services that such a configuration offers. */
 void mc_data_write_services(apr_array_header_t *out, const char *crs);

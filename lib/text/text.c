@@ -268,13 +268,33 @@ message_ascii(char c, char *scratch)
     return c < ' ' || c == 0x7f ? " " : NULL;
 }
 
+/* U+0080 to U+009F: terminals take U+009B for the beginning of a command. */
+static const char *
+blank_high_controls(const char *text, apr_pool_t *pool)
+{
+    const char *at = text;
+    while ((at = strchr(at, '\xc2')) != NULL && (unsigned char)at[1] >= 0xa0)
+        at++;
+    if (at == NULL)
+        return text;
+    char *copy = apr_palloc(pool, strlen(text) + 1), *to = copy;
+    for (const char *from = text; *from != '\0';) {
+        bool control = *from == '\xc2' && (unsigned char)from[1] < 0xa0;
+        *to++ = control ? ' ' : *from;
+        from += control ? 2 : 1;
+    }
+    *to = '\0';
+    return copy;
+}
+
 const char *
 mc_message_text(const char *text, size_t most, apr_pool_t *pool)
 {
     size_t size = strnlen(text, most + 1);
     if (size > most)
         text = apr_pstrcat(pool, apr_pstrndup(pool, text, mc_utf8_cut(text, most)), "...", NULL);
-    return escape_utf8_text(text, message_ascii, pool);
+    text = escape_utf8_text(text, message_ascii, pool);
+    return blank_high_controls(text, pool);
 }
 
 const char *

@@ -59,8 +59,9 @@ const char *mc_xml_escape(const char *text, apr_pool_t *pool);
 const char *mc_json_escape(const char *text, apr_pool_t *pool);
 
 /*
- * A message as a client may see it: one line of valid UTF-8 (control characters are blanks, what is no character is
- * U+FFFD) of at most `most` bytes of `text`, with "..." where it is cut. What a client sent is quoted in messages.
+ * A message as a client may see it: one line of valid UTF-8 (control characters, U+0080 to U+009F too, are blanks, what
+ * is no character is U+FFFD) of at most `most` bytes of `text`, with "..." where it is cut. What a client sent is
+ * quoted in messages.
  */
 const char *mc_message_text(const char *text, size_t most, apr_pool_t *pool);
 

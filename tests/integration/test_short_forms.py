@@ -458,6 +458,9 @@ def test_the_pages_show_the_place_of_the_data(serve, folder):
     assert picture["z"] >= 13 and (right - left) * (bottom - top) > 0.2 * picture["columns"] * picture["rows"] * 256 * 256, picture
     west, south, east, north = json.loads(server.get("/demo/layers.json", "layer=photo").body)["grids"][0]["data"]
     assert 2900 < east - west < 3100 and 2900 < north - south < 3100  # metres of Mercator
+    pixel = 2 * 20037508.34 / 256 / 2 ** picture["z"]
+    assert (right - left) * pixel == pytest.approx(1.1 * (east - west), rel=0.01), "a margin for symbols on the edge"
+    assert (bottom - top) * pixel == pytest.approx(1.1 * (north - south), rel=0.01)
 
 
 @pytest.mark.parametrize("strict", ["", "<strict>true</strict>"])

@@ -74,10 +74,22 @@ find_picture(mc_tile_range *tiles, int *level, const mc_extent *box, const mc_gr
     return false;
 }
 
-/* The tiles of a small picture, rows from the top, and the part of them that the data covers. */
-static void
-write_picture(mc_json_writer *json, const mc_extent *box, const mc_grid_link *link)
+/* Symbols of features on the edge of the data are drawn beyond it. */
+static mc_extent
+widen_picture_box(const mc_extent *box, const mc_grid_link *link)
 {
+    static const double MARGIN = 0.05; /* of the width or height, on each side */
+    double x = MARGIN * (box->maxx - box->minx), y = MARGIN * (box->maxy - box->miny);
+    const mc_extent wide = { box->minx - x, box->miny - y, box->maxx + x, box->maxy + y };
+    mc_extent inside = mc_extent_intersection(&wide, &link->extent);
+    return mc_extent_valid(&inside) ? inside : *box;
+}
+
+/* The tiles of a small picture, rows from the top, and the part of them that the data covers with a margin. */
+static void
+write_picture(mc_json_writer *json, const mc_extent *data, const mc_grid_link *link)
+{
+    const mc_extent wide = widen_picture_box(data, link), *box = &wide;
     mc_tile_range tiles;
     int z;
     const mc_grid *grid = link->grid;

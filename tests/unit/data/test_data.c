@@ -187,7 +187,9 @@ START_TEST(written_configuration_loads)
     for (int i = 0; i < diagnostics->complaints->nelts; i++)
         ck_abort_msg("%s", APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint).text);
     ck_assert_int_eq(config->tilesets->nelts, 3);
-    ck_assert_ptr_nonnull(apr_hash_get(config->tilesets_by_name, "v-mvt", APR_HASH_KEY_STRING));
+    const mc_tileset *twin = apr_hash_get(config->tilesets_by_name, "v-mvt", APR_HASH_KEY_STRING);
+    ck_assert_ptr_nonnull(twin);
+    ck_assert_str_eq(mc_tileset_title(twin), "v (vector tiles)");
     ck_assert_int_ge(config->services->nelts, 7);
 }
 END_TEST

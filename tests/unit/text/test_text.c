@@ -86,6 +86,10 @@ START_TEST(messages_are_short_lines_of_utf8)
 {
     ck_assert_str_eq(mc_message_text("layer \"\xc3\xa9\" <b>", 100, pool), "layer \"\xc3\xa9\" <b>");
     ck_assert_str_eq(mc_message_text("a\r\nb\x1b\x7f", 100, pool), "a  b  ");
+    ck_assert_str_eq(mc_message_text("a\xc2\x9b"
+                                     "31m\xc2\x80\xc2\xa0\xc2\x9f",
+                                     100, pool),
+                     "a 31m \xc2\xa0 ");
     ck_assert_str_eq(mc_message_text("\xff\xc3", 100, pool), "\xef\xbf\xbd\xef\xbf\xbd");
     ck_assert_str_eq(mc_message_text("abcdef", 6, pool), "abcdef");
     ck_assert_str_eq(mc_message_text("abcdefg", 6, pool), "abcdef...");

@@ -73,6 +73,7 @@ export function legendUrl(layer) {
 
 function quoted(text) { return JSON.stringify(text); }
 
+/* A word of a command line, whatever is in it: names of layers come from files of strangers. */
 function shellQuoted(text) { return '\'' + text.replace(/'/g, '\'\\\'\'') + '\''; }
 
 /* Lines for QGIS' Python console and for a shell. */
@@ -85,8 +86,8 @@ function snippets(offer, layer, grid) {
     if (xyz !== null && isWebMercator(grid))
       found.push(['QGIS', 'QgsProject.instance().addMapLayer(QgsVectorTileLayer(' + quoted(uri) + ', ' + quoted(layer.title) + '))']);
     if (xyz !== null)
-      found.push(['GDAL', 'ogrinfo -ro -al -so -oo METADATA_FILE=' + base + 'gmaps/' + key + '.json -oo TILE_EXTENSION=' + layer.extension +
-        ' ' + shellQuoted('MVT:' + base + 'gmaps/' + key + '/' + grid.minzoom)]);
+      found.push(['GDAL', 'ogrinfo -ro -al -so -oo ' + shellQuoted('METADATA_FILE=' + base + 'gmaps/' + key + '.json') + ' -oo ' +
+        shellQuoted('TILE_EXTENSION=' + layer.extension) + ' ' + shellQuoted('MVT:' + base + 'gmaps/' + key + '/' + grid.minzoom)]);
     return found;
   }
   if (xyz !== null && isWebMercator(grid))

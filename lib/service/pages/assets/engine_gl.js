@@ -1,6 +1,6 @@
 /* Draws layers with MapLibre: images and vector tiles on grids of web maps. The same functions as of engine_ol.js. */
 import { demandFile } from './libraries.js';
-import { tileAddress } from './protocols.js';
+import { tileAddress, viewBox } from './protocols.js';
 import { fetchTile } from './tile_log.js';
 import { glLayersOf } from './vector_style.js';
 
@@ -146,7 +146,7 @@ export async function createGl(target, hooks) {
       map.setMinZoom(Math.max(-2, zoomOf(grid.resolutions[grid.minzoom]) - 2));
       map.setMaxZoom(Math.min(24, zoomOf(grid.finest) + 4));
       if (at) map.jumpTo({ center: lonLat(at), zoom: zoomOf(at[2]) });
-      else fit(grid.data);
+      else fit(viewBox(grid));
     },
     setLayers: function (entries) { shown = entries; map.setStyle(styleOf(entries), { diff: map.isStyleLoaded() === true }); },
     setSwipe: function () { /* OpenLayers draws where there is one */ },

@@ -1,7 +1,7 @@
 /* Draws layers with OpenLayers: images and vector tiles, in any grid and CRS. An entry is a layer as the map shows it: layer, grid,
    by, density, format, values, opacity, visible. */
 import { hasProj4 } from './libraries.js';
-import { tileAddress, wmsUrl, wmsValues } from './protocols.js';
+import { tileAddress, viewBox, wmsUrl, wmsValues } from './protocols.js';
 import { fetchTile } from './tile_log.js';
 import { olStyleOf } from './vector_style.js';
 
@@ -136,7 +136,7 @@ export function createOl(target, hooks) {
     if (at) {
       map.getView().setCenter([at[0], at[1]]);
       map.getView().setResolution(at[2]);
-    } else map.getView().fit(grid.data, { size: map.getSize(), padding: [10, 10, 10, 10] });
+    } else map.getView().fit(viewBox(grid), { size: map.getSize(), padding: [10, 10, 10, 10] });
   }
 
   function setLayers(entries) {

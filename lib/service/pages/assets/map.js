@@ -8,7 +8,7 @@ import { inspect } from './inspector.js';
 import { absentText, hasOpenLayers, hasProj4 } from './libraries.js';
 import { showLegends, showOffered, showStack } from './layers_panel.js';
 import { clearProblems, reportProblem } from './problems.js';
-import { densityOf, protocolChoices, protocolOf } from './protocols.js';
+import { densityOf, protocolChoices, protocolOf, viewBox } from './protocols.js';
 import { emptyState, packState, unpackState } from './state.js';
 import { placeSwipe, startSwipe } from './swipe.js';
 import { onTile } from './tile_log.js';
@@ -264,7 +264,7 @@ function listen() {
     remember();
   });
   byId('swiping').addEventListener('click', function () { state.swipe = state.swipe === null ? 0.5 : null; change(false); });
-  byId('whole').addEventListener('click', function () { if (engine) engine.fit(viewGrid.data); });
+  byId('whole').addEventListener('click', function () { if (engine) engine.fit(viewBox(viewGrid)); });
   byId('link').addEventListener('click', function (event) { copyText(location.href, event.target); });
   byId('fold').addEventListener('click', function () {
     const folded = byId('panel').classList.toggle('folded');

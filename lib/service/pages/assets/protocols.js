@@ -16,6 +16,13 @@ export function tileBox(grid, z, x, row) {
   return [left + x * width, top - (row + 1) * height, left + (x + 1) * width, top - row * height];
 }
 
+/* The box of the data with a margin, inside of the grid: symbols of features on the edge are drawn beyond it. */
+export function viewBox(grid) {
+  const [minx, miny, maxx, maxy] = grid.data, x = 0.05 * (maxx - minx), y = 0.05 * (maxy - miny), [left, bottom, right, top] = grid.extent;
+  return [Math.max(Math.min(left, minx), minx - x), Math.max(Math.min(bottom, miny), miny - y),
+    Math.min(Math.max(right, maxx), maxx + x), Math.min(Math.max(top, maxy), maxy + y)];
+}
+
 /* Dimensions as WMS names them. */
 export function wmsValues(values) {
   const params = {};
