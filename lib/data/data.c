@@ -136,7 +136,8 @@ mc_data_find_all(mc_data_found *found, const char *const *things, int count, con
         search.late = false;
         MC_TRY(hide_secrets(look_at_thing(&search, things[i]), things[i], pool));
         if (search.layers->nelts == first && first < search.limits.layers)
-            return mc_error_create(pool, search.late ? MC_ERR_UNAVAILABLE : MC_ERR_CONFIG, "\"%s\" holds nothing that can be served%s%s",
+            return mc_error_create(pool, search.late ? MC_ERR_UNAVAILABLE : MC_ERR_CONFIG,
+                                   "\"%s\" holds nothing that can be served%s%s",
                                    mc_hide_address_password(things[i], pool), search.notes->nelts > 0 ? ": " : "",
                                    search.notes->nelts > 0 ? APR_ARRAY_IDX(search.notes, 0, const char *) : "");
         name_layers(&search, first, things[i]);

@@ -91,12 +91,12 @@ mc_gdal_drivers(const char *name)
 /* What GDAL reads when it opens "x.tif": "x.tif" and these, and "x" and those; in small and in large letters. */
 static const char *const behind_name[] = { "",     ".aux.xml", ".ovr",     ".msk",     ".aux", ".wld",
                                            ".xml", "-wal",     "-journal", ".msk.ovr", NULL };
-static const char *const behind_stem[] = { ".aux",      ".tfw",      ".tifw",      ".tiffw",        ".jpw",  ".jgw",
-                                           ".pgw",      ".pngw",     ".j2w",       ".jp2w",         ".wld",  ".tab",
-                                           ".imd",      ".rpb",      ".rpc",       ".pvl",          ".xml",  ".txt",
-                                           ".prj",      ".hdr",      ".rrd",       ".ige",          ".eng",  ".rsc",
-                                           "_rpc.txt",  "_mtl.txt",  "_rpc.xml",   "_metadata.xml", "_pan",  ".pass",
-                                           "_metadata", "_mtl.json", "_meta.json", NULL };
+static const char *const behind_stem[] = {
+    ".aux",          ".tfw", ".tifw", ".tiffw",    ".jpw",      ".jgw",       ".pgw",     ".pngw",    ".j2w",
+    ".jp2w",         ".wld", ".tab",  ".imd",      ".rpb",      ".rpc",       ".pvl",     ".xml",     ".txt",
+    ".prj",          ".hdr", ".rrd",  ".ige",      ".eng",      ".rsc",       "_rpc.txt", "_mtl.txt", "_rpc.xml",
+    "_metadata.xml", "_pan", ".pass", "_metadata", "_mtl.json", "_meta.json", NULL
+};
 
 /* Reading a pipe or a device would wait for whoever writes. */
 static bool
@@ -136,7 +136,8 @@ mc_gdal_is_plain(const char *name)
 
 static GDALDatasetH open_checked(const char *name, const char *const *drivers, int depth);
 
-/* Whether overviews or a mask beside a raster are a GeoTIFF, as GDAL itself writes them; GDAL opens them as any kind. */
+/* Whether overviews or a mask beside a raster are a GeoTIFF, as GDAL itself writes them; GDAL opens them as any kind.
+ */
 static bool
 is_geotiff_or_missing(const char *name, const char *ending, int depth)
 {

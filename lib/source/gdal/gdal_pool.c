@@ -23,8 +23,8 @@ typedef struct band_range {
 
 struct mc_gdal_dataset {
     mc_idle_thing idle;
-    char *text; /* data and drivers as configured */
-    char *data; /* what GDAL opens */
+    char *text;     /* data and drivers as configured */
+    char *data;     /* what GDAL opens */
     char **drivers; /* that may open it; NULL: any */
     GDALDatasetH raster;
     GDALDatasetH overviews[MC_GDAL_OVERVIEWS]; /* opened when first wanted */
@@ -135,9 +135,8 @@ mc_gdal_overview(mc_gdal_dataset *d, int level)
         char text[16];
         snprintf(text, sizeof(text), "%d", level);
         char **options = CSLSetNameValue(NULL, "OVERVIEW_LEVEL", text);
-        d->overviews[level] =
-            GDALOpenEx(d->data, GDAL_OF_RASTER | GDAL_OF_READONLY, (const char *const *)d->drivers,
-                       (const char *const *)options, NULL);
+        d->overviews[level] = GDALOpenEx(d->data, GDAL_OF_RASTER | GDAL_OF_READONLY, (const char *const *)d->drivers,
+                                         (const char *const *)options, NULL);
         CSLDestroy(options);
     }
     return d->overviews[level] == NULL ? d->raster : d->overviews[level];

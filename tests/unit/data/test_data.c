@@ -302,10 +302,14 @@ END_TEST
 int
 main(void)
 {
-    const TTest *const tests[] = { raster_says_where_it_lies,          bands_make_a_picture,
-                                   vector_files_say_what_they_hold,    written_configuration_loads,
-                                   rasters_alone_need_no_vector_tiles, texts_of_data_end_no_comment,
-                                   codes_of_a_crs_are_numbers,         a_slow_file_leaves_what_was_found,
+    const TTest *const tests[] = { raster_says_where_it_lies,
+                                   bands_make_a_picture,
+                                   vector_files_say_what_they_hold,
+                                   written_configuration_loads,
+                                   rasters_alone_need_no_vector_tiles,
+                                   texts_of_data_end_no_comment,
+                                   codes_of_a_crs_are_numbers,
+                                   a_slow_file_leaves_what_was_found,
                                    large_vectors_are_not_read_for_their_box };
     return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
 }
