@@ -69,6 +69,8 @@ look_at_path(mc_data_search *search, const char *thing)
         return mc_error_create(search->pool, MC_ERR_UNAVAILABLE, "there is no file \"%s\"", path);
     if (info.filetype == APR_DIR)
         return mc_data_look_folder(search, path);
+    if (info.filetype != APR_REG) /* a pipe would be waited for */
+        return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\" is neither a file nor a folder", path);
     return mc_data_look_file(search, path, part);
 }
 
@@ -143,9 +145,11 @@ mc_data_find_all(mc_data_found *found, const char *const *things, int count, con
     for (int i = 0; i < count; i++) {
         int first = search.layers->nelts;
         search.thing = things[i];
+        search.late = false;
         MC_TRY(hide_secrets(look_at_thing(&search, things[i]), things[i], pool));
         if (search.layers->nelts == first && first < search.limits.layers)
-            return mc_error_create(pool, MC_ERR_CONFIG, "\"%s\" holds nothing that can be served%s%s",
+            return mc_error_create(pool, search.late ? MC_ERR_UNAVAILABLE : MC_ERR_CONFIG,
+                                   "\"%s\" holds nothing that can be served%s%s",
                                    mc_hide_address_password(things[i], pool), search.notes->nelts > 0 ? ": " : "",
                                    search.notes->nelts > 0 ? APR_ARRAY_IDX(search.notes, 0, const char *) : "");
         name_layers(&search, first, things[i]);

@@ -42,6 +42,7 @@ typedef struct mc_data_layer {
 
     /* rasters */
     int bands;           /* how many there are */
+    const char *drivers; /* of GDAL, with blanks between, that may open it; NULL: a mosaic, whose files say that */
     const char *picture; /* which bands make the picture, as <bands> has it; NULL: as they are */
     bool measured;       /* values, which a stretch makes colours of */
     bool transparent;    /* it has holes, or lies at an angle: pictures need transparency */

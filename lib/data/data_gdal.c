@@ -6,6 +6,8 @@
 #include <apr_strings.h>
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <gdal.h>
 #include <math.h>
 #include <ogr_api.h>
@@ -14,8 +16,10 @@
 #include <string.h>
 
 #include "source/gdal/gdal_bands.h"
+#include "source/gdal/gdal_open.h"
 #include "source/gdal/gdal_place.h"
 #include "vector/feature/feature.h"
+#include "vector/ogr/ogr_memory.h"
 
 enum { SAID_SIZE = 512 };
 
@@ -179,7 +183,15 @@ list_fields(OGRLayerH from, apr_pool_t *pool)
     return fields;
 }
 
-/* A box that the file says, without a look at all features; of GeoJSON OGR has read the file already. */
+/* OGR has read a GeoJSON already; one that is large would be read again. */
+static bool
+is_cheap_to_read(const char *driver, const char *path)
+{
+    VSIStatBufL info;
+    return strncmp(driver, "GeoJSON", 7) == 0 && VSIStatL(path, &info) == 0 && info.st_size <= MC_OGR_MEMORY_FILE;
+}
+
+/* A box that the file says, without a look at all features, unless those may be `read`. */
 static void
 place_vectors(mc_data_layer *layer, OGRLayerH from, bool read)
 {
@@ -207,7 +219,7 @@ describe_vectors(mc_data_search *search, GDALDatasetH file, OGRLayerH from, cons
     layer->srs = mc_gdal_crs_name(OGR_L_GetSpatialRef(from), search->pool);
     layer->shape = shape_of_ogr(OGR_L_GetGeomType(from));
     layer->attributes = list_fields(from, search->pool);
-    place_vectors(layer, from, strncmp(driver, "GeoJSON", 7) == 0);
+    place_vectors(layer, from, is_cheap_to_read(driver, path));
 }
 
 static mc_error *
@@ -232,11 +244,24 @@ describe_layers(mc_data_search *search, GDALDatasetH file, const char *path, con
 
 /* --- a file ------------------------------------------------------------------------------------------------------- */
 
+static const char *
+join_words(char **words, apr_pool_t *pool)
+{
+    const char *text = "";
+    for (int i = 0; words[i] != NULL; i++)
+        text = apr_pstrcat(pool, text, i == 0 ? "" : " ", words[i], NULL);
+    return text;
+}
+
+/* A raster, or vector layers: opened as nothing that names other files or addresses. */
 static mc_error *
 open_and_describe(mc_data_search *search, double *pixel, const char *path, const char *part, const char *said)
 {
     static const char *const vectors[] = { "GPKG", "FlatGeobuf", "GeoJSON", "GeoJSONSeq", NULL };
     mc_error *error = MC_OK;
+    int first = search->layers->nelts;
+    if (!mc_gdal_is_plain(path))
+        return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\" is not read: %s", path, said);
     GDALDatasetH file = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, vectors, NULL, NULL);
     if (file != NULL && GDALDatasetGetLayerCount(file) > 0) {
         error = describe_layers(search, file, path, part);
@@ -245,11 +270,16 @@ open_and_describe(mc_data_search *search, double *pixel, const char *path, const
     }
     if (file != NULL)
         GDALClose(file);
-    file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+    char **drivers = mc_gdal_drivers(path);
+    const char *names = join_words(drivers, search->pool);
+    file = mc_gdal_open_as(path, (const char *const *)drivers);
+    CSLDestroy(drivers);
     if (file == NULL)
         return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\" is nothing that can be served%s%s", path,
                                *said == '\0' ? "" : ": ", said);
     error = describe_raster(search, pixel, file, path);
+    for (int i = first; i < search->layers->nelts; i++)
+        APR_ARRAY_IDX(search->layers, i, mc_data_layer *)->drivers = names;
     GDALClose(file);
     return error;
 }

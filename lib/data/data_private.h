@@ -9,6 +9,9 @@ typedef struct mc_data_search {
     apr_array_header_t *layers; /* of mc_data_layer * */
     apr_array_header_t *notes;  /* of const char * */
     int files;                  /* that were looked at */
+    const char *slowest;        /* the file of a folder whose look took the longest */
+    apr_time_t slowest_time;    /* and how long: microseconds */
+    bool late;                  /* the time is over: the rest of the folder is left out */
     const char *thing;          /* that is looked at now */
     mc_ctx *ctx;                /* with the deadline */
     apr_pool_t *pool;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "data/data_private.h"
 
 enum { FOLDERS_DEEP = 8 };
@@ -33,10 +34,29 @@ is_sqlite_file(const char *path, apr_pool_t *pool)
     return read && memcmp(bytes, magic, sizeof(magic)) == 0;
 }
 
+/* What our own readers, and SQLite, open beside a file. A pipe would be waited for. */
+static bool
+are_plain_sidecars(const char *path, apr_pool_t *pool)
+{
+    static const char *const of_sqlite[] = { "-journal", "-wal", "-shm" };
+    static const char *const of_shapefiles[] = { ".shx", ".dbf", ".prj", ".cpg", ".qix" };
+    apr_finfo_t info;
+    bool shapefile = has_extension(path, ".shp"), plain = true;
+    size_t count = shapefile ? sizeof(of_shapefiles) / sizeof(char *) : sizeof(of_sqlite) / sizeof(char *);
+    const char *stem = shapefile ? apr_pstrndup(pool, path, strlen(path) - 4) : path;
+    for (size_t i = 0; i < count && plain; i++) {
+        const char *beside = apr_pstrcat(pool, stem, shapefile ? of_shapefiles[i] : of_sqlite[i], NULL);
+        plain = apr_stat(&info, beside, APR_FINFO_TYPE, pool) != APR_SUCCESS || info.filetype == APR_REG;
+    }
+    return plain;
+}
+
 mc_error *
 mc_data_look_file(mc_data_search *search, const char *path, const char *part)
 {
     bool known = false;
+    if (!are_plain_sidecars(path, search->pool))
+        return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\": what belongs to it is no regular file", path);
     if (has_extension(path, ".shp"))
         return mc_data_look_shapefile(search, path);
     if (is_sqlite_file(path, search->pool))
@@ -52,7 +72,7 @@ mc_data_look_file(mc_data_search *search, const char *path, const char *part)
 static bool
 is_served_kind(const char *name)
 {
-    static const char *const kinds[] = { ".tif", ".tiff",    ".vrt",      ".jp2",     ".shp",     ".gpkg",
+    static const char *const kinds[] = { ".tif", ".tiff",    ".jp2",      ".shp",     ".gpkg",    ".vrt",
                                          ".fgb", ".geojson", ".geojsonl", ".mbtiles", ".sqlite3", ".sqlite" };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (has_extension(name, kinds[i]))
@@ -133,20 +153,51 @@ join_rasters(mc_data_search *search, const char *path, const apr_array_header_t 
     whole->transparent = whole->mosaic = true;
 }
 
+/* Whether there is time for another file. Where not, what was found is served, and a note says what took the time. */
+static bool
+has_time_left(mc_data_search *search)
+{
+    mc_error *error = search->late ? MC_OK : mc_ctx_check(search->ctx, search->pool);
+    if (error != MC_OK) {
+        search->late = true;
+        mc_data_note(search, "the files that had not been looked at in time are left out: %s%s%s",
+                     mc_error_chain(error, search->pool), search->slowest == NULL ? "" : "; the slowest file was ",
+                     search->slowest == NULL ? "" : search->slowest);
+    }
+    return !search->late;
+}
+
+/* A file of a folder: what is wrong with it is a note. */
+static void
+look_at_one_file(mc_data_search *search, const char *file)
+{
+    apr_time_t start = mc_clock_now();
+    if (has_extension(file, ".vrt")) {
+        mc_data_note(search, "%s is left out: a VRT names other files, and is served where it is named itself", file);
+        return;
+    }
+    mc_error *error = mc_data_look_file(search, file, NULL);
+    if (error != MC_OK)
+        mc_data_note(search, "%s", mc_error_chain(error, search->pool));
+    apr_time_t took = mc_clock_now() - start;
+    if (search->slowest == NULL || took > search->slowest_time) {
+        search->slowest = file;
+        search->slowest_time = took;
+    }
+}
+
 /* Rasters are looked at in a list of their own: a thousand of them may be one layer. */
-static mc_error *
+static void
 look_at_rasters(mc_data_search *search, const char *path, const apr_array_header_t *files)
 {
     mc_data_search own = *search;
     own.layers = apr_array_make(search->pool, 16, sizeof(mc_data_layer *));
     own.limits.layers = search->limits.files;
-    for (int i = 0; i < files->nelts; i++) {
-        const char *file = APR_ARRAY_IDX(files, i, const char *);
-        MC_TRY(mc_ctx_check(search->ctx, search->pool));
-        mc_error *error = mc_data_look_file(&own, file, NULL);
-        if (error != MC_OK)
-            mc_data_note(search, "%s", mc_error_chain(error, search->pool));
-    }
+    for (int i = 0; i < files->nelts && has_time_left(&own); i++)
+        look_at_one_file(&own, APR_ARRAY_IDX(files, i, const char *));
+    search->slowest = own.slowest;
+    search->slowest_time = own.slowest_time;
+    search->late = own.late;
     bool one = is_mosaic(&own, own.layers);
     if (one)
         join_rasters(&own, path, own.layers);
@@ -157,24 +208,21 @@ look_at_rasters(mc_data_search *search, const char *path, const apr_array_header
             break;
         *layer = *found;
     }
-    return MC_OK;
 }
 
 static bool
 is_raster_name(const char *name)
 {
-    return has_extension(name, ".tif") || has_extension(name, ".tiff") || has_extension(name, ".jp2") ||
-           has_extension(name, ".vrt");
+    return has_extension(name, ".tif") || has_extension(name, ".tiff") || has_extension(name, ".jp2");
 }
 
-static mc_error *
+static void
 look_at_folder_files(mc_data_search *search, const char *path)
 {
     const apr_array_header_t *files = list_entries(search, path, APR_REG);
     apr_array_header_t *rasters = apr_array_make(search->pool, 16, sizeof(const char *));
-    for (int i = 0; i < files->nelts; i++) {
+    for (int i = 0; i < files->nelts && has_time_left(search); i++) {
         const char *file = APR_ARRAY_IDX(files, i, const char *);
-        MC_TRY(mc_ctx_check(search->ctx, search->pool));
         if (++search->files > search->limits.files) {
             mc_data_note(search, "there are more than %d files: the others are left out", search->limits.files);
             break;
@@ -183,27 +231,25 @@ look_at_folder_files(mc_data_search *search, const char *path)
             APR_ARRAY_PUSH(rasters, const char *) = file;
             continue;
         }
-        mc_error *error = mc_data_look_file(search, file, NULL);
-        if (error != MC_OK)
-            mc_data_note(search, "%s", mc_error_chain(error, search->pool));
+        look_at_one_file(search, file);
     }
-    return look_at_rasters(search, path, rasters);
+    look_at_rasters(search, path, rasters);
 }
 
-static mc_error *
+static void
 look_below(mc_data_search *search, const char *path, int depth)
 {
-    MC_TRY(look_at_folder_files(search, path));
+    look_at_folder_files(search, path);
     if (depth >= FOLDERS_DEEP)
-        return MC_OK;
+        return;
     const apr_array_header_t *folders = list_entries(search, path, APR_DIR);
-    for (int i = 0; i < folders->nelts && search->files <= search->limits.files; i++)
-        MC_TRY(look_below(search, APR_ARRAY_IDX(folders, i, const char *), depth + 1));
-    return MC_OK;
+    for (int i = 0; i < folders->nelts && search->files <= search->limits.files && !search->late; i++)
+        look_below(search, APR_ARRAY_IDX(folders, i, const char *), depth + 1);
 }
 
 mc_error *
 mc_data_look_folder(mc_data_search *search, const char *path)
 {
-    return look_below(search, path, 0);
+    look_below(search, path, 0);
+    return MC_OK;
 }

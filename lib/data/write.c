@@ -44,6 +44,7 @@ put_raster_source(apr_array_header_t *out, const mc_data_layer *layer, const cha
 {
     put_line(out, "  <source name=\"%s\" type=\"gdal\">\n", mc_xml_escape(name, out->pool));
     put_element(out, "    ", "data", layer->data);
+    put_element(out, "    ", "drivers", layer->drivers);
     put_element(out, "    ", "bands", layer->picture);
     put_line(out, "  </source>\n");
 }

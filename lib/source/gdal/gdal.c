@@ -25,6 +25,10 @@ static const mc_key gdal_keys[] = {
     MC_KEY_TEXT("data", offsetof(gdal_source, raster.data),
                 "The raster: a file name, or any other text that GDAL opens. Gray, palette, RGB or RGBA, with a CRS.",
                 .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
+    MC_KEY_TEXT("drivers", offsetof(gdal_source, raster.drivers),
+                "Drivers of GDAL (`GTiff JP2OpenJPEG`) that may open the raster, which then is refused where it names "
+                "overviews elsewhere. Not written: GDAL opens whatever the file holds. A folder needs none: each file "
+                "in it is opened as what its ending says."),
     MC_KEY_BOOL("connection_pooled", offsetof(gdal_source, raster.pooled),
                 "Whether the raster stays open between maps.", .fallback = "true"),
     MC_KEY_TEXT(

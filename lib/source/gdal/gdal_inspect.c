@@ -45,7 +45,7 @@ mc_gdal_inspect(mc_findings *findings, const void *data, apr_pool_t *pool)
     const mc_gdal_raster *raster = data;
     char *reason = apr_pcalloc(pool, SAID_MAX);
     CPLPushErrorHandlerEx(keep_last_failure, reason);
-    mc_gdal_dataset *dataset = mc_gdal_open(raster->data, false);
+    mc_gdal_dataset *dataset = mc_gdal_open(raster->data, raster->drivers, false);
     const char *error =
         dataset == NULL ? apr_psprintf(pool, "the raster cannot be opened: %s",
                                        mc_hide_passwords(*reason == '\0' ? raster->data : reason, raster->data, pool))

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "mapcache/error.h"
+#include "source/gdal/gdal_open.h"
 
 enum { RASTERS_MAX = 10000, FOLDERS_MAX = 64 };
 
@@ -30,14 +31,25 @@ is_raster_file(const char *name)
 {
     const char *dot = strrchr(name, '.');
     return *name != '.' && dot != NULL &&
-           (strcasecmp(dot, ".tif") == 0 || strcasecmp(dot, ".tiff") == 0 || strcasecmp(dot, ".jp2") == 0 ||
-            strcasecmp(dot, ".vrt") == 0);
+           (strcasecmp(dot, ".tif") == 0 || strcasecmp(dot, ".tiff") == 0 || strcasecmp(dot, ".jp2") == 0);
 }
 
 static int
 compare_paths(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Whether a file is what its ending says. The mosaic itself opens its rasters as whatever they hold. */
+static bool
+is_fit_for_mosaic(const char *path)
+{
+    char **drivers = mc_gdal_drivers(path);
+    GDALDatasetH raster = mc_gdal_open_as(path, (const char *const *)drivers);
+    CSLDestroy(drivers);
+    if (raster != NULL)
+        GDALClose(raster);
+    return raster != NULL;
 }
 
 /* Full names, sorted. To be freed by CSLDestroy. */
@@ -50,6 +62,8 @@ list_rasters(int *count, const char *path)
         if (is_raster_file(names[i])) {
             char whole[4096];
             if (snprintf(whole, sizeof(whole), "%s/%s", path, names[i]) >= (int)sizeof(whole))
+                continue;
+            if (!is_fit_for_mosaic(whole))
                 continue;
             rasters = CSLAddString(rasters, whole);
             (*count)++;

@@ -56,7 +56,8 @@ mc_gdal_find_place(mc_place *place, const mc_gdal_raster *raster, apr_pool_t *po
     double pixel;
     mc_gdal_start();
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    mc_gdal_dataset *d = mc_gdal_open(raster->data, false); /* none stays open where the process forks afterwards */
+    /* none stays open where the process forks afterwards */
+    mc_gdal_dataset *d = mc_gdal_open(raster->data, raster->drivers, false);
     CPLPopErrorHandler();
     if (d == NULL)
         return mc_error_create(pool, MC_ERR_CONFIG, "source \"%s\": the raster cannot be opened", raster->source);

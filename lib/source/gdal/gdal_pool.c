@@ -11,6 +11,7 @@
 #include "base/idle.h"
 #include "mapcache/error.h"
 #include "source/gdal/gdal_mosaic.h"
+#include "source/gdal/gdal_open.h"
 #include "source/gdal/gdal_stretch.h"
 
 enum { IDLE_DATASETS = 16, RANGES = 8, BLOCK_CACHE_BYTES = 32 << 20 };
@@ -22,8 +23,9 @@ typedef struct band_range {
 
 struct mc_gdal_dataset {
     mc_idle_thing idle;
-    char *text; /* as configured */
-    char *data; /* what GDAL opens */
+    char *text;     /* data and drivers as configured */
+    char *data;     /* what GDAL opens */
+    char **drivers; /* that may open it; NULL: any */
     GDALDatasetH raster;
     GDALDatasetH overviews[MC_GDAL_OVERVIEWS]; /* opened when first wanted */
     band_range ranges[RANGES];                 /* of bands that were asked for; the last ones */
@@ -54,6 +56,7 @@ destroy_gdal_dataset(mc_idle_thing *thing)
             GDALClose(d->overviews[i]);
     if (d->raster != NULL)
         GDALClose(d->raster);
+    CSLDestroy(d->drivers);
     free(d->data);
     free(d->text);
     free(d);
@@ -67,27 +70,52 @@ mc_gdal_close(mc_gdal_dataset *d, bool keep)
     mc_idle_give(&idle_rasters, &d->idle, keep);
 }
 
+static GDALDatasetH
+open_raster(const char *name, const char *const *drivers)
+{
+    if (drivers != NULL)
+        return mc_gdal_open_as(name, drivers);
+    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+}
+
+/* What is opened of a configured raster is kept under this name: to be freed. */
+static char *
+name_idle_raster(const char *data, const char *drivers)
+{
+    char *text;
+    int length = asprintf(&text, "%s\n%s", data, drivers == NULL ? "" : drivers);
+    MC_ASSERT(length >= 0);
+    return text;
+}
+
 mc_gdal_dataset *
-mc_gdal_open(const char *data, bool pooled)
+mc_gdal_open(const char *data, const char *drivers, bool pooled)
 {
     mc_stamp stamp = { 0 };
     mc_stamp_take_any(&stamp, data); /* no file: an address, a connection */
-    mc_idle_key key = mc_idle_key_of(data, &stamp);
+    char *text = name_idle_raster(data, drivers), mosaic[MC_GDAL_MOSAIC_NAME];
+    mc_idle_key key = mc_idle_key_of(text, &stamp);
     mc_gdal_dataset *d = pooled ? (mc_gdal_dataset *)mc_idle_take(&idle_rasters, &key) : NULL;
-    if (d != NULL)
+    if (d != NULL) {
+        free(text);
         return d;
-    char mosaic[MC_GDAL_MOSAIC_NAME];
-    const char *name = mc_gdal_mosaic(mosaic, data, &stamp) ? mosaic : data;
-    GDALDatasetH raster = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
-    if (raster == NULL)
+    }
+    bool whole = mc_gdal_mosaic(mosaic, data, &stamp);
+    char **allowed = whole || drivers == NULL ? NULL : CSLTokenizeString2(drivers, " ", 0);
+    const char *name = whole ? mosaic : data;
+    GDALDatasetH raster = open_raster(name, (const char *const *)allowed);
+    if (raster == NULL) {
+        CSLDestroy(allowed);
+        free(text);
         return NULL;
+    }
     d = calloc(1, sizeof(*d));
     MC_ASSERT(d != NULL);
     d->data = strdup(name);
-    d->text = strdup(data);
-    MC_ASSERT(d->data != NULL && d->text != NULL);
+    d->text = text;
+    d->drivers = allowed;
+    MC_ASSERT(d->data != NULL);
     d->idle.key = key;
-    d->idle.key.text = d->text;
     d->raster = raster;
     return d;
 }
@@ -107,8 +135,8 @@ mc_gdal_overview(mc_gdal_dataset *d, int level)
         char text[16];
         snprintf(text, sizeof(text), "%d", level);
         char **options = CSLSetNameValue(NULL, "OVERVIEW_LEVEL", text);
-        d->overviews[level] =
-            GDALOpenEx(d->data, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, (const char *const *)options, NULL);
+        d->overviews[level] = GDALOpenEx(d->data, GDAL_OF_RASTER | GDAL_OF_READONLY, (const char *const *)d->drivers,
+                                         (const char *const *)options, NULL);
         CSLDestroy(options);
     }
     return d->overviews[level] == NULL ? d->raster : d->overviews[level];

@@ -14,8 +14,9 @@ typedef struct mc_gdal_dataset mc_gdal_dataset;
 /* Registers GDAL's drivers, once in a process; before anything else. */
 void mc_gdal_start(void);
 
-/* A dataset for the calling thread alone, from the pool if `pooled`. NULL: GDAL has said why to the error handler. */
-mc_gdal_dataset *mc_gdal_open(const char *data, bool pooled);
+/* A dataset for the calling thread alone, from the pool if `pooled`. `drivers`: those that may open it, with blanks
+ * between (gdal_open.h); NULL: any. NULL: GDAL has said why to the error handler. */
+mc_gdal_dataset *mc_gdal_open(const char *data, const char *drivers, bool pooled);
 
 /* Gives a dataset back to the pool if `keep`, else closes it. */
 void mc_gdal_close(mc_gdal_dataset *d, bool keep);

@@ -338,7 +338,7 @@ draw_gdal_raster(mc_pixels *pixels, mc_gdal_dataset *d, gdal_warp_job *j)
 static mc_error *
 open_and_draw(mc_pixels *pixels, gdal_warp_job *j)
 {
-    mc_gdal_dataset *d = mc_gdal_open(j->raster->data, j->raster->pooled);
+    mc_gdal_dataset *d = mc_gdal_open(j->raster->data, j->raster->drivers, j->raster->pooled);
     if (d == NULL)
         return gdal_warp_error(j, MC_ERR_CONFIG, "the raster cannot be opened");
     mc_error *error = draw_gdal_raster(pixels, d, j);

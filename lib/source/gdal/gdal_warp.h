@@ -33,8 +33,9 @@ typedef struct mc_gdal_stop {
 } mc_gdal_stop;
 
 typedef struct mc_gdal_raster {
-    const char *source; /* name, for messages */
-    const char *data;   /* a name that GDAL opens */
+    const char *source;  /* name, for messages */
+    const char *data;    /* a name that GDAL opens */
+    const char *drivers; /* of GDAL, with blanks between: others may not open it; NULL: any */
     bool pooled;
     mc_gdal_resample resample;
     mc_gdal_overviews overviews;

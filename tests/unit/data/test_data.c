@@ -251,12 +251,67 @@ START_TEST(codes_of_a_crs_are_numbers)
 }
 END_TEST
 
+static void
+write_point(const char *name, int count)
+{
+    FILE *file = fopen(in_folder(name), "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("{\"type\":\"FeatureCollection\",\"features\":[", file);
+    for (int i = 0; i < count; i++)
+        fprintf(file,
+                "%s{\"type\":\"Feature\",\"properties\":{\"n\":%d},\"geometry\":{\"type\":\"Point\","
+                "\"coordinates\":[7,%d]}}",
+                i > 0 ? "," : "", i, 40 + i % 10);
+    fputs("]}", file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Those that come before it are served, and a note says which file it was. */
+START_TEST(a_slow_file_leaves_what_was_found)
+{
+    mc_data_found found;
+    const mc_data_limits limits = { .seconds = 2 };
+    write_point("warm.geojson", 1); /* the module is loaded */
+    ck_ok(mc_data_find(&found, in_folder("warm.geojson"), NULL, &ctx, pool));
+    run("mkdir all");
+    write_point("all/a.geojson", 1);
+    write_point("all/c.geojson", 1);
+    run("sqlite3 all/b.mbtiles 'create table metadata(name, value); create view tiles as with recursive n(i) as "
+        "(select 1 union all select i + 1 from n) select i as zoom_level, i as tile_column, i as tile_row, i as "
+        "tile_data from n where i < 0'");
+    ck_ok(mc_data_find(&found, in_folder("all"), &limits, &ctx, pool));
+    ck_assert_str_eq(layer_at(&found, 0)->name, "a");
+    ck_assert_int_eq(found.layers->nelts, 1);
+    const char *notes = apr_array_pstrcat(pool, found.notes, '\n');
+    ck_assert_msg(strstr(notes, "the slowest file was") != NULL && strstr(notes, "all/b.mbtiles") != NULL, "%s", notes);
+}
+END_TEST
+
+/* The box of a GeoJSON that is larger than what is kept of one is not looked for in all of its features. */
+START_TEST(large_vectors_are_not_read_for_their_box)
+{
+    mc_data_found found;
+    write_point("small.geojsonl", 1);
+    run("ogr2ogr -f GeoJSONSeq large.geojsonl small.geojsonl && truncate -s 65M large.geojsonl");
+    ck_ok(mc_data_find(&found, in_folder("large.geojsonl"), NULL, &ctx, pool));
+    ck_assert(!layer_at(&found, 0)->has_extent);
+    run("ogr2ogr -f GeoJSONSeq little.geojsonl small.geojsonl");
+    ck_ok(mc_data_find(&found, in_folder("little.geojsonl"), NULL, &ctx, pool));
+    ck_assert(layer_at(&found, 0)->has_extent);
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *const tests[] = { raster_says_where_it_lies,          bands_make_a_picture,
-                                   vector_files_say_what_they_hold,    written_configuration_loads,
-                                   rasters_alone_need_no_vector_tiles, texts_of_data_end_no_comment,
-                                   codes_of_a_crs_are_numbers };
+    const TTest *const tests[] = { raster_says_where_it_lies,
+                                   bands_make_a_picture,
+                                   vector_files_say_what_they_hold,
+                                   written_configuration_loads,
+                                   rasters_alone_need_no_vector_tiles,
+                                   texts_of_data_end_no_comment,
+                                   codes_of_a_crs_are_numbers,
+                                   a_slow_file_leaves_what_was_found,
+                                   large_vectors_are_not_read_for_their_box };
     return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
 }
