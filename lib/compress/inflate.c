@@ -174,12 +174,13 @@ copy_match(uint8_t *to, size_t distance, size_t length)
 }
 #endif
 
-/* Long runs are the same `count` bits again and again: `before` is what they were read from. */
+/* Long runs are the same `count` bits again and again: `before` is what they were read from. `room` is how many bytes
+ * they may fill at most: those whose copies are known to be zero. */
 static inline void
-repeat_zeros(inflating *s, size_t length, uint64_t before, unsigned count)
+repeat_zeros(inflating *s, size_t length, size_t room, uint64_t before, unsigned count)
 {
     uint64_t mask = ((uint64_t)1 << count) - 1;
-    while (s->count >= count && ((s->bits ^ before) & mask) == 0 && length <= s->size - s->at) {
+    for (; s->count >= count && ((s->bits ^ before) & mask) == 0 && length <= room; room -= length) {
         consume_inflate_bits(s, count);
         s->at += length;
     }
@@ -202,7 +203,8 @@ expand_inflate_match(inflating *s, size_t distance, size_t length, uint64_t befo
     size_t begin = s->at, at = begin + length, from = begin - distance;
     s->at = at;
     if (from >= s->zeros || from + length <= s->first) {
-        repeat_zeros(s, length, before, count - s->count);
+        size_t left = s->size - s->at, zeros_left = from >= s->zeros ? left : s->first - (from + length);
+        repeat_zeros(s, length, left < zeros_left ? left : zeros_left, before, count - s->count);
         return true;
     }
     copy_match(s->out + begin, distance, length);

@@ -36,7 +36,7 @@ class Root:
         self.base = pathlib.Path(folder)
         self.base.mkdir()
         below = os.environ.get("MAPCACHE_BARE_SYSTEM", "/")
-        self.init = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
+        self.init = subprocess.Popen(["unshare", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private",
                                       "bash", "-c", INIT, "init", str(self.base), below], stdout=subprocess.PIPE, text=True)
         assert self.init.stdout.readline() == "ready\n"
         children = pathlib.Path(f"/proc/{self.init.pid}/task/{self.init.pid}/children").read_text().split()
@@ -45,7 +45,7 @@ class Root:
 
     def run(self, *command, check=True):
         """Runs a command in there; its output. A package manager that asks gets no answer."""
-        done = subprocess.run(["nsenter", "-t", str(self.inside), "--mount", "--pid", "--root", "--wd", "env",
+        done = subprocess.run(["nsenter", "-t", str(self.inside), "--mount", "--ipc", "--pid", "--root", "--wd", "env",
                                "DEBIAN_FRONTEND=noninteractive", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", *map(str, command)],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=patience(300), check=False)

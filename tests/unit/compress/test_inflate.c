@@ -107,6 +107,62 @@ START_TEST(test_long_codes)
 }
 END_TEST
 
+/* Adds `count` bits of a deflate stream, the lowest first (RFC 1951, 3.1.1). */
+static void
+add_bits(unsigned value, unsigned count)
+{
+    static size_t filled;
+    if (compressed.length == 0)
+        filled = 0;
+    for (unsigned i = 0; i < count; i++, filled++) {
+        if (filled % 8 == 0)
+            compressed.bytes[compressed.length++] = 0;
+        compressed.bytes[compressed.length - 1] |= (uint8_t)((value >> i & 1) << (filled % 8));
+    }
+}
+
+/* A Huffman code goes from its highest bit down. */
+static void
+add_code(unsigned code, unsigned count)
+{
+    while (count-- > 0)
+        add_bits(code >> count & 1, 1);
+}
+
+/* Of the fixed codes (RFC 1951, 3.2.6): 258 bytes from `distance` before, which has the code `symbol` and extra bits.
+ */
+static void
+add_longest_match(unsigned symbol, unsigned extra, unsigned count)
+{
+    add_code(0xc0 + 285 - 280, 8);
+    add_code(symbol, 5);
+    add_bits(extra, count);
+}
+
+/* The same copy again and again, which begins among the zeros before all content and goes on in the content. No
+ * compressor that prefers short distances writes such a stream. */
+START_TEST(test_copies_from_the_zeros_before_all_content)
+{
+    enum { ZEROS = 1 + 258, ROW = ZEROS + 200, SIZE = ROW + 4 * 258 };
+    compressed.length = 0;
+    add_bits(0x0178, 16);
+    add_bits(1 | 1 << 1, 3);
+    add_code(0x30, 8);
+    add_longest_match(0, 0, 0);
+    for (unsigned i = 0; i < ROW - ZEROS; i++)
+        add_code(0x30 + 1 + i % 100, 8);
+    for (unsigned i = 0; i < 4; i++)
+        add_longest_match(17, ROW - 385, 7);
+    add_code(0, 7);
+    for (size_t i = 0; i < SIZE; i++)
+        content[i] = i < ZEROS ? 0 : i < ROW ? (uint8_t)(1 + (i - ZEROS) % 100) : content[i - ROW];
+    uint32_t sum = libdeflate_adler32(1, content, SIZE);
+    for (unsigned i = 0; i < 4; i++)
+        compressed.bytes[compressed.length++] = (uint8_t)(sum >> (24 - 8 * i));
+    check_stream(SIZE);
+}
+END_TEST
+
 static bool
 libdeflate_agrees(size_t size)
 {
@@ -154,4 +210,5 @@ START_TEST(test_wrong_sizes)
 }
 END_TEST
 
-UNIT_MAIN("inflate", test_what_compressors_write, test_long_codes, test_broken_streams, test_wrong_sizes)
+UNIT_MAIN("inflate", test_what_compressors_write, test_long_codes, test_copies_from_the_zeros_before_all_content,
+          test_broken_streams, test_wrong_sizes)
