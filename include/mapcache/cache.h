@@ -23,6 +23,7 @@ typedef struct mc_tile_write {
     mc_buf *data;
     bool uniform;
     uint8_t bgra[4];
+    int lifetime; /* seconds after which the tile is of no use (auto_expire): a store may forget it then; 0: never */
     mc_layers_writer *layers; /* for stores that list the layers of their tiles; NULL: the tileset has none */
     const void *layers_baton;
 } mc_tile_write;

@@ -40,6 +40,7 @@ typedef struct mc_process {
     struct mc_http *http;                 /* connections to origins (lib/base) */
     struct mc_handles *handles;           /* open SQLite files (lib/db) */
     struct mc_postgres *postgres;         /* connections to PostgreSQL (lib/db) */
+    struct mc_remotes *remotes;           /* connections to servers of keys and values (lib/remote) */
     struct mc_flights *flights;           /* who renders which metatile (lib/lock) */
     struct mc_memory *memory;             /* stored tiles, footprints, absences (lib/cache) */
     struct mc_clock_cache *query_results; /* what the databases of dimensions have said (lib/dimension) */

@@ -4,6 +4,7 @@
 #include "base/metrics.h"
 #include "base/wait.h"
 #include "mapcache/trace.h"
+#include "remote/backoff.h"
 
 /* After a failed operation: whether it is to be made again; waits before. */
 static bool
@@ -12,7 +13,8 @@ should_retry_cache(const mc_cache *cache, const mc_error *error, int attempt, mc
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_cache_errors_total, 1);
     if (attempt >= cache->retries || error->kind == MC_ERR_LIMIT || error->kind == MC_ERR_NOT_BUILT)
         return false;
-    apr_interval_time_t delay = (apr_interval_time_t)(cache->retry_delay * APR_USEC_PER_SEC) << attempt;
+    const apr_interval_time_t first = (apr_interval_time_t)(cache->retry_delay * APR_USEC_PER_SEC);
+    apr_interval_time_t delay = mc_backoff(attempt, first, first << attempt);
     if (mc_ctx_remaining(ctx, delay + 1) <= delay || mc_ctx_abandoned(ctx))
         return false;
     mc_log_write(ctx, MC_LOG_INFO, "cache \"%s\": repetition %d of %d after: %s", cache->name, attempt + 1,

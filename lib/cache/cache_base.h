@@ -24,7 +24,8 @@ typedef struct mc_cache_base {
         MC_KEY_INT("retries", offsetof(type_, base.cache.retries), "How often a failed operation is repeated.",        \
                    .max = 10, .fallback = "0"),                                                                        \
         MC_KEY_NUMBER("retry_delay", offsetof(type_, base.cache.retry_delay),                                          \
-                      "Seconds before the first repetition; doubles with each.", .max = 3600, .fallback = "0"),        \
+                      "Seconds before the first repetition; doubles with each, less up to a quarter by chance.",       \
+                      .max = 3600, .fallback = "0"),                                                                   \
         MC_KEY_TEXT("memory", offsetof(type_, base.memory),                                                            \
                     "Whether what is read may stay in memory: true, false, or seconds where the store has no stamp.",  \
                     .flags = MC_KEY_OURS)

@@ -18,6 +18,7 @@
 #include "image/scratch.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
+#include "remote/remote.h"
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
@@ -147,6 +148,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->postgres =
         mc_postgres_create(mc_config_connections(config, processes), processes, config->idle_connection_time, threads);
+    process->remotes = mc_remotes_create();
     process->flights = mc_flights_create();
     atomic_store(&refusal_metrics, process->metrics);
     mc_budget_set(budget_of_process(config, processes), &budget_hooks);
@@ -170,6 +172,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);
     mc_postgres_destroy(process->postgres);
+    mc_remotes_destroy(process->remotes);
     mc_flights_destroy(process->flights);
     mc_budget_set(0, NULL);
     atomic_store(&refusal_metrics, NULL);

@@ -142,7 +142,10 @@ mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, mc_ctx *ct
 mc_error *
 mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx)
 {
-    mc_tile_write put = { .data = data, .layers = mc_tileset_vector_layers, .layers_baton = wanted->tileset };
+    mc_tile_write put = { .data = data,
+                          .lifetime = wanted->tileset->auto_expire,
+                          .layers = mc_tileset_vector_layers,
+                          .layers_baton = wanted->tileset };
     MC_TRY(mc_tileset_check_built(wanted->tileset, ctx->pool));
     MC_TRY(mc_tileset_key(&put.key, wanted, ctx, ctx->pool));
     return mc_cache_put(wanted->tileset->cache, &put, 1, ctx);

@@ -197,6 +197,8 @@ static mc_error *
 store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
                const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
+    for (int i = 0; i < count; i++)
+        writes[i].lifetime = tileset->auto_expire;
     *store_error = mc_cache_put(tileset->cache, writes, count, ctx);
     return tile == NULL ? MC_OK : pick_rendered_tile(tile, writes, count, key, pool);
 }

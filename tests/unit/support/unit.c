@@ -1,5 +1,7 @@
 #include "unit.h"
 
+#include "remote/remote.h"
+
 apr_pool_t *pool;
 mc_ctx ctx;
 mc_process process;
@@ -10,12 +12,14 @@ unit_setup(void)
 {
     apr_pool_create(&pool, NULL);
     process = (mc_process){ 0 };
+    process.remotes = mc_remotes_create();
     ctx = (mc_ctx){ .pool = pool, .process = &process, .log = &mc_log_stderr };
 }
 
 void
 unit_teardown(void)
 {
+    mc_remotes_destroy(process.remotes);
     apr_pool_destroy(pool);
 }
 

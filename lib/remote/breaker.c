@@ -1,0 +1,58 @@
+#include "remote/breaker.h"
+
+#include "base/clock.h"
+#include "remote/backoff.h"
+
+void
+mc_breaker_start(mc_breaker *breaker)
+{
+    *breaker = (mc_breaker){ 0 };
+    pthread_mutex_init(&breaker->lock, NULL);
+}
+
+void
+mc_breaker_end(mc_breaker *breaker)
+{
+    pthread_mutex_destroy(&breaker->lock);
+}
+
+/* With the lock held. */
+static void
+open_breaker(mc_breaker *breaker)
+{
+    breaker->open_until = mc_clock_now() + mc_backoff(breaker->failures - 1, MC_BREAKER_FIRST, MC_BREAKER_MOST);
+}
+
+bool
+mc_breaker_admits(mc_breaker *breaker)
+{
+    pthread_mutex_lock(&breaker->lock);
+    bool admits = mc_clock_now() >= breaker->open_until;
+    if (admits && breaker->open_until != 0)
+        open_breaker(breaker); /* for all but this caller */
+    pthread_mutex_unlock(&breaker->lock);
+    return admits;
+}
+
+bool
+mc_breaker_is_closed(mc_breaker *breaker)
+{
+    pthread_mutex_lock(&breaker->lock);
+    bool closed = breaker->open_until == 0;
+    pthread_mutex_unlock(&breaker->lock);
+    return closed;
+}
+
+void
+mc_breaker_report(mc_breaker *breaker, bool works)
+{
+    pthread_mutex_lock(&breaker->lock);
+    if (works) {
+        breaker->failures = 0;
+        breaker->open_until = 0;
+    } else {
+        breaker->failures += breaker->failures < 16;
+        open_breaker(breaker);
+    }
+    pthread_mutex_unlock(&breaker->lock);
+}

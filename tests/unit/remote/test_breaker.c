@@ -1,0 +1,64 @@
+/* Circuit breakers, and pauses before repetitions. */
+#include "unit.h"
+
+#include <unistd.h>
+
+#include "remote/backoff.h"
+#include "remote/breaker.h"
+
+START_TEST(pauses_double_and_differ)
+{
+    apr_interval_time_t least = INT64_MAX, most = 0;
+    for (int i = 0; i < 1000; i++) {
+        apr_interval_time_t pause = mc_backoff(2, 1000, 100000);
+        ck_assert(pause > 3000 && pause <= 4000);
+        least = pause < least ? pause : least;
+        most = pause > most ? pause : most;
+    }
+    ck_assert(most - least > 500);
+    ck_assert_int_le(mc_backoff(60, 1000, 100000), 100000);
+    ck_assert_int_gt(mc_backoff(1000000, 1000, 100000), 74000);
+    ck_assert_int_eq(mc_backoff(3, 0, 100000), 0);
+}
+END_TEST
+
+START_TEST(one_caller_finds_out)
+{
+    mc_breaker breaker;
+    mc_breaker_start(&breaker);
+    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
+    mc_breaker_report(&breaker, false);
+    ck_assert(!mc_breaker_admits(&breaker) && !mc_breaker_is_closed(&breaker));
+    apr_time_t begin = mc_clock_now();
+    while (!mc_breaker_admits(&breaker))
+        usleep(5000);
+    ck_assert_int_ge(mc_clock_now() - begin, MC_BREAKER_FIRST / 2);
+    ck_assert(!mc_breaker_admits(&breaker)); /* nobody else until that one knows */
+    mc_breaker_report(&breaker, true);
+    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
+    mc_breaker_end(&breaker);
+}
+END_TEST
+
+START_TEST(failures_in_a_row_lengthen_the_pause)
+{
+    mc_breaker breaker;
+    mc_breaker_start(&breaker);
+    apr_interval_time_t before = 0;
+    for (int i = 0; i < 5; i++) {
+        mc_breaker_report(&breaker, false);
+        apr_interval_time_t pause = breaker.open_until - mc_clock_now();
+        ck_assert_int_gt(pause, before);
+        before = pause;
+    }
+    for (int i = 0; i < 100; i++)
+        mc_breaker_report(&breaker, false);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_MOST);
+    mc_breaker_report(&breaker, true);
+    mc_breaker_report(&breaker, false);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_FIRST);
+    mc_breaker_end(&breaker);
+}
+END_TEST
+
+UNIT_MAIN("breaker", pauses_double_and_differ, one_caller_finds_out, failures_in_a_row_lengthen_the_pause)
