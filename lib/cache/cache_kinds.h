@@ -12,6 +12,7 @@
     X(geopackage)                                                                                                      \
     X(postgresql)                                                                                                      \
     X(memcache)                                                                                                        \
+    X(redis)                                                                                                           \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \
     X(multitier)                                                                                                       \

@@ -176,6 +176,12 @@ mc_remote_name(const mc_remote *remote)
     return remote->name;
 }
 
+const char *
+mc_remote_host(const mc_remote *remote)
+{
+    return remote->address.host == NULL ? "" : remote->address.host;
+}
+
 bool
 mc_remote_admits(mc_remote *remote)
 {
@@ -204,8 +210,12 @@ mc_remotes_visit(mc_remotes *remotes, void (*visit)(void *baton, const char *nam
 }
 
 void
-mc_remote_blame(mc_remote *remote, const mc_error *error, apr_pool_t *pool)
+mc_remote_judge(mc_remote *remote, const mc_error *error, apr_pool_t *pool)
 {
+    if (error == MC_OK) {
+        mc_breaker_report(&remote->breaker, true);
+        return;
+    }
     if (error->kind != MC_ERR_IO && error->kind != MC_ERR_CORRUPT && error->kind != MC_ERR_FORBIDDEN)
         return;
     pthread_mutex_lock(&remote->lock);
@@ -248,7 +258,7 @@ settle_exchange(mc_remote_exchange *exchange, const mc_remote_call *call)
     } else {
         if (exchange->stream != NULL)
             mc_stream_close(exchange->stream);
-        mc_remote_blame(exchange->remote, exchange->error, call->pool);
+        mc_remote_judge(exchange->remote, exchange->error, call->pool);
     }
     exchange->stream = NULL;
 }

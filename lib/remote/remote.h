@@ -26,8 +26,8 @@ typedef struct mc_remote_tls {
     const char *key;         /* file of its key; NULL: the same file */
 } mc_remote_tls;
 
-/* Reads what the server says to the greeting. */
-typedef mc_error *mc_remote_greet(mc_stream *stream);
+/* Reads what the server says to the commands of the greeting. */
+typedef mc_error *mc_remote_greet(mc_stream *stream, int commands);
 
 /* Where a server is, and how one begins to talk to it: all that tells two apart. */
 typedef struct mc_remote_address {
@@ -38,6 +38,7 @@ typedef struct mc_remote_address {
     const mc_remote_tls *tls; /* NULL: not encrypted */
     const char *greeting; /* sent on each new connection; may hold a password, so that no message quotes it; or NULL */
     size_t greeting_size;
+    int greeting_commands;
     mc_remote_greet *greet;
 } mc_remote_address;
 
@@ -47,8 +48,15 @@ mc_remote *mc_remote_find(mc_remotes *remotes, const mc_remote_address *address)
 /* "memcached at host:port": for messages of the log. */
 const char *mc_remote_name(const mc_remote *remote);
 
+/* Where the server is: a host's name or address, "" of a local socket. */
+const char *mc_remote_host(const mc_remote *remote);
+
 /* Whether to ask the server now (mc_breaker_admits): once it is true, the caller asks. */
 bool mc_remote_admits(mc_remote *remote);
+
+/* Tells the breaker what asking has come to, where that was done without mc_remote_exchange_all: MC_OK, or the error.
+ */
+void mc_remote_judge(mc_remote *remote, const mc_error *error, apr_pool_t *pool);
 
 /* The error of a server that is not asked because it has failed a moment ago, with what was wrong. */
 mc_error *mc_remote_resting(mc_remote *remote, apr_pool_t *pool) MC_CHECKED;

@@ -54,9 +54,6 @@ mc_remote_failure(const mc_remote *remote, const char *reason, apr_pool_t *pool)
 mc_stream *mc_remote_take_idle(mc_remote *remote);
 void mc_remote_keep_idle(mc_remote *remote, mc_stream *stream);
 
-/* Reports an error of the server to its breaker; one that is the request's own is passed over. */
-void mc_remote_blame(mc_remote *remote, const mc_error *error, apr_pool_t *pool);
-
 /* Closes and frees, whatever state it is in. */
 void mc_stream_free(mc_stream *stream);
 

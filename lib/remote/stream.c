@@ -85,7 +85,7 @@ greet_server(mc_stream *stream)
     if (address->greeting_size == 0)
         return MC_OK;
     MC_TRY(mc_stream_send(stream, address->greeting, address->greeting_size));
-    return address->greet(stream);
+    return address->greet(stream, address->greeting_commands);
 }
 
 mc_error *
