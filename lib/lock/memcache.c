@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -59,24 +58,15 @@ memcache_lock_key(const char *name, apr_pool_t *pool)
     return apr_pstrcat(pool, "_gc_lock%", hash, ".lck", NULL);
 }
 
-/* The server that answers for a key: the same one for all processes, and for other clients of memcached's kind, which
- * take the upper half of the CRC-32. */
-static unsigned
-find_server_of_key(const memcache *m, const char *key)
-{
-    uLong crc = crc32(0, (const Bytef *)key, (uInt)strlen(key));
-    return (unsigned)(crc >> 16 & 0x7fff) % (unsigned)m->count;
-}
-
 /* Adds the key at its server, or at the next one while that server does not answer. */
 static mc_error *
 add_key(bool *added, held_key *mine, const memcache *m, int expiry, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_error *error = MC_OK;
-    unsigned first = find_server_of_key(m, mine->key);
+    int first = mc_memcached_server_of(mine->key, strlen(mine->key), m->count);
     for (int i = 0; i < m->count; i++) {
-        mine->server = m->servers[(first + (unsigned)i) % (unsigned)m->count];
-        if (!mc_memcached_is_usable(mine->server))
+        mine->server = m->servers[(first + i) % m->count];
+        if (!mc_memcached_is_usable(mine->server, ctx))
             continue;
         mine->since = mc_clock_now();
         apr_interval_time_t most = mc_ctx_remaining(ctx, ANSWER_AT_MOST);
@@ -132,7 +122,7 @@ memcache_release(mc_locker *locker, void *held, mc_ctx *ctx)
         most = ANSWER_AT_LEAST;
     mc_ctx own = *ctx;
     own.abandoned = NULL; /* a client that has gone is no reason to keep others out */
-    mc_error *error = mc_memcached_is_usable(mine->server)
+    mc_error *error = mc_memcached_is_usable(mine->server, ctx)
                           ? mc_memcached_remove(mine->server, mine->key, now + most, &own, ctx->pool)
                           : mc_error_create(ctx->pool, MC_ERR_IO, "memcached did not answer a moment ago");
     if (error != MC_OK)

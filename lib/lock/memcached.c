@@ -1,29 +1,18 @@
 #include "lock/memcached.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/resolve.h"
-#include "base/wait.h"
+#include "remote/stream.h"
 
-enum { IDLE_MAX = 64, OWED_MAX = 64, ANSWER_MAX = 512 /* bytes of a line */, COMMAND_MAX = MC_MEMCACHED_KEY_MAX + 40 };
-
-/* Microseconds: a server that says nothing for so long is not there, and is left alone for so long then. */
-#define SILENCE (2 * APR_USEC_PER_SEC)
-/* Less without an answer may be the request's own hurry. */
-#define TELLING_TIME (1 * APR_USEC_PER_SEC)
-#define QUARANTINE (5 * APR_USEC_PER_SEC)
+enum { OWED_MAX = 64, COMMAND_MAX = MC_MEMCACHED_KEY_MAX + 40 };
 
 /* A key that was ordered, of which nobody knows whether it is there: the answer is still to come. */
 typedef struct owed_answer {
-    int descriptor;
+    mc_stream *stream;
     char key[MC_MEMCACHED_KEY_MAX + 1];
     apr_time_t expires; /* the key itself */
 } owed_answer;
@@ -32,9 +21,6 @@ struct mc_memcached {
     char *host;
     int port;
     pthread_mutex_t lock; /* of all below */
-    int idle[IDLE_MAX];   /* sockets */
-    int idle_count;
-    apr_time_t shunned_until; /* mc_clock_now(); 0: it works */
     owed_answer owed[OWED_MAX];
     int owed_count;
 };
@@ -42,14 +28,12 @@ struct mc_memcached {
 /* A command under way: until when, and for whom. */
 typedef struct exchange {
     mc_memcached *server;
-    apr_time_t until;
-    bool silent;     /* it ended without an answer to what was sent */
-    bool hurried;    /* so soon is the end that no answer until then says nothing about the server */
+    mc_remote *remote;
     const char *key; /* to be added; NULL: nothing is */
     int expiry;      /* of that key, seconds */
     apr_time_t begun;
-    mc_ctx *ctx;
-    apr_pool_t *pool;
+    mc_ctx ctx; /* with the deadline of this command */
+    mc_remote_call call;
 } exchange;
 
 mc_memcached *
@@ -64,206 +48,31 @@ mc_memcached_create(const char *host, int port)
     return server;
 }
 
-static void
-close_idle_sockets(mc_memcached *server)
-{
-    while (server->idle_count > 0)
-        close(server->idle[--server->idle_count]);
-}
-
 void
 mc_memcached_destroy(mc_memcached *server)
 {
-    close_idle_sockets(server);
     while (server->owed_count > 0)
-        close(server->owed[--server->owed_count].descriptor);
+        mc_stream_close(server->owed[--server->owed_count].stream);
     pthread_mutex_destroy(&server->lock);
     free(server->host);
     free(server);
 }
 
+/* NULL: the process has no servers, or too many. */
+static mc_remote *
+find_memcached(const mc_memcached *server, const mc_ctx *ctx)
+{
+    const mc_remote_address address = { .kind = "memcached", .host = server->host, .port = server->port };
+    if (ctx->process == NULL || ctx->process->remotes == NULL)
+        return NULL;
+    return mc_remote_find(ctx->process->remotes, &address);
+}
+
 bool
-mc_memcached_is_usable(mc_memcached *server)
+mc_memcached_is_usable(const mc_memcached *server, mc_ctx *ctx)
 {
-    apr_time_t now = mc_clock_now();
-    pthread_mutex_lock(&server->lock);
-    bool usable = now >= server->shunned_until;
-    if (usable && server->shunned_until != 0)
-        server->shunned_until = now + QUARANTINE; /* for all but this caller */
-    pthread_mutex_unlock(&server->lock);
-    return usable;
-}
-
-static void
-judge_server(mc_memcached *server, bool works)
-{
-    pthread_mutex_lock(&server->lock);
-    server->shunned_until = works ? 0 : mc_clock_now() + QUARANTINE;
-    if (!works)
-        close_idle_sockets(server);
-    pthread_mutex_unlock(&server->lock);
-}
-
-static mc_error *
-memcached_failure(const exchange *e, const char *reason)
-{
-    judge_server(e->server, false);
-    return mc_error_create(e->pool, MC_ERR_IO, "memcached at %s:%d: %s", e->server->host, e->server->port, reason);
-}
-
-static mc_error *
-wait_for_memcached(int descriptor, short events, exchange *e)
-{
-    struct pollfd polled = { .fd = descriptor, .events = events };
-    switch (mc_wait_socket(&polled, e->until, e->ctx)) {
-    case MC_WAIT_READY:
-        return MC_OK;
-    case MC_WAIT_GONE:
-        return mc_error_create(e->pool, MC_ERR_UNAVAILABLE, "the client has gone");
-    case MC_WAIT_LATE:
-        break;
-    }
-    if (e->hurried)
-        return mc_error_create(e->pool, MC_ERR_UNAVAILABLE, "no time was left for an answer of memcached");
-    return memcached_failure(e, "no answer in time");
-}
-
-static void
-set_port(mc_address *address, int port)
-{
-    if (address->socket.ss_family == AF_INET6)
-        ((struct sockaddr_in6 *)&address->socket)->sin6_port = htons((uint16_t)port);
-    else
-        ((struct sockaddr_in *)&address->socket)->sin_port = htons((uint16_t)port);
-}
-
-/* *descriptor stays -1, with *reason, where nobody listens. */
-static mc_error *
-connect_address(int *descriptor, int *reason, const mc_address *address, exchange *e)
-{
-    int on = 1;
-    socklen_t size = sizeof(*reason);
-    int made = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    *reason = errno;
-    if (made < 0)
-        return MC_OK;
-    (void)setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (connect(made, (const struct sockaddr *)&address->socket, address->size) == 0) {
-        *descriptor = made;
-        return MC_OK;
-    }
-    *reason = errno;
-    mc_error *error = *reason == EINPROGRESS ? wait_for_memcached(made, POLLOUT, e) : MC_OK;
-    if (error == MC_OK && *reason == EINPROGRESS && getsockopt(made, SOL_SOCKET, SO_ERROR, reason, &size) == 0 &&
-        *reason == 0)
-        *descriptor = made;
-    else
-        close(made);
-    return error;
-}
-
-static mc_error *
-connect_memcached(int *descriptor, exchange *e)
-{
-    mc_addresses found;
-    int reason = 0;
-    *descriptor = -1;
-    mc_error *error = mc_resolve_host(&found, e->server->host, e->until, e->ctx, e->pool);
-    if (error != MC_OK && error->kind == MC_ERR_TIMEOUT && e->hurried)
-        error->kind = MC_ERR_UNAVAILABLE;
-    if (error != MC_OK && error->kind != MC_ERR_UNAVAILABLE)
-        return memcached_failure(e, error->message);
-    MC_TRY(error);
-    for (int i = 0; i < found.count && *descriptor < 0; i++) {
-        set_port(&found.at[i], e->server->port);
-        exchange part = *e; /* an address at which nobody answers leaves time for the others */
-        bool last = i == found.count - 1;
-        part.until -= last ? 0 : (e->until - mc_clock_now()) / (found.count - i) * (found.count - i - 1);
-        part.hurried = part.hurried || !last;
-        error = connect_address(descriptor, &reason, &found.at[i], &part);
-        if (error != MC_OK && (last || mc_ctx_abandoned(e->ctx)))
-            return error;
-    }
-    return *descriptor >= 0 ? MC_OK : memcached_failure(e, strerror(reason));
-}
-
-/* -1: there is none. */
-static int
-take_idle_socket(mc_memcached *server)
-{
-    int taken = -1;
-    pthread_mutex_lock(&server->lock);
-    while (taken < 0 && server->idle_count > 0) {
-        taken = server->idle[--server->idle_count];
-        struct pollfd polled = { .fd = taken, .events = POLLIN };
-        if (poll(&polled, 1, 0) == 0)
-            break;
-        close(taken); /* the server has ended it, or says something that nobody asked for */
-        taken = -1;
-    }
-    pthread_mutex_unlock(&server->lock);
-    return taken;
-}
-
-static void
-keep_socket(mc_memcached *server, int descriptor)
-{
-    pthread_mutex_lock(&server->lock);
-    bool kept = server->idle_count < IDLE_MAX;
-    if (kept)
-        server->idle[server->idle_count++] = descriptor;
-    pthread_mutex_unlock(&server->lock);
-    if (!kept)
-        close(descriptor);
-}
-
-static mc_error *
-send_command(bool *ended, int descriptor, const char *command, exchange *e)
-{
-    size_t left = strlen(command);
-    while (left > 0) {
-        ssize_t sent = send(descriptor, command, left, MSG_NOSIGNAL);
-        if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
-            MC_TRY(wait_for_memcached(descriptor, POLLOUT, e));
-            continue;
-        }
-        if (sent < 0) {
-            *ended = true;
-            return MC_OK;
-        }
-        command += sent;
-        left -= (size_t)sent;
-    }
-    return MC_OK;
-}
-
-/* One line, without its end. *ended: the server has closed the connection. */
-static mc_error *
-receive_answer(bool *ended, char answer[ANSWER_MAX], int descriptor, exchange *e)
-{
-    size_t size = 0;
-    for (;;) {
-        ssize_t got = recv(descriptor, answer + size, ANSWER_MAX - 1 - size, 0);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-            mc_error *error = wait_for_memcached(descriptor, POLLIN, e);
-            e->silent = error != MC_OK && size == 0;
-            MC_TRY(error);
-            continue;
-        }
-        if (got <= 0) {
-            *ended = true;
-            return MC_OK;
-        }
-        size += (size_t)got;
-        answer[size] = '\0';
-        char *end = strstr(answer, "\r\n");
-        if (end != NULL && end[2] == '\0' && strlen(answer) == size) {
-            *end = '\0';
-            return MC_OK;
-        }
-        if (end != NULL || strlen(answer) != size || size == ANSWER_MAX - 1)
-            return memcached_failure(e, "an answer that is none");
-    }
+    mc_remote *remote = find_memcached(server, ctx);
+    return remote != NULL && mc_remote_admits(remote);
 }
 
 /*
@@ -271,116 +80,143 @@ receive_answer(bool *ended, char answer[ANSWER_MAX], int descriptor, exchange *e
  * kept, and once it says that the key has been added, the key is removed.
  */
 static void
-remember_owed(const exchange *e, int descriptor)
+remember_owed(const exchange *e, mc_stream *stream)
 {
     mc_memcached *server = e->server;
     pthread_mutex_lock(&server->lock);
     bool kept = server->owed_count < OWED_MAX;
     if (kept) {
         owed_answer *owed = &server->owed[server->owed_count++];
-        owed->descriptor = descriptor;
+        owed->stream = stream;
         owed->expires = e->begun + apr_time_from_sec(e->expiry);
         snprintf(owed->key, sizeof(owed->key), "%s", e->key);
     }
     pthread_mutex_unlock(&server->lock);
     if (!kept)
-        close(descriptor);
+        mc_stream_close(stream);
 }
 
 /* False while the answer is still to come. The order to remove is not waited for. */
 static bool
-settle_owed(const owed_answer *owed)
+settle_owed(const owed_answer *owed, apr_pool_t *pool)
 {
-    char answer[ANSWER_MAX];
-    char command[COMMAND_MAX];
-    ssize_t got = recv(owed->descriptor, answer, sizeof(answer), 0);
+    char *answer, command[COMMAND_MAX];
+    size_t length;
     apr_time_t now = mc_clock_now();
-    if (got < 0 && (errno == EAGAIN || errno == EINTR) && now < owed->expires)
+    mc_ctx at_once = { .pool = pool, .deadline = now };
+    const mc_remote_call call = { .ctx = &at_once, .pool = pool };
+    mc_stream_hand_over(owed->stream, &call);
+    mc_error *error = mc_stream_line(&answer, &length, owed->stream);
+    if (error != MC_OK && error->kind == MC_ERR_UNAVAILABLE && now < owed->expires)
         return false;
     int size = snprintf(command, sizeof(command), "delete %s\r\n", owed->key);
-    bool added = got >= 6 && memcmp(answer, "STORED", 6) == 0;
+    bool added = error == MC_OK && strcmp(answer, "STORED") == 0;
     if (added && now < owed->expires - APR_USEC_PER_SEC) /* then it may be another one's */
-        (void)!send(owed->descriptor, command, (size_t)size, MSG_NOSIGNAL);
-    close(owed->descriptor);
+        mc_error_ignore(mc_stream_send(owed->stream, command, (size_t)size));
+    mc_stream_close(owed->stream);
     return true;
 }
 
 static void
-settle_all_owed(mc_memcached *server)
+settle_all_owed(mc_memcached *server, apr_pool_t *pool)
 {
     pthread_mutex_lock(&server->lock);
     for (int i = server->owed_count - 1; i >= 0; i--)
-        if (settle_owed(&server->owed[i]))
+        if (settle_owed(&server->owed[i], pool))
             server->owed[i] = server->owed[--server->owed_count];
     pthread_mutex_unlock(&server->lock);
 }
 
+/* One command and its answer, a line and nothing behind it. */
+static mc_error *
+exchange_on_stream(char **answer, const char *command, mc_stream *stream)
+{
+    size_t size;
+    MC_TRY(mc_stream_send(stream, command, strlen(command)));
+    MC_TRY(mc_stream_line(answer, &size, stream));
+    return mc_stream_has_unread(stream) ? mc_stream_nonsense(stream, *answer) : MC_OK;
+}
+
+/* The end of a failed command: a kept connection that the server had ended is no failure (*again). */
+static mc_error *
+end_failed_exchange(bool *again, mc_error *error, mc_stream *stream, const exchange *e)
+{
+    *again = stream != NULL && mc_stream_has_ended(stream) && !mc_stream_is_fresh(stream);
+    if (stream != NULL && mc_stream_was_silent(stream) && e->key != NULL)
+        remember_owed(e, stream);
+    else if (stream != NULL)
+        mc_stream_close(stream);
+    if (*again)
+        return MC_OK;
+    mc_remote_judge(e->remote, error, e->call.pool);
+    return error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_IO
+               ? error
+               : mc_error_wrap(e->call.pool, error, MC_ERR_IO, "the lock server");
+}
+
 /* On a kept connection that the server ends at this moment the command is sent once more, on a new one. */
 static mc_error *
-exchange_line(char answer[ANSWER_MAX], const char *command, exchange *e)
+exchange_line(char answer[MC_STREAM_LINE_MAX + 1], const char *command, exchange *e)
 {
-    settle_all_owed(e->server);
-    for (int descriptor = take_idle_socket(e->server);; descriptor = -1) {
-        bool fresh = descriptor < 0;
-        bool ended = false;
-        if (fresh)
-            MC_TRY(connect_memcached(&descriptor, e));
-        mc_error *error = send_command(&ended, descriptor, command, e);
-        if (error == MC_OK && !ended)
-            error = receive_answer(&ended, answer, descriptor, e);
-        if (error == MC_OK && !ended) {
-            keep_socket(e->server, descriptor);
-            judge_server(e->server, true);
+    if (e->remote == NULL)
+        return mc_error_create(e->call.pool, MC_ERR_IO, "there is no connection to memcached");
+    settle_all_owed(e->server, e->call.pool);
+    for (bool again = false;;) {
+        mc_stream *stream = NULL;
+        char *line;
+        mc_error *error = mc_stream_open(&stream, e->remote, again, &e->call);
+        if (error == MC_OK)
+            error = exchange_on_stream(&line, command, stream);
+        if (error == MC_OK) {
+            snprintf(answer, MC_STREAM_LINE_MAX + 1, "%s", line);
+            mc_stream_keep(stream);
             return MC_OK;
         }
-        if (e->silent && e->key != NULL)
-            remember_owed(e, descriptor);
-        else
-            close(descriptor);
-        MC_TRY(error);
-        if (fresh)
-            return memcached_failure(e, "it ended the connection");
+        MC_TRY(end_failed_exchange(&again, error, stream, e));
     }
 }
 
-static exchange
-begin_exchange(mc_memcached *server, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
+static void
+begin_exchange(exchange *e, mc_memcached *server, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
 {
-    apr_time_t now = mc_clock_now();
-    apr_time_t most = now + SILENCE;
-    return (exchange){
-        .server = server,
-        .begun = now,
-        .until = until < most ? until : most,
-        .hurried = until < now + TELLING_TIME,
-        .ctx = ctx,
-        .pool = pool,
-    };
+    *e = (exchange){ .server = server, .remote = find_memcached(server, ctx), .begun = mc_clock_now(), .ctx = *ctx };
+    e->ctx.deadline = until;
+    e->call = (mc_remote_call){ .ctx = &e->ctx, .pool = pool };
+}
+
+static mc_error *
+answer_failure(const exchange *e, const char *answer)
+{
+    mc_error *error = mc_error_create(e->call.pool, MC_ERR_IO, "%s: %s", mc_remote_name(e->remote), answer);
+    mc_remote_judge(e->remote, error, e->call.pool);
+    return error;
 }
 
 mc_error *
 mc_memcached_add(bool *added, mc_memcached *server, const char *key, int expiry, apr_time_t until, mc_ctx *ctx,
                  apr_pool_t *pool)
 {
-    exchange e = begin_exchange(server, until, ctx, pool);
+    exchange e;
+    char answer[MC_STREAM_LINE_MAX + 1];
+    char command[COMMAND_MAX];
+    begin_exchange(&e, server, until, ctx, pool);
     e.key = key;
     e.expiry = expiry;
-    char answer[ANSWER_MAX];
-    char command[COMMAND_MAX];
     snprintf(command, sizeof(command), "add %s 0 %d 1\r\n1\r\n", key, expiry);
     MC_TRY(exchange_line(answer, command, &e));
     *added = strcmp(answer, "STORED") == 0;
-    return *added || strcmp(answer, "NOT_STORED") == 0 ? MC_OK : memcached_failure(&e, answer);
+    return *added || strcmp(answer, "NOT_STORED") == 0 ? MC_OK : answer_failure(&e, answer);
 }
 
 mc_error *
 mc_memcached_remove(mc_memcached *server, const char *key, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
 {
-    exchange e = begin_exchange(server, until, ctx, pool);
-    char answer[ANSWER_MAX];
+    exchange e;
+    char answer[MC_STREAM_LINE_MAX + 1];
     char command[COMMAND_MAX];
+    begin_exchange(&e, server, until, ctx, pool);
     snprintf(command, sizeof(command), "delete %s\r\n", key);
     MC_TRY(exchange_line(answer, command, &e));
     bool gone = strcmp(answer, "DELETED") == 0 || strcmp(answer, "NOT_FOUND") == 0;
-    return gone ? MC_OK : memcached_failure(&e, answer);
+    return gone ? MC_OK : answer_failure(&e, answer);
 }

@@ -3,10 +3,9 @@
 #define MC_LOCK_MEMCACHED_H
 
 #include "mapcache/ctx.h"
+#include "remote/memcached.h"
 
-enum { MC_MEMCACHED_KEY_MAX = 250, MC_MEMCACHED_EXPIRY_MAX = 30 * 24 * 3600 /* seconds; more is taken for a date */ };
-
-/* One server, and its connections; for all threads. */
+/* One server, and what it owes; for all threads. Its connections and its breaker are the process's (lib/remote). */
 typedef struct mc_memcached mc_memcached;
 
 mc_memcached *mc_memcached_create(const char *host, int port);
@@ -16,12 +15,12 @@ void mc_memcached_destroy(mc_memcached *server);
  * False for a while after the server has not answered: who asks meanwhile does not wait for it, too. Then true for one
  * caller, who finds out.
  */
-bool mc_memcached_is_usable(mc_memcached *server);
+bool mc_memcached_is_usable(const mc_memcached *server, mc_ctx *ctx);
 
 /*
- * Adds `key` (1 to MC_MEMCACHED_KEY_MAX bytes above space) for `expiry` seconds; *added is false where it is there.
- * Ends at `until` (mc_clock_now()), when the client has gone (MC_ERR_UNAVAILABLE), and in any case after 2 s without an
- * answer. MC_ERR_IO: the server cannot be used.
+ * Adds `key` (mc_memcached_key_valid) for `expiry` seconds; *added is false where it is there. Ends at `until`
+ * (mc_clock_now()), when the client has gone (MC_ERR_UNAVAILABLE), and in any case after 2 s without an answer.
+ * MC_ERR_IO: the server cannot be used.
  */
 mc_error *mc_memcached_add(bool *added, mc_memcached *server, const char *key, int expiry, apr_time_t until,
                            mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

@@ -2,7 +2,9 @@
  * protocol or an error, never what lies outside of what has come. */
 #include "../../lib/lock/memcached.c"
 
+#include <errno.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "fuzz_support.h"
 
@@ -25,34 +27,31 @@ open_told_socket(int *peer, const uint8_t *data, size_t size)
 }
 
 static void
-read_answers(mc_memcached *server, const uint8_t *data, size_t size, mc_ctx *ctx, apr_pool_t *pool)
+read_answers(mc_remote *remote, const uint8_t *data, size_t size, mc_ctx *ctx, apr_pool_t *pool)
 {
     int peer, descriptor = open_told_socket(&peer, data, size);
-    exchange e = begin_exchange(server, mc_clock_now() + APR_USEC_PER_SEC, ctx, pool);
-    bool ended = false;
+    const mc_remote_call call = { .ctx = ctx, .pool = pool, .silence = APR_USEC_PER_SEC };
+    mc_stream *stream = mc_stream_adopt(remote, descriptor, &call);
     mc_error *error = MC_OK;
-    for (int i = 0; i < 8 && error == MC_OK && !ended; i++) {
-        char answer[ANSWER_MAX];
-        memset(answer, 0x55, sizeof(answer));
-        error = send_command(&ended, descriptor, "delete x\r\n", &e);
-        if (error == MC_OK && !ended)
-            error = receive_answer(&ended, answer, descriptor, &e);
-        if (error == MC_OK && !ended)
-            MC_ASSERT(strlen(answer) < sizeof(answer) && strstr(answer, "\r\n") == NULL);
+    for (int i = 0; i < 8 && error == MC_OK; i++) {
+        char *answer;
+        error = exchange_on_stream(&answer, "delete x\r\n", stream);
+        if (error == MC_OK)
+            MC_ASSERT(strlen(answer) <= MC_STREAM_LINE_MAX && strstr(answer, "\r\n") == NULL);
     }
-    close(descriptor);
+    mc_stream_close(stream);
     close(peer);
 }
 
 static void
-settle_answer(const uint8_t *data, size_t size)
+settle_answer(mc_remote *remote, const uint8_t *data, size_t size, apr_pool_t *pool)
 {
     int peer, descriptor = open_told_socket(&peer, data, size);
     char command[COMMAND_MAX] = "";
-    const owed_answer owed = { .descriptor = descriptor,
+    const owed_answer owed = { .stream = mc_stream_adopt(remote, descriptor, NULL),
                                .key = "k",
                                .expires = mc_clock_now() + APR_USEC_PER_SEC * 60 };
-    MC_ASSERT(settle_owed(&owed)); /* the line has ended: there is an answer, or none will come */
+    MC_ASSERT(settle_owed(&owed, pool)); /* the line has ended: there is an answer, or none will come */
     ssize_t got = recv(peer, command, sizeof(command) - 1, 0);
     if (got < 0 && errno == ECONNRESET) /* something was left unread on the other side */
         got = recv(peer, command, sizeof(command) - 1, 0);
@@ -63,13 +62,15 @@ settle_answer(const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static mc_remotes *remotes;
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool };
-    mc_memcached *server = mc_memcached_create("127.0.0.1", 1);
-    read_answers(server, data, size, &ctx, pool);
-    settle_answer(data, size);
-    mc_memcached_destroy(server);
+    if (remotes == NULL)
+        remotes = mc_remotes_create();
+    mc_remote *remote = mc_remote_find(remotes, &(mc_remote_address){ .kind = "any", .host = "127.0.0.1", .port = 1 });
+    read_answers(remote, data, size, &ctx, pool);
+    settle_answer(remote, data, size, pool);
     apr_pool_destroy(pool);
     return 0;
 }

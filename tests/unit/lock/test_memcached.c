@@ -76,12 +76,12 @@ START_TEST(one_caller_finds_out_whether_a_server_is_back)
     int keeper;
     bool added;
     mc_memcached *server = mc_memcached_create("127.0.0.1", reserve_unused_port(&keeper));
-    ck_assert(mc_memcached_is_usable(server));
+    ck_assert(mc_memcached_is_usable(server, &ctx));
     ck_fails(IO, mc_memcached_add(&added, server, "a", 60, mc_clock_now() + LONG, &ctx, pool));
-    ck_assert(!mc_memcached_is_usable(server));
-    while (!mc_memcached_is_usable(server))
+    ck_assert(!mc_memcached_is_usable(server, &ctx));
+    while (!mc_memcached_is_usable(server, &ctx))
         usleep(50000);
-    ck_assert(!mc_memcached_is_usable(server)); /* nobody else until that one knows */
+    ck_assert(!mc_memcached_is_usable(server, &ctx)); /* nobody else until that one knows */
     mc_memcached_destroy(server);
     close(keeper);
 }
