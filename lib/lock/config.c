@@ -3,27 +3,28 @@
 #include <string.h>
 
 #include "lock/locker.h"
+#include "remote/redis_config.h"
 
-typedef enum locker_type { TYPE_DISK, TYPE_MEMCACHE, TYPE_FALLBACK } locker_type;
+typedef enum locker_type { TYPE_DISK, TYPE_MEMCACHE, TYPE_FALLBACK, TYPE_REDIS, TYPE_POSTGRESQL } locker_type;
 
 typedef struct locker_config {
     int type;
     double retry;
     double timeout;
     const char *directory;
+    const char *connection;
+    mc_redis_settings redis;
     apr_array_header_t *servers; /* const mc_node * */
     apr_array_header_t *lockers; /* const mc_node * */
 } locker_config;
 
 const mc_key mc_locker_keys[] = {
-    MC_KEY_CHOICE(
-        "@type", offsetof(locker_config, type), "disk|memcache|fallback",
-        "Where locks are kept: in a file of a local folder, in memcached servers, or in the first of several lockers "
-        "that "
-        "works.",
-        .fallback = "disk"),
+    MC_KEY_CHOICE("@type", offsetof(locker_config, type), "disk|memcache|fallback|redis|postgresql",
+                  "Where locks are kept: in a file of a local folder, in memcached servers, in the first of several "
+                  "lockers that works, in redis, or in a PostgreSQL server.",
+                  .fallback = "disk"),
     MC_KEY_NUMBER("retry", offsetof(locker_config, retry),
-                  "Seconds between two questions to a memcached server. The disk locker does not ask: it is woken.",
+                  "Seconds between two questions to a memcached server. The other lockers do not ask: they are woken.",
                   .min = 1e-6, .max = 1e9, .fallback = "0.1"),
     MC_KEY_NUMBER("timeout", offsetof(locker_config, timeout),
                   "Seconds after which a request gives up waiting for a lock.", .min = 1e-6, .max = 1e9,
@@ -31,7 +32,11 @@ const mc_key mc_locker_keys[] = {
     MC_KEY_TEXT("directory", offsetof(locker_config, directory), "The folder of the lock file of type disk.",
                 .flags = MC_KEY_WORKDIR, .fallback = "/tmp"),
     MC_KEY_TREE("server", offsetof(locker_config, servers), mc_locker_server_keys,
-                "A memcached server of type memcache.", .flags = MC_KEY_REPEATABLE),
+                "A memcached server of type memcache; of type redis one more server of the same cluster.",
+                .flags = MC_KEY_REPEATABLE),
+    MC_REDIS_KEYS(locker_config, redis, MC_KEY_OURS, " of type redis"),
+    MC_KEY_TEXT("connection", offsetof(locker_config, connection),
+                "Connection string or URI of libpq of type postgresql.", .flags = MC_KEY_OURS),
     MC_KEY_TREE("locker", offsetof(locker_config, lockers), mc_locker_keys,
                 "A locker of type fallback; they are asked in this order.", .flags = MC_KEY_REPEATABLE),
     MC_KEY_END,
@@ -125,6 +130,14 @@ mc_locker_from_config(const mc_node *node, mc_build *build)
         return mc_locker_memcache(config.servers, config.timeout, config.retry, build);
     case TYPE_FALLBACK:
         return create_fallback(&config, node, build);
+    case TYPE_REDIS:
+        return mc_locker_redis(&config.redis, config.servers, config.timeout, node, build);
+    case TYPE_POSTGRESQL:
+        if (config.connection == NULL) {
+            mc_complain(build->diagnostics, MC_REFUSED, node, "a locker of type \"postgresql\" needs a <connection>");
+            return NULL;
+        }
+        return mc_locker_postgresql(config.connection, config.timeout, node, build);
     case TYPE_DISK:
         break;
     }

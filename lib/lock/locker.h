@@ -6,6 +6,8 @@
 
 #include "mapcache/lock.h"
 
+struct mc_redis_settings; /* remote/redis_config.h */
+
 typedef struct mc_locker_ops {
     /*
      * Takes the lock at the latest at `until` (mc_clock_now(); in the past: now or not at all), and waits no longer
@@ -45,6 +47,13 @@ extern const mc_key mc_locker_server_keys[]; /* of <server> */
 
 /* `servers`: const mc_node * each, with <host> and <port>. NULL when one of them was refused. */
 mc_locker *mc_locker_memcache(const apr_array_header_t *servers, double timeout, double retry, mc_build *build);
+
+/* NULL after a complaint. `servers`: const mc_node * each, more of the same cluster. */
+mc_locker *mc_locker_redis(const struct mc_redis_settings *settings, const apr_array_header_t *servers, double timeout,
+                           const mc_node *node, mc_build *build);
+
+/* Advisory locks of a PostgreSQL server; `connection`: libpq's connection string or URI. */
+mc_locker *mc_locker_postgresql(const char *connection, double timeout, const mc_node *node, mc_build *build);
 
 mc_error *mc_locker_busy(apr_pool_t *pool) MC_CHECKED; /* the error after a wait that was too long */
 

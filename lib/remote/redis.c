@@ -590,13 +590,23 @@ mc_redis_ask(mc_resp *answer, mc_redis *redis, const char *key, const mc_resp_wo
     return do_at_redis(&value, 1, &work);
 }
 
+int
+mc_redis_place(mc_redis *redis, const char *key)
+{
+    if (!mc_cluster_is_known(redis->cluster))
+        return AT_A_SEED;
+    return mc_cluster_find(redis->cluster, mc_cluster_slot(key, strlen(key)));
+}
+
 mc_error *
-mc_redis_open(mc_stream **stream, mc_redis *redis, const mc_remote_call *call)
+mc_redis_open(mc_stream **stream, mc_redis *redis, const char *key, const mc_remote_call *call)
 {
     mc_remote *remote;
     redis_work work = { .redis = redis, .call = call };
-    MC_TRY(find_redis_seed(&remote, &work));
-    mc_error *error = mc_stream_open(stream, remote, true, call);
-    mc_remote_judge(remote, error, call->pool);
+    int node = mc_redis_place(redis, key);
+    MC_TRY(node == AT_A_SEED ? find_redis_seed(&remote, &work) : find_redis_node(&remote, node, &work));
+    mc_error *error = mc_stream_open(stream, remote, false, call);
+    if (error != MC_OK)
+        mc_remote_judge(remote, error, call->pool);
     return error;
 }

@@ -38,7 +38,11 @@ mc_error *mc_redis_delete(mc_redis *redis, mc_remote_value *values, int count, c
 mc_error *mc_redis_ask(mc_resp *answer, mc_redis *redis, const char *key, const mc_resp_word *words, int count,
                        const mc_remote_call *call) MC_CHECKED;
 
-/* A connection of one's own to one of the servers, as when waiting for messages; the caller closes it. */
-mc_error *mc_redis_open(mc_stream **stream, mc_redis *redis, const mc_remote_call *call) MC_CHECKED;
+/* A number for the server that has `key`, as far as is known: another one once the cluster has told of another. */
+int mc_redis_place(mc_redis *redis, const char *key);
+
+/* A connection of one's own to that server, as when waiting for messages: a kept one, or a new one. The caller ends its
+ * use, and tells by mc_remote_judge what asking has come to. */
+mc_error *mc_redis_open(mc_stream **stream, mc_redis *redis, const char *key, const mc_remote_call *call) MC_CHECKED;
 
 #endif

@@ -213,7 +213,7 @@ REFUSED_TYPES = {
     '<cache name="a" type="files"/>': 'did you mean "disk"?', '<cache name="a" type="s3"/>': "it has disk, sqlite3",
     '<source name="a" type="geotiff"/>': 'did you mean "gdal"?', '<source name="a" type="nonsense"/>': "it is one of wms, mapserver, gdal",
     '<format name="a" type="JPG"/>': 'did you mean "JPEG"?', '<format name="a" type="AVIF"/>': "it is one of PNG, JPEG, MIXED, RAW, MVT",
-    '<locker type="file"/>': "is not one of disk, memcache, fallback", '<cube name="a" type="zarr"/>': "it is one of postgresql, sqlite3",
+    '<locker type="file"/>': "is not one of disk, memcache, fallback, redis, postgresql", '<cube name="a" type="zarr"/>': "it is one of postgresql, sqlite3",
     '<tileset name="a"><source>none</source><cache>none</cache><grid>GoogleMaps</grid></tileset>': "there is GoogleMapsCompatible, WGS84, g",
     '<tileset name="a"><source>on</source><cache>stor</cache><grid>GoogleMapsCompatibel</grid><format>PNG9</format></tileset>':
         'did you mean "GoogleMapsCompatible"?|did you mean "one"?|did you mean "PNG"?',

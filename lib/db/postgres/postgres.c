@@ -163,6 +163,12 @@ mc_postgres_session_close(mc_postgres_session *session)
         session->ops->session_close(session);
 }
 
+void
+mc_postgres_session_give_back(mc_postgres_session *session)
+{
+    session->ops->session_give_back(session);
+}
+
 mc_error *
 mc_postgres_copy_begin(mc_postgres_session *session, const char *sql)
 {

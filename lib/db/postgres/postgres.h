@@ -114,6 +114,10 @@ mc_error *mc_postgres_session_open(mc_postgres_session **session, mc_postgres *p
                                    mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_postgres_session_close(mc_postgres_session *session); /* NULL is ignored */
 
+/* The same, but the connection stays open for others: where nothing of the session is left at the server, no
+ * transaction, no lock, no setting. */
+void mc_postgres_session_give_back(mc_postgres_session *session);
+
 /*
  * Rows into a table: `sql` is a whole COPY ... FROM STDIN statement, the bytes are what its format says, in pieces of
  * any size. Errors of the server show at the end at the latest; after one the transaction has failed, the session

@@ -50,6 +50,7 @@ const mc_postgres_engine_ops mc_postgres_libpq_ops = {
     .end = mc_pg_end,
     .session_open = mc_pg_session_open,
     .session_close = mc_pg_session_close,
+    .session_give_back = mc_pg_session_give_back,
     .copy_begin = mc_pg_copy_begin,
     .copy_bytes = mc_pg_copy_bytes,
     .copy_end = mc_pg_copy_end,

@@ -199,6 +199,7 @@ void mc_pg_end(mc_postgres_result *query_result);
 mc_error *mc_pg_session_open(mc_postgres_session **session, mc_postgres_engine *engine, const char *connection,
                              mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_pg_session_close(mc_postgres_session *session);
+void mc_pg_session_give_back(mc_postgres_session *session);
 mc_pg_connection *mc_pg_session_connection(const mc_postgres_session *session);
 mc_error *mc_pg_copy_begin(mc_postgres_session *session, const char *sql) MC_CHECKED;
 mc_error *mc_pg_copy_bytes(mc_postgres_session *session, const void *bytes, size_t size) MC_CHECKED;

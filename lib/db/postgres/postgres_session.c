@@ -11,6 +11,7 @@ typedef struct pg_session {
     mc_postgres_session base; /* first: what the front sees */
     mc_postgres_engine *engine;
     mc_pg_connection *connection; /* NULL once it is closed */
+    bool clean;                   /* nothing of the session is left */
     apr_pool_t *pool;
 } pg_session;
 
@@ -28,7 +29,7 @@ clean_up_pg_session(void *data)
     if (session->connection != NULL) {
         /* With its connection the server ends an open transaction, and lets go of locks and settings of the session:
          * it does not go back among the others. */
-        session->connection->spoiled = true;
+        session->connection->spoiled |= !session->clean;
         mc_pg_release(session->engine, session->connection);
         session->connection = NULL;
     }
@@ -54,6 +55,13 @@ void
 mc_pg_session_close(mc_postgres_session *session)
 {
     apr_pool_cleanup_run(((pg_session *)session)->pool, session, clean_up_pg_session);
+}
+
+void
+mc_pg_session_give_back(mc_postgres_session *session)
+{
+    ((pg_session *)session)->clean = true;
+    mc_pg_session_close(session);
 }
 
 mc_pg_connection *

@@ -1,0 +1,75 @@
+/* Locks of a PostgreSQL server. */
+#include "config_text.h"
+#include "locker_cases.h"
+#include "postgres.h"
+
+static mc_locker *
+make_postgresql_locker(void)
+{
+    mc_build build = config_build();
+    const char *xml =
+        apr_psprintf(pool, "<locker type=\"postgresql\"><connection>%s</connection><timeout>3600</timeout></locker>",
+                     database_connection(&postgres_server));
+    mc_locker *locker = mc_locker_from_config(config_elements(xml), &build);
+    ck_assert_ptr_nonnull(locker);
+    return locker;
+}
+
+static void
+restart_postgres(void)
+{
+    process.postgres = mc_postgres_create(8, 1, 60 * APR_USEC_PER_SEC, true);
+}
+
+static const char *
+count_advisory_locks(void)
+{
+    return database_do(&postgres_server, "sql SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'");
+}
+
+START_TEST(postgresql_locks_conform)
+{
+    ctx.deadline = 0;
+    locks_exclude_each_other(make_postgresql_locker);
+    lockers_take_turns(make_postgresql_locker);
+    dead_holders_free_locks(make_postgresql_locker, restart_postgres);
+    ck_assert_str_eq(count_advisory_locks(), "0");
+}
+END_TEST
+
+/* One connection for each lock that is held or waited for, and these are used again. */
+START_TEST(connections_of_locks_are_kept)
+{
+    mc_locker *locker = make_postgresql_locker();
+    mc_lock *lock;
+    bool waited;
+    for (int i = 0; i < 20; i++) {
+        ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+        ck_assert_str_eq(count_advisory_locks(), "1");
+        mc_lock_release(lock);
+    }
+    ck_assert_str_eq(database_do(&postgres_server, "sql SELECT count(*) FROM pg_stat_activity WHERE application_name ="
+                                                   " 'mapcache-locks'"),
+                     "1");
+}
+END_TEST
+
+/* A lock is lost with its server; who comes after the start gets it. */
+START_TEST(a_restarted_server_gives_locks_again)
+{
+    mc_locker *locker = make_postgresql_locker();
+    mc_lock *held, *lock;
+    bool waited;
+    ck_ok(mc_locker_acquire(&held, &waited, locker, "a", &ctx, pool));
+    database_do(&postgres_server, "stop");
+    ck_fails(IO, mc_locker_acquire(&lock, &waited, locker, "b", &ctx, pool));
+    mc_lock_release(held);
+    database_do(&postgres_server, "start");
+    while (mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool) != MC_OK)
+        usleep(50000);
+    mc_lock_release(lock);
+}
+END_TEST
+
+POSTGRES_MAIN("postgresql_locker", 8, postgresql_locks_conform, connections_of_locks_are_kept,
+              a_restarted_server_gives_locks_again)
