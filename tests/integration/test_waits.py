@@ -12,35 +12,10 @@ from conftest import GRID, Program, wait_until
 from fastcgi import Client, Server
 from origin import Origin
 from patience import patience
+from stores import Memcached
 
 DEADLINE = 3  # seconds
 MANY = 40  # requests that wait at the same time
-
-
-class Memcached:
-    """A memcached of the test's own, at a port that it chose itself."""
-
-    def __init__(self, folder):
-        told = folder / "memcached.port"
-        self.program = Program(["memcached", "-l", "127.0.0.1", "-p", "-1", "-U", "0", "-u", "root"],
-                               folder / "memcached.log", {"MEMCACHED_PORT_FILENAME": str(told)})
-        wait_until(told.exists, "memcached starts")
-        self.port = int(told.read_text().split()[2])
-
-    def signal(self, number):
-        os.kill(self.program.process.pid, number)
-
-    def locks(self):
-        with socket.create_connection(("127.0.0.1", self.port)) as asked:
-            asked.sendall(b"stats\r\n")
-            said = b""
-            while not said.endswith(b"END\r\n"):
-                said += asked.recv(65536)
-        return int(next(line.split()[2] for line in said.splitlines() if line.startswith(b"STAT curr_items ")))
-
-    def stop(self):
-        self.signal(signal.SIGCONT)
-        self.program.stop()
 
 
 @pytest.fixture

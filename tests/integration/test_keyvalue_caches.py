@@ -1,0 +1,282 @@
+"""Tiles in memcached and redis through the whole program: what Debian's MapCache wrote and what we wrote, few round trips,
+servers that are stalled, killed, closed to us or no such servers; and one render for all hosts that share a locker."""
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+from conftest import GRID, wait_until
+from drop_in import PEER_MODULE, PEER_SEED, pixels
+from fastcgi import Client, Server
+from origin import Origin
+from patience import patience
+from postgres import Postgres
+from stores import Memcached, Redis
+
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
+WORLD = "-20037508.342789248,-20037508.342789248,20037508.342789248,20037508.342789248"
+MAP = f"SERVICE=WMS&REQUEST=GetMap&LAYERS=%s&SRS=EPSG:3857&BBOX={WORLD}&WIDTH=2048&HEIGHT=2048&FORMAT=image/png"
+KINDS = {"memcache": Memcached, "redis": Redis}
+
+
+@pytest.fixture(params=sorted(KINDS))
+def store(request, folder):
+    running = KINDS[request.param](folder)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def origin():
+    with Origin() as running:
+        yield running
+
+
+@pytest.fixture
+def started(build):
+    """started(folder, config, ...): the program; it ends with the test."""
+    running = []
+
+    def start(folder, config, **options):
+        running.append(Server(build, config, folder, **options))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+def config(folder, cache, source, name="mapcache", tileset="", extra=""):
+    """The tileset `world` on the cache, `same` in a file beside it."""
+    path = folder / f"{name}.xml"
+    link = "<source>pattern</source>" if source else ""
+    path.write_text(f"""<mapcache>
+  <source name="pattern" type="wms"><getmap><params><FORMAT>image/png</FORMAT><LAYERS>pattern</LAYERS></params></getmap>
+    <http><url>{source or "http://127.0.0.1:9/"}</url></http></source>
+  <cache name="store" {cache}</cache>
+  <cache name="file" type="sqlite3"><dbfile>{folder}/{name}.sqlite3</dbfile></cache>
+  <tileset name="world">{link}<cache>store</cache><grid>{GRID}</grid><format>PNG</format><metatile>4 4</metatile>{tileset}</tileset>
+  <tileset name="same"><source>pattern</source><cache>file</cache><grid>{GRID}</grid><format>PNG</format><metatile>4 4</metatile></tileset>
+  <service type="wmts" enabled="true"/>
+  <service type="wms" enabled="true"><format>PNG</format></service>
+  <lock_dir>{folder}</lock_dir>
+  {extra}
+</mapcache>
+""")
+    return path
+
+
+def seed(path, tileset, *options, program=BUILD / "bin" / "mapcache_seed", environment=None):
+    done = subprocess.run([program, "-c", path, "-t", tileset, "-g", GRID, *options], capture_output=True, text=True,
+                          timeout=patience(100), env={**os.environ, **(environment or {})})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def tile(tileset, z, x, y):
+    return f"/wmts/1.0.0/{tileset}/default/{GRID}/{z}/{y}/{x}.png"
+
+
+PLACES = [(0, 0, 0), (1, 1, 0), (2, 1, 3), (2, 3, 0)]
+
+
+def test_seeders_and_servers_share_a_store(folder, store, origin, started):
+    path = config(folder, store.cache(), origin.url("/pattern?"))
+    seed(path, "world", "-z", "0,4", "-n", "3")
+    seed(path, "same", "-z", "0,4")
+    assert store.count() == 341
+    reader = started(folder, config(folder, store.cache(), ""))
+    for z, x, y in PLACES + [(4, 9, 14)]:
+        answer = reader.get(tile("world", z, x, y))
+        assert answer.status == 200 and answer.body == reader.get(tile("same", z, x, y)).body
+    before = store.calls("mget") if store.kind == "redis" else None
+    drawn = reader.get("/", MAP % "world")
+    assert drawn.status == 200 and drawn.body == reader.get("/", MAP % "same").body
+    if before is not None:
+        assert store.calls("mget") == before + 1 and store.calls("get") == 0
+    seed(path, "world", "-m", "delete", "-z", "2,4")
+    assert store.count() == 5
+    assert reader.get(tile("world", 4, 9, 14)).body != answer.body  # nothing to see
+
+
+def peer_writes(store, path):
+    """Debian's seeder. At its end, with all tiles stored, both of its back ends end the program by a signal."""
+    subprocess.run([PEER_SEED, "-c", path, "-t", "world", "-g", GRID, "-z", "0,2"], capture_output=True, timeout=patience(100), check=False)
+    assert store.count() == 21
+
+
+@pytest.mark.parametrize("blank", ["", "<detect_blank>true</detect_blank>"])
+def test_what_mapcache_stored_is_served(folder, store, origin, started, blank):
+    path = config(folder, store.cache(blank), origin.url("/pattern?"))
+    peer_writes(store, path)
+    seed(path, "same", "-z", "0,2")
+    reader = started(folder, config(folder, store.cache(blank), ""))
+    for z, x, y in PLACES:
+        answer = reader.get(tile("world", z, x, y))
+        assert answer.status == 200 and answer.header("Last-Modified"), answer.body
+        assert (pixels(answer.body) == pixels(reader.get(tile("same", z, x, y)).body)).all()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_what_we_stored_mapcache_serves(folder, apache, origin, kind):
+    """By Debian's module, which asks the origin for nothing."""
+    with contextlib.closing(KINDS[kind](folder)) as store:
+        path = config(folder, store.cache(), origin.url("/pattern?"))
+        seed(path, "world", "-z", "0,2")
+        seed(path, "same", "-z", "0,2")
+        folder.chmod(0o755)
+        theirs = apache(f"LoadModule mapcache_module {PEER_MODULE}\nMapCacheAlias /mc {path}", module=False, ours=False)
+        asked = len(origin.requests())
+        for z, x, y in PLACES:
+            answer = theirs.get("/mc" + tile("world", z, x, y))
+            assert answer.status == 200, answer.body
+            assert (pixels(answer.body) == pixels(theirs.get("/mc" + tile("same", z, x, y)).body)).all()
+        assert len(origin.requests()) == asked
+
+
+def check_away(answer, store):
+    assert answer.status == 503 and answer.header("Retry-After"), (answer.status, answer.body)
+    assert b"127.0.0.1" not in answer.body and str(store.port).encode() not in answer.body, answer.body
+
+
+def test_a_store_that_is_away_is_no_empty_store(folder, store, origin, started):
+    """Stalled: each answer in time, and no render for a tile that may be there. Killed and started: served again."""
+    server = started(folder, config(folder, store.cache("<timeout>0.5</timeout>"), origin.url("/pattern?")))
+    kept, there = server.get(tile("world", 1, 0, 0)), server.get(tile("same", 1, 0, 0))
+    assert kept.status == there.status == 200
+    asked = len(origin.requests())
+    store.stall()
+    check_away(server.get(tile("world", 1, 0, 0)), store)
+    resting = server.get(tile("world", 1, 0, 0))
+    check_away(resting, store)
+    assert server.get(tile("same", 1, 0, 0)).body == there.body  # all else is served
+    check_away(server.get("/", MAP % "world"), store)
+    assert "no answer in time" in server.program.log() and "is left alone for a while" in server.program.log()
+    store.signal(signal.SIGCONT)
+    wait_until(lambda: server.get(tile("world", 1, 0, 0)).status == 200, "the tile again")
+    assert server.get(tile("world", 1, 0, 0)).body == kept.body
+    assert len(origin.requests()) == asked  # an absent store is not an absent tile
+    store.kill()
+    check_away(server.get(tile("world", 1, 0, 0)), store)
+    store.restart()
+    wait_until(lambda: server.get(tile("world", 1, 0, 0)).status == 200, "the tile again")
+    assert len(origin.requests()) == asked + 1  # the new store was empty
+
+
+def test_a_restarted_store_costs_no_error(folder, store, origin, started):
+    """Kept connections that have ended are replaced."""
+    server = started(folder, config(folder, store.cache(), origin.url("/pattern?")))
+    assert server.get(tile("world", 1, 0, 0)).status == 200
+    store.kill()
+    store.restart()
+    assert server.get(tile("world", 1, 0, 0)).status == 200
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_server_of_another_protocol_is_no_store(folder, origin, started, kind):
+    cache = (f'type="redis"><host>127.0.0.1</host><port>{origin.port}</port>' if kind == "redis" else
+             f'type="memcache"><server><host>127.0.0.1</host><port>{origin.port}</port></server>')
+    server = started(folder, config(folder, cache + "<timeout>1</timeout>", origin.url("/pattern?")))
+    answer = server.get(tile("world", 1, 0, 0))
+    assert answer.status == 503 and b"127.0.0.1" not in answer.body
+    assert f"cache \"store\" cannot reach its tiles: {'redis' if kind == 'redis' else 'memcached'} at 127.0.0.1:{origin.port}" in server.log()
+
+
+def test_half_an_answer_is_no_tile(folder, started):
+    """The server ends, or says nothing more, in the middle of a tile."""
+    for kind, head in (("redis", b"*1\r\n$5000\r\n\x89PNG"), ("memcache", b"VALUE world/GoogleMapsCompatible/1/1/0/png 0 5000\r\n\x89PNG")):
+        for stays in (True, False):
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                kept, port = [], listener.getsockname()[1]
+
+                def lie():
+                    try:
+                        while True:
+                            line, _ = listener.accept()
+                            line.recv(65536)
+                            line.sendall(head)
+                            kept.append(line) if stays else line.close()
+                    except OSError:
+                        pass
+
+                threading.Thread(target=lie, daemon=True).start()
+                cache = (f'type="redis"><host>127.0.0.1</host><port>{port}</port>' if kind == "redis" else
+                         f'type="memcache"><server><host>127.0.0.1</host><port>{port}</port></server>')
+                server = started(folder, config(folder, cache + "<timeout>0.3</timeout>", "", name=f"{kind}{stays}"))
+                answer = server.get(tile("world", 1, 0, 0))
+                assert answer.status == 503 and b"PNG" not in answer.body, (kind, stays, answer.status, answer.body)
+                listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_wrong_password_is_named_and_not_told(folder, origin, started):
+    with contextlib.closing(Redis(folder, "--requirepass", "sesame")) as store:
+        wrong = started(folder, config(folder, store.cache("<password>mellon</password>"), origin.url("/pattern?"), name="wrong"))
+        answer = wrong.get(tile("world", 1, 0, 0))
+        assert answer.status == 503 and b"mellon" not in answer.body
+        assert "lets nobody in: WRONGPASS" in wrong.log() and "mellon" not in wrong.log()
+        secret = folder / "secret"
+        secret.write_text("sesame\n")
+        right = started(folder, config(folder, store.cache(f"<password_file>{secret}</password_file>"), origin.url("/pattern?"), name="right"))
+        assert right.get(tile("world", 1, 0, 0)).status == 200
+
+
+def test_a_tile_that_a_store_does_not_take_is_served_all_the_same(folder, origin, started):
+    """Drawn, handed out, and the log says why it is not stored."""
+    with contextlib.closing(Redis(folder, "--maxmemory", "1")) as store:
+        server = started(folder, config(folder, store.cache(), origin.url("/pattern?")))
+        answer = server.get(tile("world", 1, 0, 0))
+        assert answer.status == 200 and answer.body.startswith(b"\x89PNG")
+        assert "cache \"store\" does not take a tile of" in server.log() and "OOM" in server.log()
+
+
+def test_expired_tiles_are_gone(folder, store, origin, started):
+    server = started(folder, config(folder, store.cache(), origin.url("/pattern?"), tileset="<auto_expire>2</auto_expire>"))
+    assert server.get(tile("world", 1, 0, 0)).status == 200
+    if store.kind == "redis":
+        wait_until(lambda: store.count() == 0, "redis forgets the tiles")
+    asked = len(origin.requests())
+    wait_until(lambda: server.get(tile("world", 1, 0, 0)).status == 200 and len(origin.requests()) > asked, "drawn again")
+
+
+@contextlib.contextmanager
+def lockers(folder, kind):
+    """What stands in the configuration for a locker of that kind, whose server runs."""
+    if kind == "postgresql":
+        with Postgres() as server:
+            yield f'<locker type="postgresql"><connection>{server.connection()}</connection></locker>'
+    else:
+        with contextlib.closing(Redis(folder)) as server:
+            yield f'<locker type="redis"><host>127.0.0.1</host><port>{server.port}</port></locker>'
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgresql"])
+def test_hosts_that_share_a_locker_render_once(folder, started, origin, kind):
+    """Two programs with lock folders of their own, one store: one request of the origin for all clients of both."""
+    with lockers(folder, kind) as locker, contextlib.closing(Memcached(folder)) as store:
+        folders = [folder / "one", folder / "two"]
+        for place in folders:
+            place.mkdir()
+        paths = [config(place, store.cache(), origin.url("/hold/it/pattern?"), extra=locker).read_text().replace(f"<lock_dir>{place}</lock_dir>", "")
+                 for place in folders]
+        for place, text in zip(folders, paths):
+            (place / "mapcache.xml").write_text(text)
+        servers = [started(place, place / "mapcache.xml") for place in folders]
+        asked = len(origin.requests())
+
+        def get(number):
+            client = Client(servers[number % 2].address)
+            try:
+                return client.get(tile("world", 4, 8 + number % 4, 8 + number // 4 % 4).encode()).status
+            finally:
+                client.close()
+
+        with concurrent.futures.ThreadPoolExecutor(48) as threads:
+            waiting = [threads.submit(get, number) for number in range(48)]
+            wait_until(lambda: len(origin.requests()) > asked, "the origin is asked")
+            origin.release("it")
+            assert {answer.result() for answer in waiting} == {200}
+        assert len(origin.requests()) == asked + 1
