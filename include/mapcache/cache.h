@@ -76,6 +76,9 @@ typedef struct mc_cache_ops {
     /* Of stores that are no SQLite files: their bytes (of folders: those of the key's tileset and grid; -1: not known),
      * and how many tiles of the key's series they have. Folders are looked through until the context's deadline. */
     mc_error *(*measure)(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+    /* Whether all servers of the store answer, for who looks before anybody needs them; NULL: it has none, or
+     * mapcache check --connect finds out otherwise. */
+    mc_error *(*reach)(mc_cache *cache, mc_ctx *ctx);
     /* mc_cache_parts; NULL: the cache holds its tiles itself. */
     void (*parts)(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);
     /* The SQLite file that a tile stands in, for footprints; NULL where there are none. */

@@ -49,6 +49,9 @@ mc_error *mc_locker_acquire(mc_lock **lock, bool *waited, mc_locker *locker, con
 mc_error *mc_locker_try(mc_lock **lock, mc_locker *locker, const char *name, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_lock_release(mc_lock *lock);
 
+/* For `mapcache check --connect`: MC_OK where the servers that keep the locks, if there are any, give one now. */
+mc_error *mc_locker_reach(mc_locker *locker, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 /* For `mapcache check`: complains about lock files of others that keep processes from agreeing. */
 void mc_locker_inspect(const mc_locker *locker, const mc_node *at, mc_diagnostics *diagnostics, apr_pool_t *pool);
 double mc_locker_timeout(const mc_locker *locker); /* seconds */

@@ -45,6 +45,9 @@
     X(postgres_bytes_total, "Bytes of rows received from PostgreSQL.")                                                 \
     X(postgres_connections_total, "Connections to PostgreSQL that were opened.")                                       \
     X(postgres_cancels_total, "Queries that were cancelled at PostgreSQL.")                                            \
+    X(remote_requests_total, "Requests sent to memcached and redis servers.")                                          \
+    X(remote_errors_total, "Requests to memcached and redis servers that failed.")                                     \
+    X(remote_rests_total, "Requests not sent because their memcached or redis server had failed a moment before.")     \
     X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \
     X(dimension_remembered_total, "Questions of dimensions that the memory of the process answered.")                  \
     X(response_bytes_total, "Bytes of response bodies.")

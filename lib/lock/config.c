@@ -87,7 +87,17 @@ fallback_inspect(const mc_locker *locker, const mc_node *at, mc_diagnostics *dia
         mc_locker_inspect(APR_ARRAY_IDX(lockers, i, const mc_locker *), at, diagnostics, pool);
 }
 
-static const mc_locker_ops fallback_ops = { fallback_acquire, fallback_release, fallback_inspect };
+/* All of them: each one may be needed. */
+static mc_error *
+fallback_reach(mc_locker *locker, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const apr_array_header_t *lockers = locker->baton;
+    for (int i = 0; i < lockers->nelts; i++)
+        MC_TRY(mc_locker_reach(APR_ARRAY_IDX(lockers, i, mc_locker *), ctx, pool));
+    return MC_OK;
+}
+
+static const mc_locker_ops fallback_ops = { fallback_acquire, fallback_release, fallback_inspect, fallback_reach };
 
 static mc_locker *
 create_fallback(const locker_config *config, const mc_node *node, mc_build *build)

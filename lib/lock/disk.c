@@ -254,7 +254,7 @@ disk_release(mc_locker *locker, void *held, mc_ctx *ctx)
     close((int)(intptr_t)held); /* the lock goes with its open file description */
 }
 
-static const mc_locker_ops disk_ops = { disk_acquire, disk_release, mc_disk_locker_inspect };
+static const mc_locker_ops disk_ops = { disk_acquire, disk_release, mc_disk_locker_inspect, NULL };
 
 mc_locker *
 mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool)

@@ -63,6 +63,21 @@ mc_locker_inspect(const mc_locker *locker, const mc_node *at, mc_diagnostics *di
         locker->ops->inspect(locker, at, diagnostics, pool);
 }
 
+mc_error *
+mc_locker_try_any(mc_locker *locker, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_lock *lock;
+    MC_TRY(mc_locker_try(&lock, locker, "mapcache check", ctx, pool));
+    mc_lock_release(lock);
+    return MC_OK;
+}
+
+mc_error *
+mc_locker_reach(mc_locker *locker, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return locker->ops->reach == NULL ? MC_OK : locker->ops->reach(locker, ctx, pool);
+}
+
 double
 mc_locker_timeout(const mc_locker *locker)
 {

@@ -19,7 +19,12 @@ typedef struct mc_locker_ops {
     void (*release)(mc_locker *locker, void *held, mc_ctx *ctx); /* takes a second at most */
     /* Complains about what keeps processes from agreeing; NULL: there is nothing to look at. */
     void (*inspect)(const mc_locker *locker, const mc_node *at, mc_diagnostics *diagnostics, apr_pool_t *pool);
+    /* Whether its servers give a lock now; NULL: it has none. */
+    mc_error *(*reach)(mc_locker *locker, mc_ctx *ctx, apr_pool_t *pool);
 } mc_locker_ops;
+
+/* mc_locker_ops.reach of lockers whose servers are asked by taking a lock that nobody needs. */
+mc_error *mc_locker_try_any(mc_locker *locker, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 struct mc_locker {
     const mc_locker_ops *ops;

@@ -130,7 +130,7 @@ memcache_release(mc_locker *locker, void *held, mc_ctx *ctx)
                      mc_error_chain(error, ctx->pool));
 }
 
-static const mc_locker_ops memcache_ops = { memcache_acquire, memcache_release, NULL };
+static const mc_locker_ops memcache_ops = { memcache_acquire, memcache_release, NULL, mc_locker_try_any };
 
 static apr_status_t
 close_servers(void *data)

@@ -126,7 +126,7 @@ postgresql_release(mc_locker *locker, void *held, mc_ctx *ctx)
     mc_postgres_session_close(mine->session);
 }
 
-static const mc_locker_ops postgresql_ops = { postgresql_acquire, postgresql_release, NULL };
+static const mc_locker_ops postgresql_ops = { postgresql_acquire, postgresql_release, NULL, mc_locker_try_any };
 
 /* Connections of their own: who holds a lock may wait for one of the others, never the other way round. */
 static const char *

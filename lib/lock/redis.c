@@ -238,7 +238,7 @@ redis_release(mc_locker *locker, void *held, mc_ctx *ctx)
                      mc_error_chain(error, ctx->pool));
 }
 
-static const mc_locker_ops redis_ops = { redis_acquire, redis_release, NULL };
+static const mc_locker_ops redis_ops = { redis_acquire, redis_release, NULL, mc_locker_try_any };
 
 mc_locker *
 mc_locker_redis(const mc_redis_settings *settings, const apr_array_header_t *servers, double timeout,

@@ -191,7 +191,7 @@ server_works(memcached_work *work, int server)
     if (*state == SERVER_UNKNOWN) {
         *state = mc_remote_admits(work->servers[server]) ? SERVER_WORKS : SERVER_FAILS;
         if (*state == SERVER_FAILS && work->why == MC_OK)
-            work->why = mc_remote_resting(work->servers[server], work->call->pool);
+            work->why = mc_remote_resting(work->servers[server], work->call);
     }
     return *state == SERVER_WORKS;
 }

@@ -150,7 +150,7 @@ find_redis_seed(mc_remote **remote, redis_work *work)
         if (mc_remote_admits(*remote))
             return MC_OK;
         if (first == MC_OK)
-            first = mc_remote_resting(*remote, work->call->pool);
+            first = mc_remote_resting(*remote, work->call);
     }
     return first != MC_OK ? first : mc_error_create(work->call->pool, MC_ERR_IO, "no redis server answers");
 }
@@ -168,7 +168,7 @@ find_redis_node(mc_remote **remote, int number, const redis_work *work)
     if (mc_remote_admits(*remote))
         return MC_OK;
     mc_cluster_forget(work->redis->cluster, number);
-    return mc_remote_resting(*remote, work->call->pool);
+    return mc_remote_resting(*remote, work->call);
 }
 
 static mc_error *

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "remote/remote_private.h"
 
 enum { REMOTES_MAX = 1024 /* a cluster names its own nodes */, IDENTITY_MAX = 8192 };
@@ -188,15 +189,22 @@ mc_remote_admits(mc_remote *remote)
     return mc_breaker_admits(&remote->breaker);
 }
 
+static void
+count_remote(const mc_remote_call *call, mc_counter counter)
+{
+    mc_count(call->ctx->process == NULL ? NULL : call->ctx->process->metrics, counter, 1);
+}
+
 mc_error *
-mc_remote_resting(mc_remote *remote, apr_pool_t *pool)
+mc_remote_resting(mc_remote *remote, const mc_remote_call *call)
 {
     char reason[MC_REMOTE_REASON_MAX];
     pthread_mutex_lock(&remote->lock);
     memcpy(reason, remote->reason, sizeof(reason));
     pthread_mutex_unlock(&remote->lock);
-    return mc_error_create(pool, MC_ERR_IO, "%s failed a moment ago and is left alone for a while: %s", remote->name,
-                           reason);
+    count_remote(call, MC_COUNT_remote_rests_total);
+    return mc_error_create(call->pool, MC_ERR_IO, "%s failed a moment ago and is left alone for a while: %s",
+                           remote->name, reason);
 }
 
 void
@@ -259,7 +267,9 @@ settle_exchange(mc_remote_exchange *exchange, const mc_remote_call *call)
         if (exchange->stream != NULL)
             mc_stream_close(exchange->stream);
         mc_remote_judge(exchange->remote, exchange->error, call->pool);
+        count_remote(call, MC_COUNT_remote_errors_total);
     }
+    count_remote(call, MC_COUNT_remote_requests_total);
     exchange->stream = NULL;
 }
 

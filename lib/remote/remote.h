@@ -58,18 +58,18 @@ bool mc_remote_admits(mc_remote *remote);
  */
 void mc_remote_judge(mc_remote *remote, const mc_error *error, apr_pool_t *pool);
 
-/* The error of a server that is not asked because it has failed a moment ago, with what was wrong. */
-mc_error *mc_remote_resting(mc_remote *remote, apr_pool_t *pool) MC_CHECKED;
-
-/* Visits the servers that have been asked; `works`: the last one who asked got an answer. */
-void mc_remotes_visit(mc_remotes *remotes, void (*visit)(void *baton, const char *name, bool works), void *baton);
-
 /* For whom a server is asked. */
 typedef struct mc_remote_call {
     mc_ctx *ctx;
     apr_pool_t *pool;            /* of results and errors */
     apr_interval_time_t silence; /* microseconds that the server may say nothing; 0: MC_REMOTE_SILENCE */
 } mc_remote_call;
+
+/* The error of a server that is not asked because it has failed a moment ago, with what was wrong. */
+mc_error *mc_remote_resting(mc_remote *remote, const mc_remote_call *call) MC_CHECKED;
+
+/* Visits the servers that have been asked; `works`: the last one who asked got an answer. */
+void mc_remotes_visit(mc_remotes *remotes, void (*visit)(void *baton, const char *name, bool works), void *baton);
 
 /*
  * A request and its answer. `read` takes the whole answer, and nothing behind it. On a kept connection that the server

@@ -3,9 +3,11 @@
 #include <apr_strings.h>
 
 #include "base/clock.h"
+#include "mapcache/lock.h"
 #include "mapcache/server.h"
 #include "mapcache/source.h"
 #include "mapcache/tileset.h"
+#include "mapcache/upkeep.h"
 
 /* Microseconds for one source. */
 #define INSPECTION_TIME (20 * APR_USEC_PER_SEC)
@@ -18,6 +20,52 @@ inspect_source(mc_source *source, mc_diagnostics *diagnostics, mc_process *proce
     mc_ctx ctx = { .pool = scratch, .process = process, .log = log, .deadline = mc_clock_now() + INSPECTION_TIME };
     source->ops->inspect(source, diagnostics, &ctx, scratch);
     apr_pool_destroy(scratch);
+}
+
+typedef struct cache_inspection {
+    mc_diagnostics *diagnostics;
+    mc_process *process;
+    const mc_log *log;
+    apr_pool_t *pool;
+    apr_hash_t *seen; /* caches */
+} cache_inspection;
+
+static void
+inspect_cache_part(void *baton, mc_cache *part)
+{
+    const cache_inspection *in = baton;
+    if (part->ops->reach == NULL || apr_hash_get(in->seen, &part, sizeof(part)) != NULL)
+        return;
+    apr_hash_set(in->seen, apr_pmemdup(in->pool, &part, sizeof(part)), sizeof(part), part);
+    mc_ctx ctx = {
+        .pool = in->pool, .process = in->process, .log = in->log, .deadline = mc_clock_now() + INSPECTION_TIME
+    };
+    mc_error *error = part->ops->reach(part, &ctx);
+    if (error != MC_OK)
+        mc_complain(in->diagnostics, MC_WARNING, NULL, "%s", mc_error_chain(error, in->pool));
+}
+
+/* Only those that a tileset uses, by themselves or through others. */
+static void
+inspect_caches(const mc_config *config, mc_diagnostics *diagnostics, mc_process *process, const mc_log *log,
+               apr_pool_t *pool)
+{
+    cache_inspection inspection = { diagnostics, process, log, pool, apr_hash_make(pool) };
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        mc_cache *cache = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->cache;
+        if (cache != NULL)
+            mc_cache_parts(cache, inspect_cache_part, &inspection);
+    }
+}
+
+static void
+inspect_locker(const mc_config *config, mc_diagnostics *diagnostics, mc_process *process, const mc_log *log,
+               apr_pool_t *pool)
+{
+    mc_ctx ctx = { .pool = pool, .process = process, .log = log, .deadline = mc_clock_now() + INSPECTION_TIME };
+    mc_error *error = config->locker == NULL ? MC_OK : mc_locker_reach(config->locker, &ctx, pool);
+    if (error != MC_OK)
+        mc_complain(diagnostics, MC_WARNING, NULL, "the locker: %s", mc_error_chain(error, pool));
 }
 
 void
@@ -38,5 +86,7 @@ mc_config_inspect(const mc_config *config, int processes, mc_diagnostics *diagno
         apr_hash_set(seen, apr_pmemdup(pool, &source, sizeof(source)), sizeof(source), source);
         inspect_source(source, diagnostics, mc_runtime_process(runtime), log, pool);
     }
+    inspect_caches(config, diagnostics, mc_runtime_process(runtime), log, pool);
+    inspect_locker(config, diagnostics, mc_runtime_process(runtime), log, pool);
     mc_runtime_destroy(runtime);
 }

@@ -2,6 +2,7 @@
 servers that are stalled, killed, closed to us or no such servers; and one render for all hosts that share a locker."""
 import concurrent.futures
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -145,7 +146,9 @@ def check_away(answer, store):
 
 def test_a_store_that_is_away_is_no_empty_store(folder, store, origin, started):
     """Stalled: each answer in time, and no render for a tile that may be there. Killed and started: served again."""
-    server = started(folder, config(folder, store.cache("<timeout>0.5</timeout>"), origin.url("/pattern?")))
+    server = started(folder, config(folder, store.cache("<timeout>0.5</timeout>"), origin.url("/pattern?"),
+                                    extra='<service type="ready" enabled="true"/><service type="status" enabled="true"/>'))
+    assert json.loads(server.get("/ready").body) == {"status": "ready", "reload_failed": False, "away": []}
     kept, there = server.get(tile("world", 1, 0, 0)), server.get(tile("same", 1, 0, 0))
     assert kept.status == there.status == 200
     asked = len(origin.requests())
@@ -155,10 +158,15 @@ def test_a_store_that_is_away_is_no_empty_store(folder, store, origin, started):
     check_away(resting, store)
     assert server.get(tile("same", 1, 0, 0)).body == there.body  # all else is served
     check_away(server.get("/", MAP % "world"), store)
+    name = {"memcache": "memcached", "redis": "redis"}[store.kind]
+    assert json.loads(server.get("/ready").body)["away"] == [f"{name} at 127.0.0.1:{store.port}"]
+    counters = json.loads(server.get("/status").body)["counters"]
+    assert counters["remote_errors_total"] >= 1 and counters["remote_rests_total"] >= 1, counters
     assert "no answer in time" in server.program.log() and "is left alone for a while" in server.program.log()
     store.signal(signal.SIGCONT)
     wait_until(lambda: server.get(tile("world", 1, 0, 0)).status == 200, "the tile again")
     assert server.get(tile("world", 1, 0, 0)).body == kept.body
+    assert json.loads(server.get("/ready").body)["away"] == []
     assert len(origin.requests()) == asked  # an absent store is not an absent tile
     store.kill()
     check_away(server.get(tile("world", 1, 0, 0)), store)
@@ -280,3 +288,24 @@ def test_hosts_that_share_a_locker_render_once(folder, started, origin, kind):
             origin.release("it")
             assert {answer.result() for answer in waiting} == {200}
         assert len(origin.requests()) == asked + 1
+
+
+def run(*words):
+    return subprocess.run([BUILD / "bin" / "mapcache", *words], capture_output=True, text=True, timeout=patience(60), check=False)
+
+
+def test_a_check_connects(folder, store, origin):
+    locker = '<locker type="redis"><host>127.0.0.1</host><port>%d</port></locker>'
+    path = config(folder, store.cache(), origin.url("/pattern?"))
+    good = run("check", "--connect", path)
+    assert good.returncode == 0 and "cannot" not in good.stdout, good.stdout
+    seed(path, "world", "-z", "0,2")
+    counted = run("detail", "-c", path, "-t", "world", "-z", "0,3")
+    assert counted.returncode == 0 and "all               85               21               64" in counted.stdout, counted.stdout + counted.stderr
+    path.write_text(path.read_text().replace(f"<lock_dir>{folder}</lock_dir>", locker % origin.port))
+    store.stop()
+    bad = run("check", "--connect", path)
+    assert bad.returncode == 2, bad.stdout
+    assert 'cache "store" cannot reach its tiles' in bad.stdout and f"127.0.0.1:{store.port}: Connection refused" in bad.stdout
+    assert "the locker: the lock server cannot be used" in bad.stdout and f"redis at 127.0.0.1:{origin.port}" in bad.stdout
+    assert run("check", path).returncode == 0

@@ -178,3 +178,23 @@ mc_keyvalue_tells_grids(const mc_cache *cache)
     (void)cache; /* the key has the grid's name */
     return true;
 }
+
+/* The servers could only tell by looking through all that they keep. */
+mc_error *
+mc_keyvalue_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    (void)cache, (void)key, (void)ctx;
+    *bytes = -1;
+    *tiles = 0;
+    return MC_OK;
+}
+
+mc_error *
+mc_keyvalue_reach(mc_cache *base, mc_ctx *ctx)
+{
+    mc_keyvalue_cache *cache = (mc_keyvalue_cache *)base;
+    mc_remote_value value = { .key = "%reach", .key_size = 6, .most = MC_TILE_BYTES_MAX }; /* no tile's key */
+    mc_remote_call call = begin_keyvalue_call(cache, ctx, ctx->pool);
+    mc_error *error = cache->kind->reach(cache, &value, 1, &call);
+    return error == MC_OK ? MC_OK : keyvalue_failure(error, cache, ctx->pool);
+}

@@ -36,6 +36,7 @@ typedef struct mc_keyvalue_kind {
     mc_keyvalue_rules rules;
     const char *span; /* of a get */
     mc_keyvalue_do *get, *set, *has, *remove;
+    mc_keyvalue_do *reach; /* asks each server for the value */
 } mc_keyvalue_kind;
 
 /* Beginning of the struct of a kind. */
@@ -65,10 +66,12 @@ mc_error *mc_keyvalue_put(mc_cache *cache, const mc_tile_write *tiles, int count
 mc_error *mc_keyvalue_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_keyvalue_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
 bool mc_keyvalue_tells_grids(const mc_cache *cache);
+mc_error *mc_keyvalue_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_keyvalue_reach(mc_cache *cache, mc_ctx *ctx);
 
 #define MC_KEYVALUE_OPS                                                                                                \
     .get = mc_keyvalue_get, .get_all = mc_keyvalue_get_all, .exists = mc_keyvalue_exists, .put = mc_keyvalue_put,      \
-    .remove = mc_keyvalue_remove, .remove_all = mc_keyvalue_remove_all, .tells_grids = mc_keyvalue_tells_grids
+    .remove = mc_keyvalue_remove, .remove_all = mc_keyvalue_remove_all, .tells_grids = mc_keyvalue_tells_grids,        \
+    .measure = mc_keyvalue_measure, .reach = mc_keyvalue_reach
 
 #endif

@@ -76,6 +76,18 @@ memcache_remove(mc_keyvalue_cache *cache, mc_remote_value *values, int count, co
     return do_at_servers(mc_memcached_delete, cache, values, count, call);
 }
 
+/* One by one, so that no server stands in for another. */
+static mc_error *
+memcache_reach(mc_keyvalue_cache *base, mc_remote_value *values, int count, const mc_remote_call *call)
+{
+    const memcache_cache *cache = (const memcache_cache *)base;
+    mc_remote *servers[SERVERS_MAX];
+    MC_TRY(find_memcached_servers(servers, cache, call));
+    for (int i = 0; i < cache->count; i++)
+        MC_TRY(mc_memcached_get(values, count, &servers[i], 1, call));
+    return MC_OK;
+}
+
 static const mc_keyvalue_kind memcache_kind = {
     .rules = { .longest = MC_MEMCACHED_KEY_MAX },
     .span = "_mapcache_cache_memcache_get",
@@ -83,6 +95,7 @@ static const mc_keyvalue_kind memcache_kind = {
     .set = memcache_set,
     .has = memcache_get, /* the protocol of all versions has no other question */
     .remove = memcache_remove,
+    .reach = memcache_reach,
 };
 
 static mc_cache *

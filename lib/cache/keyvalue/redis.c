@@ -57,6 +57,7 @@ static const mc_keyvalue_kind redis_kind = {
     .set = redis_set,
     .has = redis_has,
     .remove = redis_remove,
+    .reach = redis_get,
 };
 
 static mc_cache *

@@ -1,10 +1,20 @@
 /* <service type="ready">: whether a load balancer may send requests to this process. */
 #include <stdatomic.h>
 
+#include "remote/remote.h"
 #include "service/operations/operations.h"
 
+/* As messages of the log name it; one that nobody has asked yet counts as being there. */
+static void
+list_away_server(void *baton, const char *name, bool works)
+{
+    if (!works)
+        mc_json_string(baton, NULL, name);
+}
+
 /* A process that has been told to end answers 503, so that new requests go to others while it finishes what it has. One
- * whose newest configuration cannot be loaded goes on with the one before, and says so. */
+ * whose newest configuration cannot be loaded goes on with the one before, and says so; so does one that a store or a
+ * lock server does not answer: its other stores are served. */
 static mc_error *
 ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -16,6 +26,10 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     mc_json_open_object(json, NULL);
     mc_json_string(json, "status", "ready");
     mc_json_boolean(json, "reload_failed", process != NULL && atomic_load(&process->reload_failed));
+    mc_json_open_array(json, "away");
+    if (process != NULL && process->remotes != NULL)
+        mc_remotes_visit(process->remotes, list_away_server, json);
+    mc_json_close(json);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);
 }
