@@ -56,6 +56,7 @@ typedef struct mc_cache_ops {
      * `tiles` for missing tiles stay as they are. */
     mc_error *(*get_all)(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
                          apr_pool_t *pool);
+    bool (*gets_all)(const mc_cache *cache); /* whether get_all pays, where that depends on more than on the type */
     mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     mc_error *(*put)(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);

@@ -232,6 +232,52 @@ composite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
     return mc_cache_remove(chosen, key, ctx);
 }
 
+/* Of one child; entries of `tiles` for missing tiles become NULL. */
+static mc_error *
+get_all_of_child(mc_tile **tiles, mc_cache *child, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (mc_cache_gets_all(child))
+        return mc_cache_get_all(tiles, child, keys, count, ctx, pool);
+    for (int i = 0; i < count; i++)
+        MC_TRY(mc_cache_get(&tiles[i], child, &keys[i], ctx, pool));
+    return MC_OK;
+}
+
+/* One child that is far away makes it worth while. */
+static bool
+any_child_gets_all(const mc_cache *base)
+{
+    const layered *cache = (const layered *)base;
+    for (int i = 0; i < cache->count; i++)
+        if (mc_cache_gets_all(cache->children[i].cache))
+            return true;
+    return false;
+}
+
+/* Keys of one level, grid and dimensions are all for the same child. */
+static mc_error *
+composite_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_cache *chosen;
+    MC_TRY(choose_child_cache(&chosen, cache, &keys[0], pool));
+    return get_all_of_child(tiles, chosen, keys, count, ctx, pool);
+}
+
+static mc_error *
+fallback_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    layered *cache = (layered *)base;
+    mc_error *first = MC_OK;
+    for (int i = 0; i < cache->count; i++) {
+        mc_error *error = get_all_of_child(tiles, cache->children[i].cache, keys, count, ctx, pool);
+        if (error == MC_OK)
+            return MC_OK;
+        mc_log_error(ctx, MC_LOG_WARN, error);
+        first = first == MC_OK ? error : first;
+    }
+    return first;
+}
+
 static mc_error *
 fallback_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -277,26 +323,74 @@ remove_from_all(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     return MC_OK;
 }
 
-/* Copies a hit into the faster children. They get what a client would get: a stored colour as its picture. */
-static mc_error *
-multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+/* Copies hits of a child into the faster ones before it. They get what a client would get: a stored colour as its
+ * picture. */
+static void
+copy_to_faster_children(const layered *cache, int child, mc_tile *const *found, const mc_tile_key *keys, int count,
+                        mc_ctx *ctx, apr_pool_t *pool)
 {
-    layered *cache = (layered *)base;
-    MC_TRY(mc_cache_get(tile, cache->children[0].cache, key, ctx, pool));
-    for (int i = 1; i < cache->count && *tile == NULL; i++) {
-        mc_error *error = mc_cache_get(tile, cache->children[i].cache, key, ctx, pool);
-        if (error != MC_OK) {
+    mc_tile_write *copies = apr_pcalloc(pool, sizeof(*copies) * (size_t)(count + 1));
+    int size = 0;
+    for (int i = 0; i < count; i++)
+        if (found[i] != NULL)
+            copies[size++] = (mc_tile_write){ .key = keys[i], .data = found[i]->data };
+    for (int i = 0; i < child && size > 0; i++) {
+        mc_error *error = mc_cache_put(cache->children[i].cache, copies, size, ctx);
+        if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
-            continue;
-        }
-        mc_tile_write copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
-        for (int j = 0; j < i && *tile != NULL; j++) {
-            error = mc_cache_put(cache->children[j].cache, &copy, 1, ctx);
-            if (error != MC_OK)
-                mc_log_error(ctx, MC_LOG_WARN, error);
-        }
     }
+}
+
+/* Those that are missing so far, of one child. Returns how many are missing then. */
+static mc_error *
+get_missing_of_child(int *missing, mc_tile **tiles, const layered *cache, int child, const mc_tile_key *keys, int count,
+                     mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile_key *left = apr_palloc(pool, sizeof(*left) * (size_t)(count + 1));
+    mc_tile **found = apr_pcalloc(pool, sizeof(*found) * (size_t)(count + 1));
+    int *places = apr_palloc(pool, sizeof(*places) * (size_t)(count + 1));
+    int asked = 0;
+    for (int i = 0; i < count; i++)
+        if (tiles[i] == NULL) {
+            left[asked] = keys[i];
+            places[asked++] = i;
+        }
+    *missing = asked;
+    MC_TRY(get_all_of_child(found, cache->children[child].cache, left, asked, ctx, pool));
+    for (int i = 0; i < asked; i++)
+        if (found[i] != NULL) {
+            tiles[places[i]] = found[i];
+            --*missing;
+        }
+    if (child > 0)
+        copy_to_faster_children(cache, child, found, left, asked, ctx, pool);
     return MC_OK;
+}
+
+/* A child that fails is no child without the tile: where no other one has it, the failure is told, so that nothing is
+ * rendered that may be there. */
+static mc_error *
+multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const layered *cache = (const layered *)base;
+    mc_error *first = MC_OK;
+    int missing = count;
+    for (int i = 0; i < count; i++)
+        tiles[i] = NULL;
+    for (int i = 0; i < cache->count && missing > 0; i++) {
+        mc_error *error = get_missing_of_child(&missing, tiles, cache, i, keys, count, ctx, pool);
+        if (error == MC_OK)
+            continue;
+        mc_log_error(ctx, MC_LOG_WARN, error);
+        first = first == MC_OK ? error : first;
+    }
+    return missing > 0 ? first : MC_OK;
+}
+
+static mc_error *
+multitier_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return multitier_get_all(tile, cache, key, 1, ctx, pool);
 }
 
 static mc_error *
@@ -339,8 +433,8 @@ layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
 
 /* The members of the kinds that have the same form in all of them: <prefix>_get and so on. */
 #define LAYERED_OPS(prefix_)                                                                                           \
-    .get = prefix_##_get, .exists = prefix_##_exists, .put = prefix_##_put, .used_by = layered_used_by,                \
-    .parts = layered_parts
+    .get = prefix_##_get, .get_all = prefix_##_get_all, .gets_all = any_child_gets_all, .exists = prefix_##_exists,    \
+    .put = prefix_##_put, .used_by = layered_used_by, .parts = layered_parts
 
 const mc_cache_ops mc_cache_composite = {
     MC_KIND("composite", composite_keys, composite_from_config,

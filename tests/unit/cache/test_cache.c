@@ -409,7 +409,7 @@ END_TEST
 
 START_TEST(configurations_are_checked)
 {
-    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='redis'/>"), MC_NOT_BUILT);
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='riak'/>"), MC_NOT_BUILT);
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='nonsense'/>"), MC_REFUSED);
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='sqlite3'/>"), MC_REFUSED);
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='mbtiles'/>"), MC_REFUSED);

@@ -359,6 +359,69 @@ START_TEST(answers_that_are_none_give_no_tile)
 }
 END_TEST
 
+/* A multitier of an sqlite cache and a memcache, the first of them first or last. */
+static mc_cache *
+tiers_at(int far_port, bool near_first)
+{
+    mc_node *root;
+    mc_build build = config_build();
+    const char *text =
+        apr_psprintf(pool,
+                     "<mapcache><cache name='near' type='sqlite3'><dbfile>%s/near.db</dbfile></cache><cache name='far' "
+                     "type='memcache'>"
+                     "<server><host>127.0.0.1</host><port>%d</port></server></cache><cache name='c' "
+                     "type='multitier'><cache>%s</cache>"
+                     "<cache>%s</cache></cache></mapcache>",
+                     cache_folder, far_port, near_first ? "near" : "far", near_first ? "far" : "near");
+    mc_cache *cache = NULL;
+    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), NULL, pool));
+    for (mc_node *node = root->children; node != NULL; node = node->next) {
+        cache = mc_cache_from_config(node, &build);
+        ck_assert_ptr_nonnull(cache);
+        apr_hash_set(build.caches, cache->name, APR_HASH_KEY_STRING, cache);
+    }
+    return cache;
+}
+
+START_TEST(a_near_tier_spares_the_far_one)
+{
+    mc_tile_key keys[64];
+    mc_tile *tiles[64] = { NULL };
+    liar_server liar;
+    start_server();
+    mc_cache *cache = tiers_at(port, true), *far = store_with("");
+    conform_cache(cache);
+    ask_port(port, "flush_all\r\n", 11, "\r\n");
+    run_shell("rm -f %s/near.db*");
+    for (int i = 0; i < 64; i++) {
+        keys[i] = key_at(3, i % 8, i / 8);
+        if (i % 2 == 0)
+            put_text(far, &keys[i], apr_psprintf(pool, "tile %d", i));
+    }
+    ck_assert(mc_cache_gets_all(cache));
+    ck_ok(mc_cache_get_all(tiles, cache, keys, 64, &ctx, pool));
+    for (int i = 0; i < 64; i++)
+        ck_assert(i % 2 == 0 ? tiles[i] != NULL && tiles[i]->data->data[5] == '0' + (i < 10 ? i : i / 10)
+                             : tiles[i] == NULL);
+    stop_server();
+    mc_tile_key copied[32], missing = keys[1];
+    for (int i = 0; i < 32; i++)
+        copied[i] = keys[2 * i];
+    ck_ok(mc_cache_get_all(tiles, cache, copied, 32, &ctx, pool)); /* all of them are near by now */
+    ck_assert_int_eq(tiles[31]->data->data[5], '6');
+    ck_fails(UNAVAILABLE, mc_cache_get(tiles, cache, &missing, &ctx, pool)); /* it may be there */
+    cache = tiers_at(port, false);                                           /* the one that is away comes first */
+    expect_text(cache, &keys[0], "tile 0");
+    ck_fails(UNAVAILABLE, mc_cache_get(tiles, cache, &missing, &ctx, pool));
+    start_liar(&liar, "END\r\n", 5, 0, 100);
+    ck_ok(mc_cache_get_all(tiles, tiers_at(liar.port, true), keys, 64, &ctx, pool));
+    ck_assert_int_eq(liar.asked, 1); /* for those that are missing, together */
+    mc_remotes_destroy(process.remotes);
+    process.remotes = mc_remotes_create();
+    stop_liar(&liar);
+}
+END_TEST
+
 START_TEST(memcache_configurations_are_checked)
 {
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='memcache'/>"), MC_REFUSED);
@@ -376,4 +439,4 @@ CACHE_MAIN("memcache", memcache_conforms, values_are_those_of_mapcache, other_va
            tiles_go_when_they_are_of_no_use, all_tiles_of_a_map_come_in_one_round_trip, many_and_large_tiles_are_parted,
            a_tile_that_is_too_large_says_so, a_stalled_server_holds_nobody_up,
            a_server_that_goes_is_replaced_by_the_next, answers_are_read_whatever_their_pieces_are,
-           answers_that_are_none_give_no_tile, memcache_configurations_are_checked)
+           answers_that_are_none_give_no_tile, a_near_tier_spares_the_far_one, memcache_configurations_are_checked)
