@@ -14,12 +14,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("*/**/*.md")]
                    if not {"build", ".git", "node_modules"} & set(p.relative_to(ROOT).parts))
 SAMPLE = ROOT / "mapcache.xml.sample"
-# The sample's comments mention them: older names of what it shows under today's name, what needs a file or a database
-# that exists, and what this build knows but does not have.
+# The sample's comments mention them: older names of what it shows under today's name, what needs a file, a database or a
+# server that exists, and what this build knows but does not have.
 ONLY_MENTIONED = {"services", "merge_format", "lock_dir", "lock_retry", "hitstats", "dbname_template", "watermark",
                   "mapserver", "mapfile", "subdimensions_read_only", "ogr", "postgis", "shapefile", "layer", "sqlite", "time",
                   "postgresql", "elasticsearch", "geopackage", "MVT", "srs", "cube", "jobs", "none", "data", "style",
-                  "style_name"}
+                  "style_name", "memcache", "redis", "connection", "host", "port", "socket", "user", "password", "password_file",
+                  "database", "tls", "tls_name", "tls_authorities", "tls_certificate", "tls_key"}
 
 
 def run(build, *arguments):
