@@ -24,7 +24,8 @@ const mc_key mc_locker_keys[] = {
                   "lockers that works, in redis, or in a PostgreSQL server.",
                   .fallback = "disk"),
     MC_KEY_NUMBER("retry", offsetof(locker_config, retry),
-                  "Seconds between two questions to a memcached server. The other lockers do not ask: they are woken.",
+                  "Seconds between two questions to a memcached server. The other lockers are woken; where it is "
+                  "longer than a second, also those of a waiter in redis, who looks whether the holder still lives.",
                   .min = 1e-6, .max = 1e9, .fallback = "0.1"),
     MC_KEY_NUMBER("timeout", offsetof(locker_config, timeout),
                   "Seconds after which a request gives up waiting for a lock.", .min = 1e-6, .max = 1e9,
@@ -141,7 +142,7 @@ mc_locker_from_config(const mc_node *node, mc_build *build)
     case TYPE_FALLBACK:
         return create_fallback(&config, node, build);
     case TYPE_REDIS:
-        return mc_locker_redis(&config.redis, config.servers, config.timeout, node, build);
+        return mc_locker_redis(&config.redis, config.servers, config.timeout, config.retry, node, build);
     case TYPE_POSTGRESQL:
         if (config.connection == NULL) {
             mc_complain(build->diagnostics, MC_REFUSED, node, "a locker of type \"postgresql\" needs a <connection>");

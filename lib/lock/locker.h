@@ -55,7 +55,7 @@ mc_locker *mc_locker_memcache(const apr_array_header_t *servers, double timeout,
 
 /* NULL after a complaint. `servers`: const mc_node * each, more of the same cluster. */
 mc_locker *mc_locker_redis(const struct mc_redis_settings *settings, const apr_array_header_t *servers, double timeout,
-                           const mc_node *node, mc_build *build);
+                           double retry, const mc_node *node, mc_build *build);
 
 /* Advisory locks of a PostgreSQL server; `connection`: libpq's connection string or URI. */
 mc_locker *mc_locker_postgresql(const char *connection, double timeout, const mc_node *node, mc_build *build);

@@ -17,8 +17,9 @@
 #define ANSWER_AT_MOST (2 * APR_USEC_PER_SEC)
 #define RELEASE_AT_MOST (1 * APR_USEC_PER_SEC)
 
-/* A waiter looks again after so long, since a holder that dies wakes nobody. */
-#define LOOK_AGAIN (1 * APR_USEC_PER_SEC)
+/* A waiter looks again after so many seconds, or <retry> where that is longer, since a holder that dies wakes nobody.
+ */
+#define LOOK_AGAIN 1.0
 
 enum { TOKEN_BYTES = 16, PLACES_MAX = 4 /* times that a lock's server may turn out to be another one */ };
 
@@ -183,10 +184,11 @@ try_redis_lock(bool *taken, redis_held *held, const mc_locker *locker, mc_ctx *c
 
 /* Until the lock's channel says something, or it is time to look. False: the request has no time left. */
 static bool
-await_redis_release(redis_held *held, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
+await_redis_release(redis_held *held, const mc_locker *locker, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
 {
     char event[16];
-    apr_time_t look = mc_clock_now() + LOOK_AGAIN;
+    double pause = locker->retry > LOOK_AGAIN ? locker->retry : LOOK_AGAIN;
+    apr_time_t look = mc_clock_now() + (apr_time_t)(pause * APR_USEC_PER_SEC);
     mc_ctx own = *ctx;
     const mc_remote_call call = { .ctx = &own, .pool = pool };
     own.deadline = until;
@@ -213,7 +215,7 @@ redis_acquire(void **held, bool *waited, mc_locker *locker, const char *name, ap
             return MC_OK;
         }
         *waited = *waited || error == MC_OK;
-        if (error == MC_OK && !await_redis_release(mine, until, ctx, pool))
+        if (error == MC_OK && !await_redis_release(mine, locker, until, ctx, pool))
             error = mc_locker_busy(pool);
     }
     begin_redis_turn(&turn, ANSWER_AT_MOST, ctx, pool);
@@ -241,13 +243,13 @@ redis_release(mc_locker *locker, void *held, mc_ctx *ctx)
 static const mc_locker_ops redis_ops = { redis_acquire, redis_release, NULL, mc_locker_try_any };
 
 mc_locker *
-mc_locker_redis(const mc_redis_settings *settings, const apr_array_header_t *servers, double timeout,
+mc_locker_redis(const mc_redis_settings *settings, const apr_array_header_t *servers, double timeout, double retry,
                 const mc_node *node, mc_build *build)
 {
     mc_redis *redis = mc_redis_from_config(settings, servers, node, build);
     if (redis == NULL)
         return NULL;
     mc_locker *locker = apr_pcalloc(build->pool, sizeof(*locker));
-    *locker = (mc_locker){ .ops = &redis_ops, .baton = redis, .timeout = timeout, .pool = build->pool };
+    *locker = (mc_locker){ .ops = &redis_ops, .baton = redis, .timeout = timeout, .retry = retry, .pool = build->pool };
     return locker;
 }

@@ -54,7 +54,9 @@ typedef struct redis_work {
     mc_resp *answer;
     redis_item *items;
     int count;
-    int seed;         /* that answers, as far as is known */
+    int seed;                                /* that answers, as far as is known */
+    mc_remote *admitted[MC_REDIS_SEEDS_MAX]; /* by their breakers, in this call: they are not asked twice */
+    int admitted_count;
     bool moved;       /* in this round a server has said that a slot is elsewhere */
     apr_pool_t *pool; /* of the round */
 } redis_work;
@@ -140,6 +142,20 @@ find_redis_server(mc_remote **remote, const mc_remote_address *address, const mc
     return MC_OK;
 }
 
+/* Once for each server and call: where a breaker lets one caller through, that is the whole call. */
+static bool
+is_worth_asking(redis_work *work, mc_remote *remote)
+{
+    for (int i = 0; i < work->admitted_count; i++)
+        if (work->admitted[i] == remote)
+            return true;
+    if (!mc_remote_admits(remote))
+        return false;
+    if (work->admitted_count < MC_REDIS_SEEDS_MAX)
+        work->admitted[work->admitted_count++] = remote;
+    return true;
+}
+
 /* The first seed from work->seed on that is worth asking; work->seed tells which. */
 static mc_error *
 find_redis_seed(mc_remote **remote, redis_work *work)
@@ -147,7 +163,7 @@ find_redis_seed(mc_remote **remote, redis_work *work)
     mc_error *first = MC_OK;
     for (; work->seed < work->redis->count; work->seed++) {
         MC_TRY(find_redis_server(remote, &work->redis->seeds[work->seed], work->call));
-        if (mc_remote_admits(*remote))
+        if (is_worth_asking(work, *remote))
             return MC_OK;
         if (first == MC_OK)
             first = mc_remote_resting(*remote, work->call);
@@ -157,7 +173,7 @@ find_redis_seed(mc_remote **remote, redis_work *work)
 
 /* A node of the cluster: reached as the first seed is, at another place. */
 static mc_error *
-find_redis_node(mc_remote **remote, int number, const redis_work *work)
+find_redis_node(mc_remote **remote, int number, redis_work *work)
 {
     mc_cluster_node node = mc_cluster_node_of(work->redis->cluster, number);
     mc_remote_address address = work->redis->seeds[0];
@@ -165,7 +181,7 @@ find_redis_node(mc_remote **remote, int number, const redis_work *work)
     address.port = node.port;
     address.socket = NULL;
     MC_TRY(find_redis_server(remote, &address, work->call));
-    if (mc_remote_admits(*remote))
+    if (is_worth_asking(work, *remote))
         return MC_OK;
     mc_cluster_forget(work->redis->cluster, number);
     return mc_remote_resting(*remote, work->call);

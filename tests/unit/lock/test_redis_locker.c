@@ -15,15 +15,28 @@ static redis_server_process server;
 static int locked_port;
 
 static mc_locker *
-make_redis_locker(void)
+redis_locker_with(const char *inner)
 {
     mc_build build = config_build();
     const char *xml = apr_psprintf(
-        pool, "<locker type=\"redis\"><host>127.0.0.1</host><port>%d</port><timeout>3600</timeout></locker>",
-        locked_port);
+        pool, "<locker type=\"redis\"><host>127.0.0.1</host><port>%d</port><timeout>3600</timeout>%s</locker>",
+        locked_port, inner);
     mc_locker *locker = mc_locker_from_config(config_elements(xml), &build);
     ck_assert_ptr_nonnull(locker);
     return locker;
+}
+
+static mc_locker *
+make_redis_locker(void)
+{
+    return redis_locker_with("");
+}
+
+/* Its waiters look after an hour, or when they are woken. */
+static mc_locker *
+make_sleepy_locker(void)
+{
+    return redis_locker_with("<retry>3600</retry>");
 }
 
 static void
@@ -44,7 +57,7 @@ START_TEST(redis_locks_conform)
 {
     start_lock_server();
     locks_exclude_each_other(make_redis_locker);
-    lockers_take_turns(make_redis_locker);
+    lockers_take_turns(make_sleepy_locker);
     dead_holders_free_locks(make_redis_locker, restart_remotes);
     ck_assert_str_eq(ask_redis(&server, "DBSIZE"), ":0\r\n");
     stop_redis(&server);
@@ -60,7 +73,7 @@ START_TEST(redis_locks_of_a_cluster_conform)
         locks_exclude_each_other(make_redis_locker);
         dead_holders_free_locks(make_redis_locker, restart_remotes);
     }
-    lockers_take_turns(make_redis_locker);
+    lockers_take_turns(make_sleepy_locker);
     for (int i = 0; i < 3; i++)
         stop_redis(&nodes[i]);
 }

@@ -69,14 +69,11 @@ lockers_take_turns(make_locker *make)
 {
     locker_meeting m = { .lockers = { make(), make() } };
     pthread_t threads[6];
-    apr_time_t begin = mc_clock_now();
     for (int i = 0; i < 6; i++)
         pthread_create(&threads[i], NULL, meet_at_lock, &m);
     for (int i = 0; i < 6; i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(m.total, 48);
-    /* Whoever is not woken looks again after a second: most of 48 turns would take one. */
-    ck_assert_int_lt(mc_clock_now() - begin, 24 * APR_USEC_PER_SEC);
 }
 
 void

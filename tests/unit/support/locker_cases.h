@@ -11,7 +11,8 @@ typedef mc_locker *make_locker(void);
 /* Locks exclude each other, by name; whoever asks for too long is told so. */
 void locks_exclude_each_other(make_locker *make);
 
-/* Threads of two machines take turns, each woken by the one before. */
+/* Threads of two machines take turns, each woken by the one before: `make` gives lockers that do not look by
+ * themselves. */
 void lockers_take_turns(make_locker *make);
 
 /* A holder that is killed holds nobody up. `restart`: makes the connections of a new process. */

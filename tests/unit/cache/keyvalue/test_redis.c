@@ -315,6 +315,42 @@ START_TEST(a_lost_seed_is_replaced)
 }
 END_TEST
 
+/* A node that goes is known no longer: the others tell who has its slots now. */
+START_TEST(a_lost_node_is_replaced)
+{
+    redis_server_process nodes[3];
+    char id[41];
+    mc_tile_key key = key_at(3, 0, 6);
+    int slot = 0;
+    start_redis_cluster(nodes);
+    mc_cache *cache = redis_store(nodes[0].port, "");
+    for (const char *text = "";; key.x++) { /* a tile of the last server */
+        text = apr_psprintf(pool, "ts/G/3/6/%d/png", key.x);
+        slot = mc_cluster_slot(text, strlen(text));
+        if (slot > 10922)
+            break;
+    }
+    put_text(cache, &key, "tile");
+    for (int i = 0; i < 2; i++)
+        ask_redis(&nodes[i], "CONFIG SET cluster-require-full-coverage no");
+    stop_redis(&nodes[2]);
+    mc_tile *tile;
+    ck_fails(UNAVAILABLE, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    snprintf(id, sizeof(id), "%s", strchr(ask_redis(&nodes[1], "CLUSTER MYID"), '\n') + 1);
+    for (int i = 0; i < 2; i++) {
+        const char *order = apr_psprintf(pool, "CLUSTER SETSLOT %d NODE %s", slot, id);
+        ck_assert_str_eq(ask_redis(&nodes[i], order), "+OK\r\n");
+    }
+    while (mc_cache_get(&tile, cache, &key, &ctx, pool) != MC_OK)
+        usleep(20000);
+    ck_assert_ptr_null(tile); /* it was on the other one */
+    put_text(cache, &key, "again");
+    expect_text(cache, &key, "again");
+    stop_redis(&nodes[0]);
+    stop_redis(&nodes[1]);
+}
+END_TEST
+
 START_TEST(a_stalled_server_holds_nobody_up)
 {
     start_server(NULL);
@@ -478,6 +514,6 @@ END_TEST
 CACHE_MAIN("redis", redis_conforms, values_are_those_of_mapcache, tiles_go_when_they_are_of_no_use,
            other_values_are_no_tiles, all_tiles_of_a_map_come_together, passwords_open_the_server,
            connections_can_be_encrypted, a_cluster_tells_where_its_keys_are, slots_that_move_are_followed,
-           a_lost_seed_is_replaced, a_stalled_server_holds_nobody_up, a_full_server_says_so,
+           a_lost_seed_is_replaced, a_lost_node_is_replaced, a_stalled_server_holds_nobody_up, a_full_server_says_so,
            answers_are_read_whatever_their_pieces_are, answers_that_are_none_give_no_tile,
            slots_are_those_of_the_specification, redis_configurations_are_checked)
