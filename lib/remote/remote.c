@@ -28,13 +28,6 @@ mc_remotes_create(void)
 }
 
 static void
-close_idle_streams(mc_remote *remote)
-{
-    while (remote->idle_count > 0)
-        mc_stream_free(remote->idle[--remote->idle_count]);
-}
-
-static void
 free_remote_text(const char *text)
 {
     free((void *)(uintptr_t)text);
@@ -44,7 +37,7 @@ static void
 free_remote(mc_remote *remote)
 {
     const mc_tls_engine *engine = remote->engine;
-    close_idle_streams(remote);
+    mc_remote_close_idle(remote, true);
     if (remote->tls_settings != NULL)
         engine->forget(remote->tls_settings);
     mc_breaker_end(&remote->breaker);
@@ -165,6 +158,8 @@ mc_remote_find(mc_remotes *remotes, const mc_remote_address *address)
     for (int i = 0; i < remotes->count && found == NULL; i++)
         if (remotes->list[i]->identity_size == size && memcmp(remotes->list[i]->identity, identity, size) == 0)
             found = remotes->list[i];
+    for (int i = 0; i < remotes->count && found == NULL; i++) /* perhaps instead of one of these, after a reload */
+        mc_remote_close_idle(remotes->list[i], false);
     if (found == NULL && remotes->count < REMOTES_MAX)
         found = remotes->list[remotes->count++] = create_remote(address, identity, size);
     pthread_mutex_unlock(&remotes->lock);
@@ -228,8 +223,8 @@ mc_remote_judge(mc_remote *remote, const mc_error *error, apr_pool_t *pool)
         return;
     pthread_mutex_lock(&remote->lock);
     snprintf(remote->reason, sizeof(remote->reason), "%s", mc_error_chain(error, pool));
-    close_idle_streams(remote);
     pthread_mutex_unlock(&remote->lock);
+    mc_remote_close_idle(remote, true);
     mc_breaker_report(&remote->breaker, false);
 }
 

@@ -18,7 +18,7 @@ typedef struct mc_stream mc_stream;   /* a connection, for one thread at a time 
 mc_remotes *mc_remotes_create(void);
 void mc_remotes_destroy(mc_remotes *remotes); /* no connection may be in use; NULL is ignored */
 
-/* How a connection is encrypted. The files are read when a connection is made. */
+/* How a connection is encrypted. The files are read once, for the first connection. */
 typedef struct mc_remote_tls {
     const char *name;        /* that the server's certificate must bear; NULL: the host's */
     const char *authorities; /* file of the certificates that sign servers'; NULL: the system's */

@@ -54,6 +54,9 @@ mc_remote_failure(const mc_remote *remote, const char *reason, apr_pool_t *pool)
 mc_stream *mc_remote_take_idle(mc_remote *remote);
 void mc_remote_keep_idle(mc_remote *remote, mc_stream *stream);
 
+/* Closes kept connections that nobody has used for a while; all of them if `all`. */
+void mc_remote_close_idle(mc_remote *remote, bool all);
+
 /* Closes and frees, whatever state it is in. */
 void mc_stream_free(mc_stream *stream);
 

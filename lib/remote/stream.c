@@ -153,6 +153,20 @@ mc_remote_keep_idle(mc_remote *remote, mc_stream *stream)
 }
 
 void
+mc_remote_close_idle(mc_remote *remote, bool all)
+{
+    int kept = 0;
+    pthread_mutex_lock(&remote->lock);
+    for (int i = 0; i < remote->idle_count; i++)
+        if (all || mc_clock_now() - remote->idle[i]->kept_since >= IDLE_TIME)
+            mc_stream_free(remote->idle[i]);
+        else
+            remote->idle[kept++] = remote->idle[i];
+    remote->idle_count = kept;
+    pthread_mutex_unlock(&remote->lock);
+}
+
+void
 mc_stream_keep(mc_stream *stream)
 {
     mc_remote *remote = stream->remote;

@@ -175,6 +175,49 @@ def test_a_store_that_is_away_is_no_empty_store(folder, store, origin, started):
     assert len(origin.requests()) == asked + 1  # the new store was empty
 
 
+def test_no_wrong_tile_while_a_store_comes_and_goes(folder, store, origin, started):
+    """Clients that never stop asking, a store that is stalled, killed and started: each answer is the tile or 503."""
+    server = started(folder, config(folder, store.cache("<timeout>0.3</timeout>"), origin.url("/pattern?"),
+                                    extra='<service type="ready" enabled="true"/>'))
+    places = [(3, x, y) for x in range(8) for y in range(8)]
+    expected = {place: server.get(tile("same", *place)).body for place in places}
+    done, statuses, wrong = threading.Event(), set(), []
+
+    def ask(number):
+        client, turn = Client(server.address), number
+        try:
+            while not done.is_set():
+                place = places[turn * 13 % len(places)]
+                answer = client.get(tile("world", *place).encode())
+                statuses.add(answer.status)
+                if answer.status == 200 and answer.body != expected[place]:
+                    wrong.append(place)
+                turn += 1
+        finally:
+            client.close()
+
+    with concurrent.futures.ThreadPoolExecutor(12) as threads:
+        clients = [threads.submit(ask, number) for number in range(12)]
+        try:
+            for _ in range(3):
+                wait_until(lambda: json.loads(server.get("/ready").body)["away"] == [], "the store is there")
+                store.stall()
+                wait_until(lambda: json.loads(server.get("/ready").body)["away"], "the store is missed")
+                store.signal(signal.SIGCONT)
+                wait_until(lambda: server.get(tile("world", 3, 1, 1)).status == 200, "a tile")
+                store.kill()
+                wait_until(lambda: json.loads(server.get("/ready").body)["away"], "the store is missed")
+                store.restart()
+                wait_until(lambda: server.get(tile("world", 3, 1, 1)).status == 200, "a tile")
+        finally:
+            done.set()
+        for client in clients:
+            client.result()
+    assert not wrong and statuses == {200, 503}, (wrong[:5], statuses)
+    for place in places:
+        wait_until(lambda place=place: server.get(tile("world", *place)).body == expected[place], "every tile")
+
+
 def test_a_restarted_store_costs_no_error(folder, store, origin, started):
     """Kept connections that have ended are replaced."""
     server = started(folder, config(folder, store.cache(), origin.url("/pattern?")))
