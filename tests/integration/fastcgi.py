@@ -94,16 +94,16 @@ class Client:
 
 class Server:
     """The program on a configuration, and a kept connection to it. `started(...)` of the fixture below makes it. spawned: as web
-    servers start it, with the socket as descriptor 0."""
+    servers start it, with the socket as descriptor 0. before: words before the command."""
 
-    def __init__(self, build, config, folder, user=None, environment=None, options=(), spawned=False):
+    def __init__(self, build, config, folder, user=None, environment=None, options=(), spawned=False, before=()):
         self.address = str(folder / "fcgi.sock")
         pathlib.Path(self.address).unlink(missing_ok=True)
         mask = os.umask(0)
         owner = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
         command = ([build / "bin/mapcache.fcgi", "--listen", self.address, *options] if not spawned else
                    ["spawn-fcgi", "-n", "-s", self.address, "--", build / "bin/mapcache.fcgi", *options])
-        self.program = Program(command, folder / "fcgi.log",
+        self.program = Program([*before, *command], folder / "fcgi.log",
                                {"MAPCACHE_CONFIG_FILE": str(config), "LD_LIBRARY_PATH": str(build / "lib"),
                                 "MAPCACHE_MODULES": str(build / "modules"), **(environment or {})}, **owner)
         os.umask(mask)

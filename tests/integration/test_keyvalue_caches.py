@@ -333,6 +333,43 @@ def test_hosts_that_share_a_locker_render_once(folder, started, origin, kind):
         assert len(origin.requests()) == asked + 1
 
 
+@pytest.mark.parametrize("kind", ["redis", "postgresql"])
+def test_hosts_without_a_common_network_render_once(folder, started, kind):
+    """Two programs, each in a network of its own, reach store and locks by local sockets: 200 clients, each metatile drawn once."""
+    before = ["unshare", "--net"]
+    if subprocess.run([*before, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("no right to make networks")
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(contextlib.closing(Redis(folder)))
+        locker = f'<locker type="redis"><socket>{store.folder}/redis.sock</socket></locker>'
+        if kind == "postgresql":
+            database = stack.enter_context(Postgres())
+            locker = f'<locker type="postgresql"><connection>host={database.folder} port={database.port} dbname=postgres user=mapcache</connection></locker>'
+        servers = []
+        for name in ("one", "two"):
+            place = folder / name
+            place.mkdir()
+            path = config(place, f'type="redis"><socket>{store.folder}/redis.sock</socket>', "", extra=locker + '<service type="status" enabled="true"/>')
+            path.write_text(path.read_text().replace(f"<lock_dir>{place}</lock_dir>", "").replace(
+                '<tileset name="world">', '<source name="any" type="dummy"/><tileset name="world"><source>any</source>').replace(
+                "<metatile>4 4</metatile>", "<metatile>8 8</metatile>"))
+            servers.append(started(place, path, before=before))
+        gate = threading.Barrier(200)
+
+        def get(number):
+            client = Client(servers[number % 2].address)
+            try:
+                gate.wait()
+                return [client.get(tile("world", 5, 8 * turn + number % 8, 8 + number // 25).encode()).status for turn in range(3)]
+            finally:
+                client.close()
+
+        with concurrent.futures.ThreadPoolExecutor(200) as threads:
+            assert {status for answers in threads.map(get, range(200)) for status in answers} == {200}
+        renders = [json.loads(server.get("/status").body)["counters"]["renders_total"] for server in servers]
+        assert sum(renders) == 3, renders
+
+
 def run(*words):
     return subprocess.run([BUILD / "bin" / "mapcache", *words], capture_output=True, text=True, timeout=patience(60), check=False)
 
