@@ -137,6 +137,22 @@ def test_a_configuration_that_is_wrong_is_refused_with_its_place(build, site):
     assert done.returncode == 1 and re.search(rf"{site.config}:\d+:\d+: ", done.stderr) and "NoGoogle" in done.stderr
 
 
+def broken_twice(text):
+    """A configuration with two mistakes, at two places."""
+    return text.replace("<grid>", "<grid>No", 1).replace("<cache>", "<cache>no\x9b31m", 1)
+
+
+def test_each_mistake_of_a_configuration_has_its_line(build, site):
+    """The name of the file holds what terminals obey, and a line break."""
+    file = site.config.with_name("m\x1b[31m\nmapcache serve: all is well.xml")
+    file.write_text(broken_twice(site.config.read_text()))
+    file.chmod(0o644)
+    done = run(build, file)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 1 and lines[0].startswith("mapcache serve: ") and len([line for line in lines if "<tileset " in line or "<grid>" in line]) == 2, lines
+    assert all(line.startswith("  ") for line in lines[1:]) and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stderr), lines
+
+
 def test_a_file_that_may_not_be_read(build, site):
     site.config.chmod(0o600)
     done = run(build, site.config)
