@@ -242,8 +242,7 @@ look_again(serve_run *run)
     if (error != MC_OK) {
         const char *words = mc_serve_error_words(error, run->pool);
         const char *end = strchr(words, '\n') == NULL ? "; " : "\n";
-        mc_serve_show_failure(&run->show,
-                              apr_pstrcat(run->pool, words, end, "what was served before still is", NULL));
+        mc_serve_show_failure(&run->show, apr_pstrcat(run->pool, words, end, "what was served before still is", NULL));
         return;
     }
     mc_serve_server_reload(&run->server);
