@@ -179,25 +179,6 @@ word_complaint(const mc_complaint *complaint, const mc_serve_things *things, apr
                        end == NULL ? complaint->text : end + 3, NULL);
 }
 
-static void
-list_notes(mc_serve_things *things, const apr_array_header_t *found, const mc_diagnostics *diagnostics,
-           apr_pool_t *pool)
-{
-    apr_array_header_t *notes = apr_array_make(pool, 8, sizeof(const char *));
-    apr_array_header_t *told = apr_array_make(pool, 8, sizeof(const char *));
-    for (int i = 0; found != NULL && i < found->nelts; i++)
-        APR_ARRAY_PUSH(notes, const char *) = APR_ARRAY_IDX(found, i, const char *);
-    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
-        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
-        if (complaint->severity == MC_NOTE)
-            continue;
-        APR_ARRAY_PUSH(notes, const char *) = word_complaint(complaint, things, pool);
-        APR_ARRAY_PUSH(told, const char *) = mc_complaint_format(complaint, pool);
-    }
-    things->notes = notes;
-    things->told = told;
-}
-
 /* Why a configuration that was written here does not load, without the place in the file, which is nobody's. */
 static mc_error *
 load_model(mc_serve_things *things, mc_diagnostics *diagnostics, apr_pool_t *pool)
@@ -249,10 +230,10 @@ note_denied_store(void *baton, mc_cache *cache)
 
 /* Stores in which this user, who serves, cannot put the tiles that it renders. */
 static void
-note_denied_stores(const mc_serve_things *things, apr_pool_t *pool)
+note_denied_stores(const mc_serve_things *things, apr_array_header_t *notes, apr_pool_t *pool)
 {
     char *user;
-    store_look look = { .notes = things->notes, .told = apr_hash_make(pool), .pool = pool };
+    store_look look = { .notes = notes, .told = apr_hash_make(pool), .pool = pool };
     look.user = apr_uid_name_get(&user, geteuid(), pool) == APR_SUCCESS ? user : "that serves";
     for (int i = 0; i < things->model->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(things->model->tilesets, i, const mc_tileset *);
@@ -260,6 +241,26 @@ note_denied_stores(const mc_serve_things *things, apr_pool_t *pool)
         if (tileset->source != NULL && !tileset->read_only)
             mc_cache_parts(tileset->cache, note_denied_store, &look);
     }
+}
+
+static void
+list_notes(mc_serve_things *things, const apr_array_header_t *found, const mc_diagnostics *diagnostics,
+           apr_pool_t *pool)
+{
+    apr_array_header_t *notes = apr_array_make(pool, 8, sizeof(const char *));
+    apr_array_header_t *told = apr_array_make(pool, 8, sizeof(const char *));
+    for (int i = 0; found != NULL && i < found->nelts; i++)
+        APR_ARRAY_PUSH(notes, const char *) = APR_ARRAY_IDX(found, i, const char *);
+    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
+        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
+        if (complaint->severity == MC_NOTE)
+            continue;
+        APR_ARRAY_PUSH(notes, const char *) = word_complaint(complaint, things, pool);
+        APR_ARRAY_PUSH(told, const char *) = mc_complaint_format(complaint, pool);
+    }
+    note_denied_stores(things, notes, pool);
+    things->notes = notes;
+    things->told = told;
 }
 
 static mc_error *
@@ -281,7 +282,6 @@ look_in_pool(mc_serve_things *next, bool *changed, apr_pool_t *pool)
     MC_TRY(load_model(next, diagnostics, pool));
     next->files = diagnostics->files;
     list_notes(next, found.notes, diagnostics, pool);
-    note_denied_stores(next, pool);
     return MC_OK;
 }
 
