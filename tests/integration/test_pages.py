@@ -314,9 +314,13 @@ def test_tiles_tell_their_time_and_size(browser, server):
 
 def test_what_is_wrong_is_told_in_words(browser, server):
     open_page(browser, server, "map#layer=gone&layer=nosuch")
-    browser.settled("gmaps/gone", until=lambda: "nosuch" in text_of(browser, "problems"))
-    said = browser.script("return document.getElementById('problems').textContent")
-    assert "The server answers 502: source \"gone\": no connection to the origin" in said and "1/0/0" in said and re.search("Gone, [0-9]+ times", said)
+
+    def problems():
+        return browser.script("return document.getElementById('problems').textContent")
+
+    browser.settled("gmaps/gone", until=lambda: "nosuch" in problems() and all(tile in problems() for tile in ("1/0/0", "1/1/1")))
+    said = problems()
+    assert "The server answers 502: source \"gone\": no connection to the origin" in said and re.search("Gone, [0-9]+ times", said)
     assert "The server answers 404" in said
     open_page(browser, server, "map", alias="none")
     browser.settled("layers.json", until=lambda: "No layers are configured" in text_of(browser, "problems"))
