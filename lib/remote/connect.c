@@ -14,6 +14,9 @@
 /* Less without an answer may be the request's own hurry. */
 #define TELLING_TIME (APR_USEC_PER_SEC / 2)
 
+/* So many of them in a row, without an answer between them, are the server's fault all the same. */
+enum { LATE_IN_A_ROW = 8 };
+
 static apr_interval_time_t
 longest_silence(const mc_remote_call *call)
 {
@@ -21,7 +24,7 @@ longest_silence(const mc_remote_call *call)
 }
 
 mc_error *
-mc_remote_wait(int descriptor, short events, const mc_remote *remote, const mc_remote_call *call)
+mc_remote_wait(int descriptor, short events, mc_remote *remote, const mc_remote_call *call)
 {
     struct pollfd polled = { .fd = descriptor, .events = events };
     apr_interval_time_t silence = longest_silence(call);
@@ -34,7 +37,7 @@ mc_remote_wait(int descriptor, short events, const mc_remote *remote, const mc_r
     case MC_WAIT_LATE:
         break;
     }
-    if (time < silence && time < TELLING_TIME)
+    if (time < silence && time < TELLING_TIME && atomic_fetch_add(&remote->late, 1) < LATE_IN_A_ROW)
         return mc_error_create(call->pool, MC_ERR_UNAVAILABLE, "no time was left for an answer of %s", remote->name);
     return mc_remote_failure(remote, "no answer in time", call->pool);
 }
@@ -50,8 +53,8 @@ set_remote_port(mc_address *address, int port)
 
 /* *descriptor stays -1, with *reason, where nobody listens. */
 static mc_error *
-connect_to(int *descriptor, int *reason, const struct sockaddr *address, socklen_t address_size,
-           const mc_remote *remote, const mc_remote_call *call)
+connect_to(int *descriptor, int *reason, const struct sockaddr *address, socklen_t address_size, mc_remote *remote,
+           const mc_remote_call *call)
 {
     int on = 1;
     socklen_t size = sizeof(*reason);
@@ -76,7 +79,7 @@ connect_to(int *descriptor, int *reason, const struct sockaddr *address, socklen
 }
 
 static mc_error *
-connect_local(int *descriptor, int *reason, const mc_remote *remote, const mc_remote_call *call)
+connect_local(int *descriptor, int *reason, mc_remote *remote, const mc_remote_call *call)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     if (strlen(remote->address.socket) >= sizeof(address.sun_path))
@@ -86,7 +89,7 @@ connect_local(int *descriptor, int *reason, const mc_remote *remote, const mc_re
 }
 
 static mc_error *
-resolve_remote(mc_addresses *found, const mc_remote *remote, const mc_remote_call *call)
+resolve_remote(mc_addresses *found, mc_remote *remote, const mc_remote_call *call)
 {
     apr_interval_time_t silence = longest_silence(call);
     apr_interval_time_t time = mc_ctx_remaining(call->ctx, silence);
@@ -99,7 +102,7 @@ resolve_remote(mc_addresses *found, const mc_remote *remote, const mc_remote_cal
 
 /* An address at which nobody answers leaves time for the others. */
 static mc_error *
-connect_resolved(int *descriptor, int *reason, const mc_remote *remote, const mc_remote_call *call)
+connect_resolved(int *descriptor, int *reason, mc_remote *remote, const mc_remote_call *call)
 {
     mc_addresses found;
     MC_TRY(resolve_remote(&found, remote, call));

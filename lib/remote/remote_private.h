@@ -3,6 +3,7 @@
 #define MC_REMOTE_REMOTE_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "remote/breaker.h"
 #include "remote/stream.h"
@@ -17,6 +18,7 @@ struct mc_remote {
     char *identity; /* all that tells it apart from others */
     size_t identity_size;
     mc_breaker breaker;
+    atomic_int late;      /* requests in a row that had little time, and no answer in it */
     pthread_mutex_t lock; /* of all below */
     mc_stream *idle[MC_REMOTE_IDLE_MAX];
     int idle_count;
@@ -41,7 +43,7 @@ struct mc_stream {
 mc_error *mc_remote_connect(int *descriptor, mc_remote *remote, const mc_remote_call *call) MC_CHECKED;
 
 /* Waits for the socket; MC_ERR_IO where the server says nothing. */
-mc_error *mc_remote_wait(int descriptor, short events, const mc_remote *remote, const mc_remote_call *call) MC_CHECKED;
+mc_error *mc_remote_wait(int descriptor, short events, mc_remote *remote, const mc_remote_call *call) MC_CHECKED;
 
 /* MC_ERR_IO with the server's name. */
 static inline MC_CHECKED mc_error *

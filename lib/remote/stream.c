@@ -172,6 +172,7 @@ mc_stream_keep(mc_stream *stream)
     mc_remote *remote = stream->remote;
     bool whole = !mc_stream_has_unread(stream) && !stream->ended;
     mc_breaker_report(&remote->breaker, true);
+    atomic_store(&remote->late, 0);
     if (whole)
         mc_remote_keep_idle(remote, stream);
     else

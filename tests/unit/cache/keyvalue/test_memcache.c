@@ -254,6 +254,30 @@ START_TEST(a_stalled_server_holds_nobody_up)
 }
 END_TEST
 
+/* Where every request has little time, none of them alone says that the server is away. */
+START_TEST(many_late_answers_tell_of_the_server)
+{
+    start_server();
+    mc_cache *cache = store_with("");
+    mc_tile_key key = key_at(3, 1, 1);
+    mc_error *error = MC_OK;
+    mc_tile *tile;
+    int stopped, asked = 0;
+    put_text(cache, &key, "tile");
+    kill(server, SIGSTOP);
+    ck_assert_int_eq(waitpid(server, &stopped, WUNTRACED), server);
+    do {
+        ctx.deadline = mc_clock_now() + 20000;
+        error = mc_cache_get(&tile, cache, &key, &ctx, pool);
+        ck_assert_ptr_nonnull(error);
+        ck_assert_int_lt(++asked, 20);
+    } while (strstr(mc_error_chain(error, pool), "is left alone for a while") == NULL);
+    ck_assert_int_gt(asked, 4);
+    ctx.deadline = 0;
+    stop_server();
+}
+END_TEST
+
 START_TEST(a_server_that_goes_is_replaced_by_the_next)
 {
     int ports[2];
@@ -437,6 +461,6 @@ END_TEST
 
 CACHE_MAIN("memcache", memcache_conforms, values_are_those_of_mapcache, other_values_are_no_tiles,
            tiles_go_when_they_are_of_no_use, all_tiles_of_a_map_come_in_one_round_trip, many_and_large_tiles_are_parted,
-           a_tile_that_is_too_large_says_so, a_stalled_server_holds_nobody_up,
+           a_tile_that_is_too_large_says_so, a_stalled_server_holds_nobody_up, many_late_answers_tell_of_the_server,
            a_server_that_goes_is_replaced_by_the_next, answers_are_read_whatever_their_pieces_are,
            answers_that_are_none_give_no_tile, a_near_tier_spares_the_far_one, memcache_configurations_are_checked)
