@@ -70,6 +70,7 @@ typedef struct mc_template mc_template;
 
 typedef struct mc_template_rules {
     bool sqlite; /* tokens, order and repetition of docs/reference/configuration.md 5.3.2; else those of disk (5.5) */
+    bool url;    /* tokens of disk, values of dimensions as they are (5.11) */
     bool allow_paths; /* allow_path_in_dim */
     int columns, rows, top;
     const char *const *formats; /* of sqlite: by mc_template_format, NULL for %d */

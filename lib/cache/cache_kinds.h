@@ -11,6 +11,7 @@
     X(mbtiles)                                                                                                         \
     X(geopackage)                                                                                                      \
     X(postgresql)                                                                                                      \
+    X(rest)                                                                                                            \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \
     X(multitier)                                                                                                       \

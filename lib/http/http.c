@@ -12,6 +12,7 @@
 #include "base/admission.h"
 #include "base/metrics.h"
 #include "base/module.h"
+#include "http/breaker.h"
 #include "http/http_engine.h"
 #include "mapcache/trace.h"
 #include "text/text.h"
@@ -21,6 +22,7 @@ struct mc_http {
     pthread_mutex_t lock; /* of ops and engine while they are not there yet */
     const mc_http_engine_ops *ops;
     mc_http_engine *engine;
+    mc_breakers *breakers;
 };
 
 mc_http *
@@ -29,6 +31,7 @@ mc_http_create(int max_idle_connections)
     mc_http *http = calloc(1, sizeof(*http));
     MC_ASSERT(http != NULL);
     http->max_idle = max_idle_connections < 0 ? 0 : max_idle_connections;
+    http->breakers = mc_breakers_create();
     pthread_mutex_init(&http->lock, NULL);
     return http;
 }
@@ -40,8 +43,15 @@ mc_http_destroy(mc_http *http)
         return;
     if (http->engine != NULL)
         http->ops->destroy(http->engine);
+    mc_breakers_destroy(http->breakers);
     pthread_mutex_destroy(&http->lock);
     free(http);
+}
+
+mc_breakers *
+mc_http_breakers(mc_http *http)
+{
+    return http->breakers;
 }
 
 static mc_error *

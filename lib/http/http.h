@@ -32,6 +32,7 @@ typedef struct mc_http_reply {
     int status;
     apr_table_t *headers; /* of the last answer, after redirects; without those of an encoding that was undone */
     mc_buf *body;         /* attached to the pool */
+    bool framed;          /* the answer says where the body ends: else the body may be half of one (RFC 9112 6.3, 8) */
 } mc_http_reply;
 
 /* One for each process, created after the fork; nothing is loaded or opened before the first request. */
@@ -46,6 +47,9 @@ void mc_http_destroy(mc_http *http); /* no request may be under way; NULL is ign
  */
 mc_error *mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
+
+/* The servers that are left alone (http/breaker.h). */
+struct mc_breakers *mc_http_breakers(mc_http *http);
 
 /* One of several calls, with its answer. */
 typedef struct mc_http_exchange {

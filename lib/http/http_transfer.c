@@ -246,6 +246,10 @@ finish_reply(mc_http_transfer *t)
     if (status < 200 || status > 599) /* RFC 9110 15: there is no other that is final */
         return mc_error_wrap(t->pool, describe_failure(t, apr_psprintf(t->pool, "the status %ld", status)),
                              MC_ERR_UPSTREAM, "the origin's answer is not HTTP");
+    long version = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+    t->reply->framed = version >= CURL_HTTP_VERSION_2_0 || apr_table_get(t->reply->headers, "Content-Length") != NULL ||
+                       apr_table_get(t->reply->headers, "Transfer-Encoding") != NULL;
     t->reply->status = (int)status;
     if (apr_table_get(t->reply->headers, "Content-Encoding") != NULL) { /* undone, whichever it was */
         apr_table_unset(t->reply->headers, "Content-Encoding");

@@ -28,12 +28,12 @@ START_TEST(every_kind_conforms)
 }
 END_TEST
 
-/* Kinds that no sample can be given of: one needs a server (test_postgresql_cache), one keeps nothing, the others are
- * of other caches. */
+/* Kinds that no sample can be given of: some need a server (test_postgresql_cache, test_rest_cache), one keeps nothing,
+ * the others are of other caches. */
 static bool
 is_tested_elsewhere(const char *type)
 {
-    static const char *const types[] = { "postgresql", "composite", "fallback", "multitier", "none" };
+    static const char *const types[] = { "postgresql", "rest", "composite", "fallback", "multitier", "none" };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (strcmp(types[i], type) == 0)
             return true;
