@@ -12,6 +12,7 @@
     X(geopackage)                                                                                                      \
     X(postgresql)                                                                                                      \
     X(rest)                                                                                                            \
+    X(s3)                                                                                                              \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \
     X(multitier)                                                                                                       \

@@ -25,6 +25,7 @@ typedef struct mc_http_call {
     double timeout;      /* seconds, the whole transfer; the context's deadline bounds it further; 0: MC_HTTP_TIMEOUT */
     size_t max_response; /* bytes; more is MC_ERR_UPSTREAM */
     bool no_redirects;   /* an answer that leads elsewhere is the reply */
+    bool no_proxy;       /* asked directly, whatever the environment says */
     bool store;          /* to a store of tiles: not counted as a request to an origin */
 } mc_http_call;
 

@@ -158,6 +158,8 @@ set_transfer_options(mc_http_transfer *t, const mc_http_settings *settings, long
     if (settings->ca_bundle != NULL)
         curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca_bundle);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
+    if (t->call->no_proxy)
+        curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     if (settings->together)
         curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L); /* HTTP/2: all on the one that is being made */
     if (t->hop.guarded)

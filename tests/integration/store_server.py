@@ -15,6 +15,11 @@ What a test orders, by a GET of /-/ and:
     skew/SECONDS            its clock is so far ahead
     retry/SECONDS           what Retry-After says beside errors; 0: nothing
     token/TEXT              the session token that s3 wants ("-": none)
+    life/SECONDS            of the credentials that it gives away
+    sources/STATUS          what those who ask for credentials get, if not 200
+
+Of kind s3 it also gives credentials away, as the token service (POST /), a container (/container, with the Authorization
+"container token") and a machine (IMDSv2) do; each time others, and only the last ones are good.
     list                    JSON: the names of all objects
 """
 import argparse
@@ -29,7 +34,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 ACCESS, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "eu-test-1"
 ACCOUNT, AZURE_KEY = "tileaccount", base64.b64encode(b"a key of azure that nobody knows").decode()
@@ -123,6 +128,47 @@ def check_google(request, body, server):
     check_time(email.utils.parsedate_to_datetime(headers.get("x-amz-date") or headers["date"]).timestamp(), server.skew, "RequestTimeTooSkewed")
 
 
+def iso_time(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def give_credentials(request, body, server):
+    """The answer of a source of credentials, or None where it is asked for an object."""
+    path, headers = urlsplit(request.path).path, request.headers
+    if not (request.command == "POST" and path == "/") and path != "/container" and not path.startswith("/latest/"):
+        return None
+    if server.sources != 200:
+        raise Refused(server.sources, "SourceIsOut", "no credentials today")
+    if path == "/latest/api/token":
+        if request.command != "PUT" or "X-aws-ec2-metadata-token-ttl-seconds" not in headers:
+            raise Refused(400, "BadRequest")
+        return b"the machine's token"
+    if path.startswith("/latest/") and headers.get("X-aws-ec2-metadata-token") != "the machine's token":
+        raise Refused(401, "Unauthorized")
+    if path == "/latest/meta-data/iam/security-credentials/":
+        return b"tile-role\n"
+    if path.startswith("/latest/") and path != "/latest/meta-data/iam/security-credentials/tile-role":
+        raise Refused(404, "NotFound")
+    if path == "/container" and headers.get("Authorization") != "container token":
+        raise Refused(401, "Unauthorized")
+    if path == "/":
+        wanted = {"Action": ["AssumeRoleWithWebIdentity"], "Version": ["2011-06-15"], "RoleArn": ["arn:aws:iam::1:role/tiles"],
+                  "RoleSessionName": ["tests"], "WebIdentityToken": ["a.web+identity/token=="]}
+        if parse_qs(body.decode()) != wanted:
+            raise Refused(400, "InvalidIdentityToken", repr(parse_qs(body.decode())))
+    with server.lock:
+        server.given += 1
+        server.token = f"session/{server.given}+&="
+    end = iso_time(time.time() + server.life)
+    if path == "/":
+        token = server.token.replace("&", "&amp;")
+        return (f"<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>{ACCESS}</AccessKeyId>"
+                f"<SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken>{token}</SessionToken><Expiration>{end}</Expiration>"
+                "</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>").encode()
+    return json.dumps({"Code": "Success", "Type": "AWS-HMAC", "AccessKeyId": ACCESS, "SecretAccessKey": SECRET,
+                       "Token": server.token, "Expiration": end}).encode()
+
+
 CHECKS = {"rest": None, "s3": check_s3, "azure": check_azure, "google": check_google}
 
 
@@ -179,6 +225,9 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if failure:
                 raise Refused(*failure)
+            given = give_credentials(self, body, self.server) if self.server.kind == "s3" else None
+            if given is not None:
+                return self.answer(200, given)
             if CHECKS[self.server.kind]:
                 if "Authorization" not in self.headers and "sig=" not in self.path:
                     raise Refused(403, "AccessDenied")
@@ -218,6 +267,7 @@ class Store(ThreadingHTTPServer):
     def __init__(self, kind, port=0):
         super().__init__(("127.0.0.1", port), Handler)
         self.kind, self.lock, self.log, self.objects, self.connections = kind, threading.Lock(), [], {}, 0
+        self.life, self.sources, self.given = 3600, 200, 0
         self.faults, self.delay, self.skew, self.retry, self.token, self.sas = {}, 0, 0, 0, None, "sv=2022-11-02&sp=rcwd&sig=abc%2B"
 
     def handle_error(self, request, client_address):
@@ -238,9 +288,8 @@ class Store(ThreadingHTTPServer):
                 return json.dumps(log).encode()
             if words[0] == "list":
                 return json.dumps(sorted(self.objects)).encode()
-            if words[0] in ("delay", "skew", "retry"):
-                setattr(self, words[0], int(words[1]) / (1000 if words[0] == "delay" else 1))
-                self.retry = int(self.retry)
+            if words[0] in ("delay", "skew", "retry", "life", "sources"):
+                setattr(self, words[0], int(words[1]) / 1000 if words[0] == "delay" else int(words[1]))
             elif words[0] == "token":
                 self.token = None if words[1] == "-" else words[1]
             elif words[0] == "fail":

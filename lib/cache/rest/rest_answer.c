@@ -25,13 +25,11 @@ find_element_text(const char *body, const char *end, const char *element)
 }
 
 const char *
-mc_rest_xml_text(const char *body, size_t size, const char *element, apr_pool_t *pool)
+mc_rest_xml_value(const char *body, size_t size, const char *element, apr_pool_t *pool)
 {
     static const struct {
         const char *name, *value;
     } entities[] = { { "&lt;", "<" }, { "&gt;", ">" }, { "&quot;", "\"" }, { "&apos;", "'" }, { "&amp;", "&" } };
-    if (size > LOOKED_THROUGH)
-        size = LOOKED_THROUGH;
     const char *end = body + size;
     const char *begin = find_element_text(body, end, element);
     const char *close = begin == NULL ? NULL : memchr(begin, '<', (size_t)(end - begin));
@@ -40,6 +38,13 @@ mc_rest_xml_text(const char *body, size_t size, const char *element, apr_pool_t 
     const char *text = apr_pstrmemdup(pool, begin, (size_t)(close - begin)); /* up to a zero byte */
     for (size_t i = 0; i < sizeof(entities) / sizeof(*entities); i++)
         text = mc_replace_all(text, entities[i].name, entities[i].value, pool);
+    return text;
+}
+
+const char *
+mc_rest_xml_text(const char *body, size_t size, const char *element, apr_pool_t *pool)
+{
+    const char *text = mc_rest_xml_value(body, size < LOOKED_THROUGH ? size : LOOKED_THROUGH, element, pool);
     return mc_message_text(text, TEXT_BYTES, pool);
 }
 

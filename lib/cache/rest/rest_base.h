@@ -137,6 +137,9 @@ void mc_rest_judge(mc_rest_ask *ask, const char **code, const mc_rest_cache *cac
  * where there is none. For <Error><Code>..</Code></Error> and its like: no parser of XML. */
 const char *mc_rest_xml_text(const char *body, size_t size, const char *element, apr_pool_t *pool);
 
+/* The same of any size and with all of its characters: for what is not shown to people. */
+const char *mc_rest_xml_value(const char *body, size_t size, const char *element, apr_pool_t *pool);
+
 /* "Name: value" lines into the table; a line that is none is left out. */
 void mc_rest_header_lines(apr_table_t *headers, const char *text, apr_pool_t *pool);
 

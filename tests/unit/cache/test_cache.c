@@ -33,7 +33,7 @@ END_TEST
 static bool
 is_tested_elsewhere(const char *type)
 {
-    static const char *const types[] = { "postgresql", "rest", "composite", "fallback", "multitier", "none" };
+    static const char *const types[] = { "postgresql", "rest", "s3", "composite", "fallback", "multitier", "none" };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (strcmp(types[i], type) == 0)
             return true;

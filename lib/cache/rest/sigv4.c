@@ -1,0 +1,115 @@
+#include "cache/rest/sigv4.h"
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "mapcache/error.h"
+#include "text/text.h"
+
+/* A header as it is signed: lower case, blanks once. */
+typedef struct signed_header {
+    const char *name, *value;
+} signed_header;
+
+static int
+compare_signed_headers(const void *a, const void *b)
+{
+    return strcmp(((const signed_header *)a)->name, ((const signed_header *)b)->name);
+}
+
+static const char *
+lower_header_name(const char *text, apr_pool_t *pool)
+{
+    char *lower = apr_pstrdup(pool, text);
+    for (char *c = lower; *c != '\0'; c++)
+        *c = (char)apr_tolower(*c);
+    return lower;
+}
+
+static const char *
+single_blanks(const char *text, apr_pool_t *pool)
+{
+    char *result = apr_pstrdup(pool, text), *to = result;
+    for (const char *from = result; *from != '\0'; from++)
+        if (*from != ' ' || (to != result && to[-1] != ' '))
+            *to++ = *from;
+    while (to != result && to[-1] == ' ')
+        to--;
+    *to = '\0';
+    return result;
+}
+
+/* "name:value\n" of all headers in order, and "name;name" of their names. */
+static void
+canonical_headers(const char **text, const char **names, const apr_table_t *headers, apr_pool_t *pool)
+{
+    const apr_array_header_t *items = apr_table_elts(headers);
+    signed_header *list = apr_palloc(pool, sizeof(*list) * (size_t)(items->nelts + 1));
+    for (int i = 0; i < items->nelts; i++) {
+        const apr_table_entry_t *item = &APR_ARRAY_IDX(items, i, apr_table_entry_t);
+        list[i].name = lower_header_name(item->key, pool);
+        list[i].value = single_blanks(mc_header_value(item->val, pool), pool);
+    }
+    qsort(list, (size_t)items->nelts, sizeof(*list), compare_signed_headers);
+    *text = *names = "";
+    for (int i = 0; i < items->nelts; i++) {
+        *text = apr_pstrcat(pool, *text, list[i].name, ":", list[i].value, "\n", NULL);
+        *names = apr_pstrcat(pool, *names, i == 0 ? "" : ";", list[i].name, NULL);
+    }
+}
+
+/* The key of a day, a region and a service. */
+static void
+derive_signing_key(uint8_t key[MC_SHA256_BYTES], const char *secret, const char *day, const char *region,
+                   apr_pool_t *pool)
+{
+    const char *first = apr_pstrcat(pool, "AWS4", secret, NULL);
+    mc_hmac_sha256(key, first, strlen(first), day, strlen(day));
+    mc_hmac_sha256(key, key, MC_SHA256_BYTES, region, strlen(region));
+    mc_hmac_sha256(key, key, MC_SHA256_BYTES, "s3", 2);
+    mc_hmac_sha256(key, key, MC_SHA256_BYTES, "aws4_request", 12);
+}
+
+static const char *
+sha256_text(const void *data, size_t size, apr_pool_t *pool)
+{
+    uint8_t digest[MC_SHA256_BYTES];
+    char *text = apr_palloc(pool, MC_SHA256_HEX);
+    mc_sha256(digest, data, size);
+    mc_hex_text(text, digest, sizeof(digest));
+    return text;
+}
+
+void
+mc_sigv4_sign(apr_table_t *headers, const mc_sigv4 *request, const mc_aws_secret *secret, apr_pool_t *pool)
+{
+    apr_time_exp_t time;
+    apr_time_exp_gmt(&time, request->now);
+    const char *day = apr_psprintf(pool, "%04d%02d%02d", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday);
+    const char *date = apr_psprintf(pool, "%sT%02d%02d%02dZ", day, time.tm_hour, time.tm_min, time.tm_sec);
+    const char *body = request->unsigned_body ? "UNSIGNED-PAYLOAD"
+                                              : sha256_text(request->body == NULL ? "" : request->body,
+                                                            request->body == NULL ? 0 : request->body_size, pool);
+    apr_table_setn(headers, "x-amz-date", date);
+    apr_table_setn(headers, "x-amz-content-sha256", body);
+    if (secret->token != NULL)
+        apr_table_setn(headers, "x-amz-security-token", secret->token);
+    const char *text, *names;
+    canonical_headers(&text, &names, headers, pool);
+    const char *canonical = apr_pstrcat(pool, request->method, "\n", request->path, "\n", request->query, "\n", text,
+                                        "\n", names, "\n", body, NULL);
+    const char *scope = apr_pstrcat(pool, day, "/", request->region, "/s3/aws4_request", NULL);
+    const char *to_sign = apr_pstrcat(pool, "AWS4-HMAC-SHA256\n", date, "\n", scope, "\n",
+                                      sha256_text(canonical, strlen(canonical), pool), NULL);
+    uint8_t key[MC_SHA256_BYTES];
+    char signature[MC_SHA256_HEX];
+    derive_signing_key(key, secret->key, day, request->region, pool);
+    mc_hmac_sha256(key, key, sizeof(key), to_sign, strlen(to_sign));
+    mc_hex_text(signature, key, sizeof(key));
+    apr_table_setn(headers, "Authorization",
+                   apr_pstrcat(pool, "AWS4-HMAC-SHA256 Credential=", secret->id, "/", scope, ",SignedHeaders=", names,
+                               ",Signature=", signature, NULL));
+}
