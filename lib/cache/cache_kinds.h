@@ -13,6 +13,8 @@
     X(postgresql)                                                                                                      \
     X(rest)                                                                                                            \
     X(s3)                                                                                                              \
+    X(azure)                                                                                                           \
+    X(google)                                                                                                          \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \
     X(multitier)                                                                                                       \

@@ -6,7 +6,7 @@
 
 /* MapCache knows these as well (docs/reference/configuration.md 5). */
 static const char *const known_elsewhere[] = {
-    "bdb", "lmdb", "memcache", "redis", "tiff", "azure", "google", "riak", "couchbase", "tokyocabinet",
+    "bdb", "lmdb", "memcache", "redis", "tiff", "riak", "couchbase", "tokyocabinet",
 };
 
 mc_cache *

@@ -271,7 +271,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["rest", "s3"])
+@pytest.mark.parametrize("kind", sorted(KEYS))
 def test_stores_of_mapcache(tmp_path, own_store, kind):
     """What Debian's MapCache has stored is found under the same names, and the other way round."""
     store = own_store(kind)

@@ -1,65 +1,10 @@
 #include "cache/rest/sigv4.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
-#include "mapcache/error.h"
-#include "text/text.h"
-
-/* A header as it is signed: lower case, blanks once. */
-typedef struct signed_header {
-    const char *name, *value;
-} signed_header;
-
-static int
-compare_signed_headers(const void *a, const void *b)
-{
-    return strcmp(((const signed_header *)a)->name, ((const signed_header *)b)->name);
-}
-
-static const char *
-lower_header_name(const char *text, apr_pool_t *pool)
-{
-    char *lower = apr_pstrdup(pool, text);
-    for (char *c = lower; *c != '\0'; c++)
-        *c = (char)apr_tolower(*c);
-    return lower;
-}
-
-static const char *
-single_blanks(const char *text, apr_pool_t *pool)
-{
-    char *result = apr_pstrdup(pool, text), *to = result;
-    for (const char *from = result; *from != '\0'; from++)
-        if (*from != ' ' || (to != result && to[-1] != ' '))
-            *to++ = *from;
-    while (to != result && to[-1] == ' ')
-        to--;
-    *to = '\0';
-    return result;
-}
-
-/* "name:value\n" of all headers in order, and "name;name" of their names. */
-static void
-canonical_headers(const char **text, const char **names, const apr_table_t *headers, apr_pool_t *pool)
-{
-    const apr_array_header_t *items = apr_table_elts(headers);
-    signed_header *list = apr_palloc(pool, sizeof(*list) * (size_t)(items->nelts + 1));
-    for (int i = 0; i < items->nelts; i++) {
-        const apr_table_entry_t *item = &APR_ARRAY_IDX(items, i, apr_table_entry_t);
-        list[i].name = lower_header_name(item->key, pool);
-        list[i].value = single_blanks(mc_header_value(item->val, pool), pool);
-    }
-    qsort(list, (size_t)items->nelts, sizeof(*list), compare_signed_headers);
-    *text = *names = "";
-    for (int i = 0; i < items->nelts; i++) {
-        *text = apr_pstrcat(pool, *text, list[i].name, ":", list[i].value, "\n", NULL);
-        *names = apr_pstrcat(pool, *names, i == 0 ? "" : ";", list[i].name, NULL);
-    }
-}
+#include "cache/rest/signed_headers.h"
 
 /* The key of a day, a region and a service. */
 static void
@@ -97,10 +42,9 @@ mc_sigv4_sign(apr_table_t *headers, const mc_sigv4 *request, const mc_aws_secret
     apr_table_setn(headers, "x-amz-content-sha256", body);
     if (secret->token != NULL)
         apr_table_setn(headers, "x-amz-security-token", secret->token);
-    const char *text, *names;
-    canonical_headers(&text, &names, headers, pool);
-    const char *canonical = apr_pstrcat(pool, request->method, "\n", request->path, "\n", request->query, "\n", text,
-                                        "\n", names, "\n", body, NULL);
+    const char *names = mc_signed_names(headers, pool);
+    const char *canonical = apr_pstrcat(pool, request->method, "\n", request->path, "\n", request->query, "\n",
+                                        mc_signed_lines(headers, "", NULL, pool), "\n", names, "\n", body, NULL);
     const char *scope = apr_pstrcat(pool, day, "/", request->region, "/s3/aws4_request", NULL);
     const char *to_sign = apr_pstrcat(pool, "AWS4-HMAC-SHA256\n", date, "\n", scope, "\n",
                                       sha256_text(canonical, strlen(canonical), pool), NULL);

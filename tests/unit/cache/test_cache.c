@@ -28,12 +28,13 @@ START_TEST(every_kind_conforms)
 }
 END_TEST
 
-/* Kinds that no sample can be given of: some need a server (test_postgresql_cache, test_rest_cache), one keeps nothing,
- * the others are of other caches. */
+/* Kinds that no sample can be given of: some need a server (test_postgresql_cache, test_rest_cache, test_s3_cache,
+ * test_azure_cache), one keeps nothing, the others are of other caches. */
 static bool
 is_tested_elsewhere(const char *type)
 {
-    static const char *const types[] = { "postgresql", "rest", "s3", "composite", "fallback", "multitier", "none" };
+    static const char *const types[] = { "postgresql", "rest",     "s3",        "azure", "google",
+                                         "composite",  "fallback", "multitier", "none" };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (strcmp(types[i], type) == 0)
             return true;
