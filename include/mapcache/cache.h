@@ -55,6 +55,8 @@ typedef struct mc_cache_ops {
      * `tiles` for missing tiles stay as they are. */
     mc_error *(*get_all)(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
                          apr_pool_t *pool);
+    bool (*gets_all)(
+        const mc_cache *cache); /* mc_cache_gets_all, where that depends on more than on get_all; or NULL */
     mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     mc_error *(*put)(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
@@ -111,7 +113,7 @@ bool mc_cache_tells_grids(const mc_cache *cache);
 mc_error *mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
 
-/* Whether mc_cache_get_all is one round trip. */
+/* Whether mc_cache_get_all is one round trip, or a few. */
 bool mc_cache_gets_all(const mc_cache *cache);
 
 /* As mc_cache_get, for keys of one tileset, grid, level and dimensions; tiles[i] is NULL where the tile is missing.

@@ -115,7 +115,7 @@ mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ct
 bool
 mc_cache_gets_all(const mc_cache *cache)
 {
-    return cache->ops->get_all != NULL;
+    return cache->ops->gets_all == NULL ? cache->ops->get_all != NULL : cache->ops->gets_all(cache);
 }
 
 /* Those that memory has; the rest is moved together. Returns how many are left. */

@@ -194,6 +194,45 @@ composite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *c
     return mc_cache_get(tile, chosen, key, ctx, pool);
 }
 
+/* Where one of the parts is far away. */
+static bool
+layered_gets_all(const mc_cache *base)
+{
+    const layered *cache = (const layered *)base;
+    for (int i = 0; i < cache->count; i++)
+        if (mc_cache_gets_all(cache->children[i].cache))
+            return true;
+    return false;
+}
+
+/* All of a part, together where the part can; of files with one look at each. */
+static mc_error *
+get_all_of_part(mc_tile **tiles, mc_cache *part, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (count == 0)
+        return MC_OK;
+    if (mc_cache_gets_all(part))
+        return mc_cache_get_all(tiles, part, keys, count, ctx, pool);
+    mc_error *error = MC_OK;
+    bool own_series = ctx->reads == NULL;
+    if (own_series)
+        mc_cache_reads_begin(ctx);
+    for (int i = 0; i < count && error == MC_OK; i++)
+        error = mc_cache_get(&tiles[i], part, &keys[i], ctx, pool);
+    if (own_series)
+        mc_cache_reads_end(ctx);
+    return error;
+}
+
+/* Keys of one level and dimensions have one part. */
+static mc_error *
+composite_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_cache *chosen;
+    MC_TRY(choose_child_cache(&chosen, cache, &keys[0], pool));
+    return get_all_of_part(tiles, chosen, keys, count, ctx, pool);
+}
+
 static mc_error *
 composite_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
@@ -248,6 +287,22 @@ fallback_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx
 }
 
 static mc_error *
+fallback_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    layered *cache = (layered *)base;
+    mc_error *first = MC_OK;
+    for (int i = 0; i < cache->count; i++) {
+        memset(tiles, 0, sizeof(mc_tile *) * (size_t)count);
+        mc_error *error = get_all_of_part(tiles, cache->children[i].cache, keys, count, ctx, pool);
+        if (error == MC_OK)
+            return MC_OK;
+        mc_log_error(ctx, MC_LOG_WARN, error);
+        first = first == MC_OK ? error : first;
+    }
+    return first;
+}
+
+static mc_error *
 fallback_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     return mc_cache_exists(exists, ((layered *)base)->children[0].cache, key, ctx);
@@ -277,6 +332,17 @@ remove_from_all(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     return MC_OK;
 }
 
+/* Puts what a slower part has into the faster ones, in one go. */
+static void
+copy_to_faster(layered *cache, int parts, const mc_tile_write *copies, int count, mc_ctx *ctx)
+{
+    for (int i = 0; i < parts && count > 0; i++) {
+        mc_error *error = mc_cache_put(cache->children[i].cache, copies, count, ctx);
+        if (error != MC_OK)
+            mc_log_error(ctx, MC_LOG_WARN, error);
+    }
+}
+
 /* Copies a hit into the faster children. They get what a client would get: a stored colour as its picture. */
 static mc_error *
 multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
@@ -289,12 +355,40 @@ multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ct
             mc_log_error(ctx, MC_LOG_WARN, error);
             continue;
         }
-        mc_tile_write copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
-        for (int j = 0; j < i && *tile != NULL; j++) {
-            error = mc_cache_put(cache->children[j].cache, &copy, 1, ctx);
-            if (error != MC_OK)
-                mc_log_error(ctx, MC_LOG_WARN, error);
+        const mc_tile_write copy = { .key = *key, .data = *tile == NULL ? NULL : (*tile)->data };
+        copy_to_faster(cache, i, &copy, *tile != NULL, ctx);
+    }
+    return MC_OK;
+}
+
+static mc_error *
+multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    layered *cache = (layered *)base;
+    const size_t size = (size_t)count;
+    mc_tile_key *left = apr_palloc(pool, sizeof(*left) * size);
+    int *places = apr_palloc(pool, sizeof(*places) * size);
+    mc_tile_write *copies = apr_palloc(pool, sizeof(*copies) * size);
+    MC_TRY(get_all_of_part(tiles, cache->children[0].cache, keys, count, ctx, pool));
+    for (int i = 1; i < cache->count; i++) {
+        mc_tile **found = apr_pcalloc(pool, sizeof(*found) * size);
+        int missing = 0, copied = 0;
+        for (int j = 0; j < count; j++)
+            if (tiles[j] == NULL) {
+                left[missing] = keys[j];
+                places[missing++] = j;
+            }
+        mc_error *error = get_all_of_part(found, cache->children[i].cache, left, missing, ctx, pool);
+        if (error != MC_OK) {
+            mc_log_error(ctx, MC_LOG_WARN, error);
+            continue;
         }
+        for (int j = 0; j < missing; j++) {
+            tiles[places[j]] = found[j];
+            if (found[j] != NULL)
+                copies[copied++] = (mc_tile_write){ .key = left[j], .data = found[j]->data };
+        }
+        copy_to_faster(cache, i, copies, copied, ctx);
     }
     return MC_OK;
 }
@@ -339,8 +433,8 @@ layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
 
 /* The members of the kinds that have the same form in all of them: <prefix>_get and so on. */
 #define LAYERED_OPS(prefix_)                                                                                           \
-    .get = prefix_##_get, .exists = prefix_##_exists, .put = prefix_##_put, .used_by = layered_used_by,                \
-    .parts = layered_parts
+    .get = prefix_##_get, .get_all = prefix_##_get_all, .gets_all = layered_gets_all, .exists = prefix_##_exists,      \
+    .put = prefix_##_put, .used_by = layered_used_by, .parts = layered_parts
 
 const mc_cache_ops mc_cache_composite = {
     MC_KIND("composite", composite_keys, composite_from_config,

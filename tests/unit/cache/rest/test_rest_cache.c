@@ -136,6 +136,62 @@ START_TEST(tiles_of_a_map_come_together)
 }
 END_TEST
 
+static mc_cache *
+layers_of_two(const char *type, const char *inner)
+{
+    mc_build build = config_build();
+    mc_node *node = NULL;
+    const char *text = apr_psprintf(
+        pool,
+        "<mapcache><cache name='near' type='sqlite3'><dbfile>%s/%s.db</dbfile></cache><cache name='far' type='rest'>"
+        "<url>http://127.0.0.1:%d/%s/{tileset}/{grid}/{z}/{x}/{y}.{ext}</url></cache><cache name='c' "
+        "type='%s'>%s</cache>"
+        "</mapcache>",
+        cache_folder, type, server.port, type, type, inner);
+    mc_cache *cache = NULL;
+    ck_ok(mc_config_parse_text(&node, "test.xml", text, strlen(text), NULL, pool));
+    for (node = node->children; node != NULL; node = node->next) {
+        cache = mc_cache_from_config(node, &build);
+        ck_ok(mc_diagnostics_error(build.diagnostics, pool));
+        apr_hash_set(build.caches, cache->name, APR_HASH_KEY_STRING, cache);
+    }
+    return cache;
+}
+
+/* Caches made of others ask their far part once for all, and of a multitier only for what the near part has not. */
+START_TEST(layers_ask_the_far_part_once)
+{
+    static const char *const layers[][2] = { { "multitier", "<cache>near</cache><cache>far</cache>" },
+                                             { "fallback", "<cache>far</cache><cache>near</cache>" },
+                                             { "composite", "<cache max-zoom='5'>far</cache><cache>near</cache>" } };
+    for (int i = 0; i < 3; i++) {
+        mc_cache *cache = layers_of_two(layers[i][0], layers[i][1]);
+        mc_tile_key keys[16];
+        mc_tile *tiles[16];
+        conform_cache(cache);
+        for (int j = 0; j < 16; j++) {
+            keys[j] = key_at(4, j, 3);
+            if (j != 5)
+                put_text(cache, &keys[j], apr_psprintf(pool, "tile %d", j));
+        }
+        ck_assert(mc_cache_gets_all(cache));
+        store_requests(&server);
+        store_order(&server, "delay/200");
+        apr_time_t begin = mc_clock_now();
+        ck_ok(mc_cache_get_all(tiles, cache, keys, 16, &ctx, pool));
+        ck_assert(mc_clock_now() - begin < 16 * 200 * 1000 / 2);
+        store_order(&server, "delay/0");
+        ck_assert_int_eq(store_requests(&server), 16);
+        for (int j = 0; j < 16; j++)
+            ck_assert((tiles[j] == NULL) == (j == 5));
+        ck_assert_int_eq(memcmp(tiles[15]->data->data, "tile 15", 7), 0);
+        ck_ok(mc_cache_get_all(tiles, cache, keys, 16, &ctx, pool));
+        ck_assert_int_eq(store_requests(&server), i == 0 ? 1 : 16); /* the near part has the others now */
+        ck_assert_int_eq(memcmp(tiles[15]->data->data, "tile 15", 7), 0);
+    }
+}
+END_TEST
+
 START_TEST(no_more_connections_than_configured)
 {
     mc_cache *cache = plain_store("<connections>5</connections>");
@@ -348,6 +404,7 @@ main(void)
                                    addresses_are_those_of_mapcache,
                                    no_value_leads_elsewhere,
                                    tiles_of_a_map_come_together,
+                                   layers_ask_the_far_part_once,
                                    no_more_connections_than_configured,
                                    a_metatile_begins_with_its_last_tile,
                                    headers_go_with_their_operation,
