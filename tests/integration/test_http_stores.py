@@ -283,3 +283,24 @@ def test_stores_of_mapcache(tmp_path, own_store, kind):
     assert len(names) == 21 and f"/tiles/world/{GRID}/2/3/1.png" in names
     seed(path, "-z", "2,2", "-m", "delete", program=PEER_SEED)
     assert len(store.objects()) == 5, store.objects()
+
+
+def test_clients_are_sent_to_the_store(tmp_path, build, own_store):
+    """One tile only: a map is composed here, by a tile of the same address."""
+    store = own_store("rest")
+    cache = f"rest <url>http://127.0.0.1:{store.port}/a b/{TEMPLATE}</url><use_redirects>true</use_redirects>"
+    path = config(tmp_path, cache)
+    seed(path, "-z", "1,1")
+    store.order("log")
+    server = Server(build, path, tmp_path)
+    try:
+        answer = server.get(tile(1, 1, 0))
+        where = f"http://127.0.0.1:{store.port}/a+b/world/{GRID}/1/1/1.png"
+        assert (answer.status, answer.header("Location")) == (302, where), (answer.status, answer.body)
+        assert json.loads(store.order("log")) == []
+        with urllib.request.urlopen(where, timeout=patience(30)) as found:
+            assert found.read(4) == b"\x89PNG"
+        assert server.get("/", MAP.replace("2048", "512")).status == 200
+        assert server.get(tile(1, 1, 0, "same")).status == 200
+    finally:
+        server.stop()

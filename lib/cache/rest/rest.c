@@ -135,6 +135,14 @@ mc_rest_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     return mc_rest_remove_all(base, key, 1, ctx);
 }
 
+mc_error *
+mc_rest_redirect(const char **url, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    const char *path;
+    const mc_rest_cache *cache = (const mc_rest_cache *)base;
+    return cache->use_redirects ? mc_rest_url(url, &path, cache, key, pool) : MC_OK;
+}
+
 bool
 mc_rest_tells_grids(const mc_cache *base)
 {

@@ -154,10 +154,12 @@ mc_error *mc_rest_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, 
 mc_error *mc_rest_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
 mc_error *mc_rest_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_rest_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
+mc_error *mc_rest_redirect(const char **url, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 bool mc_rest_tells_grids(const mc_cache *cache);
 
 #define MC_REST_OPS                                                                                                    \
     .get = mc_rest_get, .get_all = mc_rest_get_all, .exists = mc_rest_exists, .put = mc_rest_put,                      \
-    .remove = mc_rest_remove, .remove_all = mc_rest_remove_all, .tells_grids = mc_rest_tells_grids
+    .remove = mc_rest_remove, .remove_all = mc_rest_remove_all, .tells_grids = mc_rest_tells_grids,                    \
+    .redirect = mc_rest_redirect
 
 #endif
