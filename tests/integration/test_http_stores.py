@@ -304,3 +304,21 @@ def test_clients_are_sent_to_the_store(tmp_path, build, own_store):
         assert server.get(tile(1, 1, 0, "same")).status == 200
     finally:
         server.stop()
+
+
+def test_check_asks_the_store(tmp_path, own_store):
+    """`mapcache check --connect` reads a tile: a secret that the store does not take is told before anybody is served."""
+    store = own_store("s3")
+    cache = f"s3 <url>http://127.0.0.1:{store.port}/b/{TEMPLATE}</url>{KEYS['s3']}"
+    path = config(tmp_path, cache)
+
+    def check(*options):
+        done = subprocess.run([BUILD / "bin/mapcache", "check", *options, path], capture_output=True, text=True, timeout=patience(60), check=False)
+        return done.returncode, done.stdout
+
+    assert check("--connect")[0] == 0
+    assert len(json.loads(store.order("log"))) == 1
+    path.write_text(path.read_text().replace(SECRET, "another"))
+    status, said = check("--connect")
+    assert status == 2 and "SignatureDoesNotMatch" in said and "another" not in said, said
+    assert check()[0] == 0  # without it nobody is asked

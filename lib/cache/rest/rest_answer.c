@@ -30,6 +30,8 @@ mc_rest_xml_value(const char *body, size_t size, const char *element, apr_pool_t
     static const struct {
         const char *name, *value;
     } entities[] = { { "&lt;", "<" }, { "&gt;", ">" }, { "&quot;", "\"" }, { "&apos;", "'" }, { "&amp;", "&" } };
+    if (size == 0) /* `body` may be NULL */
+        return "";
     const char *end = body + size;
     const char *begin = find_element_text(body, end, element);
     const char *close = begin == NULL ? NULL : memchr(begin, '<', (size_t)(end - begin));

@@ -56,6 +56,7 @@ struct mc_rest_cache {
     bool plus_for_space;          /* in paths, as MapCache has it */
     mc_template *template;
     apr_table_t *headers[MC_REST_OPERATIONS];
+    apr_hash_t *uses; /* address of a tileset's first tile on a grid -> "tileset "a" on grid "b"" */
     const char *header_files[MC_REST_OPERATIONS][2]; /* of all operations, of this one; NULL: none */
 };
 
@@ -156,10 +157,11 @@ mc_error *mc_rest_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_rest_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
 mc_error *mc_rest_redirect(const char **url, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 bool mc_rest_tells_grids(const mc_cache *cache);
+void mc_rest_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
 
 #define MC_REST_OPS                                                                                                    \
     .get = mc_rest_get, .get_all = mc_rest_get_all, .exists = mc_rest_exists, .put = mc_rest_put,                      \
     .remove = mc_rest_remove, .remove_all = mc_rest_remove_all, .tells_grids = mc_rest_tells_grids,                    \
-    .redirect = mc_rest_redirect
+    .redirect = mc_rest_redirect, .used_by = mc_rest_used_by
 
 #endif

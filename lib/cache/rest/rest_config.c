@@ -1,4 +1,5 @@
 /* Keys of caches behind HTTP, and what is made of them once: the template, the headers of each operation. */
+#include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -93,5 +94,74 @@ mc_rest_read(mc_rest_cache *cache, const mc_cache_ops *ops, const mc_node *node,
         return false;
     const mc_template_rules rules = { .url = true };
     cache->template = mc_template_compile(cache->url, &rules, build->pool);
+    cache->uses = apr_hash_make(build->pool);
     return true;
+}
+
+/* Whether the address of the tile is that of the first one of its grid. */
+static bool
+has_first_address(const mc_rest_cache *cache, mc_tile_key key, const char *first, int z, int x, int y, apr_pool_t *pool)
+{
+    const char *url, *path;
+    key.z = z;
+    key.x = x;
+    key.y = y;
+    return z < key.grid->level_count && x < key.grid->levels[z].columns && y < key.grid->levels[z].rows &&
+           mc_rest_url(&url, &path, cache, &key, pool) == MC_OK && strcmp(url, first) == 0;
+}
+
+/* The first level that has several columns and rows; 0 where there is none. */
+static int
+level_with_rows(const mc_grid *grid)
+{
+    for (int z = 0; z < grid->level_count; z++)
+        if (grid->levels[z].columns > 1 && grid->levels[z].rows > 1)
+            return z;
+    return 0;
+}
+
+static void
+complain_of_places(const mc_rest_cache *cache, const mc_tile_key *key, const char *first, const mc_node *node,
+                   mc_build *build)
+{
+    int z = level_with_rows(key->grid);
+    const char *url = first, *path;
+    mc_tile_key corner = *key;
+    corner.z = z;
+    if (mc_rest_url(&url, &path, cache, &corner, build->pool) != MC_OK)
+        return;
+    if (has_first_address(cache, *key, first, 1, 0, 0, build->pool) ||
+        has_first_address(cache, *key, url, z, 1, 0, build->pool) ||
+        has_first_address(cache, *key, url, z, 0, 1, build->pool))
+        mc_complain(
+            build->diagnostics, MC_WARNING, node,
+            "the address of a tile in cache \"%s\" does not tell the tiles of tileset \"%s\" apart: put {z}, {x} "
+            "and {y} into <url>",
+            cache->base.cache.name, key->tileset);
+}
+
+void
+mc_rest_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
+{
+    mc_rest_cache *cache = (mc_rest_cache *)base;
+    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = "" };
+    const char *url, *path;
+    if (mc_rest_url(&url, &path, cache, &key, build->pool) != MC_OK)
+        return; /* said with the first request */
+    const char *who = apr_psprintf(build->pool, "tileset \"%s\" on grid \"%s\"", use->tileset, use->grid->name);
+    const char *other = apr_hash_get(cache->uses, url, APR_HASH_KEY_STRING);
+    if (other != NULL && strcmp(other, who) != 0)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "%s and %s have the same addresses in cache \"%s\": put {tileset} and {grid} into <url>", who,
+                    other, base->name);
+    if (other != NULL)
+        return;
+    apr_hash_set(cache->uses, url, APR_HASH_KEY_STRING, who);
+    if (use->dimensions && !mc_template_by_dimension(cache->template))
+        mc_complain(
+            build->diagnostics, MC_WARNING, node,
+            "tileset \"%s\" has dimensions, and the address of a tile in cache \"%s\" does not tell their values "
+            "apart: put {dim} into <url>",
+            use->tileset, base->name);
+    complain_of_places(cache, &key, url, node, build);
 }

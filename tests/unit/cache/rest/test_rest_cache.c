@@ -385,6 +385,35 @@ START_TEST(what_is_wrong_is_said_when_the_file_is_read)
 }
 END_TEST
 
+/* How many complaints there are of tilesets that use the cache; `second` may be NULL. */
+static int
+complaints_of_uses(const char *template, const char *second, bool dimensions)
+{
+    mc_build build = config_build();
+    const char *xml = apr_psprintf(pool, "<cache name='c' type='rest'><url>http://h/%s</url></cache>", template);
+    mc_node *node = config_elements(xml);
+    mc_cache *cache = mc_cache_from_config(node, &build);
+    const mc_cache_use first = { "ts", &cache_grid, dimensions }, other = { second, &cache_grid, dimensions };
+    ck_assert_ptr_nonnull(cache);
+    mc_cache_used_by(cache, &first, node, &build);
+    mc_cache_used_by(cache, &first, node, &build);
+    if (second != NULL)
+        mc_cache_used_by(cache, &other, node, &build);
+    return build.diagnostics->complaints->nelts;
+}
+
+START_TEST(tiles_that_would_overwrite_each_other_are_told_of)
+{
+    ck_assert_int_eq(complaints_of_uses("{tileset}/{grid}/{z}/{x}/{y}", "b", false), 0);
+    ck_assert_int_eq(complaints_of_uses("{grid}/{z}/{x}/{inv_y}", "b", false), 1);
+    ck_assert_int_eq(complaints_of_uses("{tileset}/{x}/{y}", NULL, false), 1);
+    ck_assert_int_eq(complaints_of_uses("{tileset}/{z}/{y}", NULL, false), 1);
+    ck_assert_int_eq(complaints_of_uses("{tileset}/{z}/{x}", NULL, false), 1);
+    ck_assert_int_eq(complaints_of_uses("{tileset}/{z}/{x}/{y}", NULL, true), 1);
+    ck_assert_int_eq(complaints_of_uses("{tileset}/{dim:a}/{z}/{x}/{y}", NULL, true), 0);
+}
+END_TEST
+
 START_TEST(transparent_tiles_are_not_stored)
 {
     static const uint8_t nothing[4] = { 0 };
@@ -414,6 +443,7 @@ main(void)
                                    a_store_that_says_nothing_costs_the_deadline_at_most,
                                    a_store_that_is_away_is_left_alone_and_comes_back,
                                    what_is_wrong_is_said_when_the_file_is_read,
+                                   tiles_that_would_overwrite_each_other_are_told_of,
                                    transparent_tiles_are_not_stored };
     return unit_run_between("rest_cache", tests, (int)(sizeof(tests) / sizeof(*tests)), set_up_store, tear_down_store);
 }
