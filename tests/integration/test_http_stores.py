@@ -318,7 +318,7 @@ def test_check_asks_the_store(tmp_path, own_store):
 
     assert check("--connect")[0] == 0
     assert len(json.loads(store.order("log"))) == 1
-    path.write_text(path.read_text().replace(SECRET, "another"))
+    path.write_text(path.read_text().replace(SECRET, "secret-of-nobody"))
     status, said = check("--connect")
-    assert status == 2 and "SignatureDoesNotMatch" in said and "another" not in said, said
+    assert status == 2 and "SignatureDoesNotMatch" in said and "secret-of-nobody" not in said, said
     assert check()[0] == 0  # without it nobody is asked

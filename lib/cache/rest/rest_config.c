@@ -22,7 +22,7 @@ const mc_key mc_rest_operation_keys[] = {
                 "Headers of these requests, one element each: <Name>value</Name>."),
     MC_KEY_TEXT("header_file", offsetof(rest_operation_block, header_file),
                 "File with further headers of these requests, a line `Name: value` each; read with every request.",
-                .flags = MC_KEY_FILE),
+                .flags = MC_KEY_WORKDIR),
     MC_KEY_END,
 };
 

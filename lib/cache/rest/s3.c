@@ -26,7 +26,7 @@ static const mc_key s3_keys[] = {
     MC_KEY_TEXT("credentials_file", S3_FIELD(credentials_file),
                 "File with the access key, its secret and perhaps a token, a line each, or with sections as the shared "
                 "file of AWS has; read with every request.",
-                .flags = MC_KEY_FILE),
+                .flags = MC_KEY_WORKDIR),
     MC_KEY_LINE("profile", S3_FIELD(profile), "Section of the file of credentials [AWS_PROFILE, or default].",
                 .flags = MC_KEY_OURS),
     MC_KEY_LINE("region", S3_FIELD(region),
