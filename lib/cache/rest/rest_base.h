@@ -75,7 +75,7 @@ extern const mc_key mc_rest_header_keys[], mc_rest_operation_keys[];
                     "Headers of all requests, one element each: <Name>value</Name>."),                                 \
         MC_KEY_TEXT("header_file", MC_REST_FIELD(header_file),                                                         \
                     "File with further headers, a line `Name: value` each; read with every request.",                  \
-                    .flags = MC_KEY_WORKDIR),                                                                             \
+                    .flags = MC_KEY_WORKDIR),                                                                          \
         MC_KEY_TREE("operation", MC_REST_FIELD(operation_nodes), mc_rest_operation_keys,                               \
                     "Headers of the requests of one operation.", .flags = MC_KEY_REPEATABLE),                          \
         MC_KEY_BOOL("use_redirects", MC_REST_FIELD(use_redirects),                                                     \
