@@ -34,6 +34,19 @@ turn_right(uint32_t word, int bits)
     return word >> bits | word << (32 - bits);
 }
 
+/* One of 64 rounds; `n` is its number modulo 8, a constant: the eight words change places by their numbers. */
+static inline __attribute__((always_inline)) void
+hash_round(uint32_t v[8], int n, uint32_t addend)
+{
+    const uint32_t a = v[-n & 7], b = v[(1 - n) & 7], c = v[(2 - n) & 7];
+    const uint32_t e = v[(4 - n) & 7], f = v[(5 - n) & 7], g = v[(6 - n) & 7];
+    uint32_t first =
+        v[(7 - n) & 7] + (turn_right(e, 6) ^ turn_right(e, 11) ^ turn_right(e, 25)) + (g ^ (e & (f ^ g))) + addend;
+    uint32_t second = (turn_right(a, 2) ^ turn_right(a, 13) ^ turn_right(a, 22)) + ((a & b) | (c & (a | b)));
+    v[(3 - n) & 7] += first;
+    v[(7 - n) & 7] = first + second;
+}
+
 static void
 hash_block(uint32_t hash[8], const uint8_t *block)
 {
@@ -46,15 +59,15 @@ hash_block(uint32_t hash[8], const uint8_t *block)
                    (turn_right(b, 17) ^ turn_right(b, 19) ^ b >> 10);
     }
     memcpy(v, hash, sizeof(v));
-    for (int i = 0; i < 64; i++) {
-        uint32_t e = v[4], a = v[0];
-        uint32_t first = v[7] + (turn_right(e, 6) ^ turn_right(e, 11) ^ turn_right(e, 25)) +
-                         ((e & v[5]) ^ (~e & v[6])) + round_constants[i] + words[i];
-        uint32_t second =
-            (turn_right(a, 2) ^ turn_right(a, 13) ^ turn_right(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, sizeof(v) - sizeof(*v));
-        v[4] += first;
-        v[0] = first + second;
+    for (int i = 0; i < 64; i += 8) {
+        hash_round(v, 0, words[i] + round_constants[i]);
+        hash_round(v, 1, words[i + 1] + round_constants[i + 1]);
+        hash_round(v, 2, words[i + 2] + round_constants[i + 2]);
+        hash_round(v, 3, words[i + 3] + round_constants[i + 3]);
+        hash_round(v, 4, words[i + 4] + round_constants[i + 4]);
+        hash_round(v, 5, words[i + 5] + round_constants[i + 5]);
+        hash_round(v, 6, words[i + 6] + round_constants[i + 6]);
+        hash_round(v, 7, words[i + 7] + round_constants[i + 7]);
     }
     for (int i = 0; i < 8; i++)
         hash[i] += v[i];

@@ -1,21 +1,37 @@
 #include "cache/rest/sigv4.h"
 
 #include <apr_strings.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/digest.h"
 #include "cache/rest/signed_headers.h"
 
-/* The key of a day, a region and a service. */
+enum { SCOPE_BYTES = 256 };
+
+/* The key of a day, a region and a service. It is the same for all tiles of a day: the last one is kept. */
 static void
 derive_signing_key(uint8_t key[MC_SHA256_BYTES], const char *secret, const char *day, const char *region,
                    apr_pool_t *pool)
 {
+    static _Thread_local char kept_scope[SCOPE_BYTES];
+    static _Thread_local uint8_t kept_key[MC_SHA256_BYTES];
+    char scope[SCOPE_BYTES];
+    int size = snprintf(scope, sizeof(scope), "AWS4%s\n%s\n%s", secret, day, region);
+    bool keeps = size > 0 && (size_t)size < sizeof(scope);
+    if (keeps && strcmp(scope, kept_scope) == 0) {
+        memcpy(key, kept_key, sizeof(kept_key));
+        return;
+    }
     const char *first = apr_pstrcat(pool, "AWS4", secret, NULL);
     mc_hmac_sha256(key, first, strlen(first), day, strlen(day));
     mc_hmac_sha256(key, key, MC_SHA256_BYTES, region, strlen(region));
     mc_hmac_sha256(key, key, MC_SHA256_BYTES, "s3", 2);
     mc_hmac_sha256(key, key, MC_SHA256_BYTES, "aws4_request", 12);
+    if (keeps) {
+        memcpy(kept_scope, scope, (size_t)size + 1);
+        memcpy(kept_key, key, sizeof(kept_key));
+    }
 }
 
 static const char *
