@@ -319,6 +319,41 @@ mc_template_expand(char *out, const mc_template *template, const mc_tile_key *ke
     return mc_text_check(&text, key, pool);
 }
 
+/* The letter of a number that is marked. */
+static char
+mark_of_number(mc_template_format number)
+{
+    switch (number) {
+    case MC_FORMAT_z:
+        return 'z';
+    case MC_FORMAT_x:
+        return 'x';
+    case MC_FORMAT_inv_x:
+        return 'X';
+    case MC_FORMAT_y:
+        return 'y';
+    default:
+        return 'Y';
+    }
+}
+
+mc_error *
+mc_template_expand_marked(char *out, const mc_template *template, const mc_tile_key *key, bool levels, apr_pool_t *pool)
+{
+    mc_text_out text = { .out = out };
+    mc_tile_key plain = *key;
+    *out = '\0';
+    plain.client_named = false;
+    for (int i = 0; i < template->count; i++) {
+        const template_piece *piece = &template->pieces[i];
+        if (piece->token == NUMBER && (levels || piece->number != MC_FORMAT_z))
+            mc_text_put(&text, (const char[]){ MC_TEMPLATE_MARK, mark_of_number(piece->number) }, 2);
+        else
+            put_piece(&text, piece, template, key);
+    }
+    return mc_text_check(&text, &plain, pool);
+}
+
 bool
 mc_template_pattern(char *pattern, const mc_template *template)
 {

@@ -2,6 +2,7 @@
  * clients: an answer is a tile, none or an error; an address stays below its template; what is signed has no line more
  * than it should. The first byte says which. */
 #include "../../lib/cache/rest/aws_sources.c"
+#include "../../lib/cache/rest/rest_list.c"
 
 #include "cache/rest/signed_headers.h"
 #include "fuzz_support.h"
@@ -85,6 +86,45 @@ read_source(const uint8_t *data, size_t size, apr_pool_t *pool)
     (void)is_role_name(names[0]);
 }
 
+static int
+one_leading_part(const mc_rest_cache *cache)
+{
+    (void)cache;
+    return 1;
+}
+
+static bool
+see_listed_tile(void *baton, int x, int y)
+{
+    (void)baton;
+    MC_ASSERT(x >= 0 && x < 8 && y >= 0 && y < 4);
+    return true;
+}
+
+/* A page of names, and where it goes on. */
+static void
+read_page(const uint8_t *data, size_t size, apr_pool_t *pool)
+{
+    mc_level levels[] = { { 1000, 1, 1 }, { 500, 8, 4 } };
+    const mc_grid grid = { .name = "G", .level_count = 2, .levels = levels };
+    const mc_template_rules rules = { .url = true };
+    const mc_rest_lister lister = { one_leading_part, NULL, "Blob", "Name", "Size", "NextMarker" };
+    mc_rest_cache cache = { .base.cache.name = "c", .lister = &lister };
+    const mc_tile_range area = { 0, 0, 8, 4 };
+    rest_listing listing = { .cache = &cache,
+                             .key = { .tileset = "t", .grid = &grid, .z = 1, .extension = "png" },
+                             .area = &area,
+                             .visit = see_listed_tile };
+    bool possible;
+    const char *last;
+    cache.template = mc_template_compile("http://h/b/{tileset}/{z}/{inv_x}-{y}.{ext}", &rules, pool);
+    mc_error *error = begin_listing(&listing, &possible, pool);
+    MC_ASSERT(error == MC_OK && possible && strcmp(listing.prefix, "t/1/") == 0);
+    take_listed_page(&listing, &last, (const char *)data, size, pool);
+    error = find_next_page(&listing, last, (const char *)data, size, pool);
+    MC_ASSERT(error != MC_OK || listing.ended || listing.after[0] != '\0');
+}
+
 /* The name of a layer, and a value of a dimension behind the first line. */
 static void
 build_address(const char *text, bool client_named, apr_pool_t *pool)
@@ -118,7 +158,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     apr_pool_create(&pool, NULL);
     const char *text = input_text(data + 1, size - 1, pool);
-    switch (data[0] % 5) {
+    switch (data[0] % 6) {
     case 0:
         read_credentials(text, pool);
         break;
@@ -130,6 +170,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 3:
         read_source(data + 1, size - 1, pool);
+        break;
+    case 4:
+        read_page(data + 1, size - 1, pool);
         break;
     default:
         build_address(text, data[0] >= 128, pool);

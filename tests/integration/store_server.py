@@ -15,6 +15,7 @@ What a test orders, by a GET of /-/ and:
     skew/SECONDS            its clock is so far ahead
     retry/SECONDS           what Retry-After says beside errors; 0: nothing
     token/TEXT              the session token that s3 wants ("-": none)
+    page/N                  how many names a list has at most
     life/SECONDS            of the credentials that it gives away
     sources/STATUS          what those who ask for credentials get, if not 200
 
@@ -35,6 +36,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+from xml.sax.saxutils import escape
 
 ACCESS, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "eu-test-1"
 ACCOUNT, AZURE_KEY = "tileaccount", base64.b64encode(b"a key of azure that nobody knows").decode()
@@ -89,7 +91,7 @@ def check_azure(request, body, server):
     """Shared Key of the Blob service (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key), or a SAS."""
     parts = urlsplit(request.path)
     if "sig=" in parts.query:
-        if parts.query != server.sas:
+        if not parts.query.endswith(server.sas):
             raise Refused(403, "AuthenticationFailed")
         return
     headers = {name.lower(): value for name, value in request.headers.items()}
@@ -104,6 +106,7 @@ def check_azure(request, body, server):
         values[5] = ""
     own = "".join(f"{name}:{' '.join(value.split())}\n" for name, value in sorted(headers.items()) if name.startswith("x-ms-"))
     text = "\n".join([request.command, *values]) + "\n" + own + f"/{ACCOUNT}{parts.path}"
+    text += "".join(f"\n{name}:{','.join(sorted(values))}" for name, values in sorted(parse_qs(parts.query, keep_blank_values=True).items()))
     wanted = "SharedKey " + ACCOUNT + ":" + base64.b64encode(mac(base64.b64decode(AZURE_KEY), text)).decode()
     if headers.get("authorization") != wanted:
         raise Refused(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same; string to sign: " + text)
@@ -232,11 +235,31 @@ class Handler(BaseHTTPRequestHandler):
                 if "Authorization" not in self.headers and "sig=" not in self.path:
                     raise Refused(403, "AccessDenied")
                 CHECKS[self.server.kind](self, body, self.server)
+            asked = parse_qs(urlsplit(self.path).query)
+            if "list-type" in asked or "max-keys" in asked or asked.get("comp") == ["list"]:
+                return self.list_names(urlsplit(self.path).path, asked)
             self.store(urlsplit(self.path).path, body)
         except Refused as error:
             self.refuse(error)
         except (KeyError, ValueError) as error:
             self.refuse(Refused(400, "InvalidRequest", repr(error)))
+
+    def list_names(self, bucket, asked):
+        """A page of the names below a bucket, as each kind writes it."""
+        kind, most = self.server.kind, int(asked.get("max-keys", asked.get("maxresults"))[0])
+        prefix, after = asked.get("prefix", [""])[0], asked.get("continuation-token", asked.get("marker", [""]))[0]
+        start = bucket.rstrip("/") + "/"
+        names = [(unquote(name)[len(start):], len(kept[0])) for name, kept in sorted(self.server.objects.items()) if unquote(name).startswith(start + prefix)]
+        names = [(name, size) for name, size in names if not after or name > after.removeprefix("behind ")]
+        page, more = names[: min(most, self.server.page)], len(names) > min(most, self.server.page)
+        item, title, length = ("Blob", "Name", "Content-Length") if kind == "azure" else ("Contents", "Key", "Size")
+        text = "".join(f"<{item}><{title}>{escape(name)}</{title}><Properties><{length}>{size}</{length}></Properties></{item}>" for name, size in page)
+        text += f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>"
+        if more and kind == "s3":
+            text += f"<NextContinuationToken>behind {escape(page[-1][0])}</NextContinuationToken>"
+        elif more and kind == "azure":
+            text += f"<NextMarker>{escape(page[-1][0])}</NextMarker>"
+        self.answer(200, f"<?xml version='1.0'?><ListBucketResult>{text}</ListBucketResult>".encode(), [("Content-Type", "application/xml")])
 
     def store(self, name, body):
         objects = self.server.objects
@@ -267,7 +290,7 @@ class Store(ThreadingHTTPServer):
     def __init__(self, kind, port=0):
         super().__init__(("127.0.0.1", port), Handler)
         self.kind, self.lock, self.log, self.objects, self.connections = kind, threading.Lock(), [], {}, 0
-        self.life, self.sources, self.given = 3600, 200, 0
+        self.life, self.sources, self.given, self.page = 3600, 200, 0, 1000
         self.faults, self.delay, self.skew, self.retry, self.token, self.sas = {}, 0, 0, 0, None, "sv=2022-11-02&sp=rcwd&sig=abc%2B"
 
     def handle_error(self, request, client_address):
@@ -288,7 +311,7 @@ class Store(ThreadingHTTPServer):
                 return json.dumps(log).encode()
             if words[0] == "list":
                 return json.dumps(sorted(self.objects)).encode()
-            if words[0] in ("delay", "skew", "retry", "life", "sources"):
+            if words[0] in ("delay", "skew", "retry", "life", "sources", "page"):
                 setattr(self, words[0], int(words[1]) / 1000 if words[0] == "delay" else int(words[1]))
             elif words[0] == "token":
                 self.token = None if words[1] == "-" else words[1]

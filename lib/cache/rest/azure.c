@@ -53,8 +53,16 @@ azure_string_to_sign(const mc_rest_request *request, const azure_cache *cache, a
     text = apr_pstrcat(pool, text, length, "\n", NULL);
     for (size_t i = 0; i < sizeof(after) / sizeof(*after); i++)
         text = apr_pstrcat(pool, text, after[i] == NULL ? "" : mc_signed_value(request->headers, after[i]), "\n", NULL);
-    return apr_pstrcat(pool, text, mc_signed_lines(request->headers, "x-ms-", NULL, pool), "/", cache->id,
+    text = apr_pstrcat(pool, text, mc_signed_lines(request->headers, "x-ms-", NULL, pool), "/", cache->id,
                        request->path, NULL);
+    /* The query: decoded, a line for each name. */
+    for (const char *at = request->query; *at != '\0';) {
+        size_t size = strcspn(at, "&"), name = strcspn(at, "=");
+        text = apr_pstrcat(pool, text, "\n", apr_pstrmemdup(pool, at, name), ":",
+                           mc_url_decode(at + name + 1, size - name - 1, false, pool), NULL);
+        at += size + (at[size] == '&');
+    }
+    return text;
 }
 
 static mc_error *
@@ -67,7 +75,7 @@ sign_azure(mc_rest_request *request, const mc_rest_cache *rest, const void *secr
     if (apr_table_get(request->headers, "x-ms-version") == NULL)
         apr_table_setn(request->headers, "x-ms-version", AZURE_VERSION);
     if (cache->sas != NULL) {
-        request->url = apr_pstrcat(pool, request->url, "?", cache->sas, NULL);
+        request->url = apr_pstrcat(pool, request->url, *request->query == '\0' ? "?" : "&", cache->sas, NULL);
         return MC_OK;
     }
     uint8_t digest[MC_SHA256_BYTES];
@@ -78,6 +86,32 @@ sign_azure(mc_rest_request *request, const mc_rest_cache *rest, const void *secr
                    apr_pstrcat(pool, "SharedKey ", cache->id, ":", mc_base64_text(digest, sizeof(digest), pool), NULL));
     return MC_OK;
 }
+
+/* The container; of an emulator, whose host is not named by the account, the account before. */
+static int
+leading_parts_azure(const mc_rest_cache *rest)
+{
+    const azure_cache *cache = (const azure_cache *)rest;
+    const char *host = strstr(rest->url, "://") + 3;
+    const char *path = strchr(host, '/');
+    size_t size = cache->id == NULL ? 0 : strlen(cache->id);
+    bool first = size > 0 && strncmp(path + 1, cache->id, size) == 0 && path[1 + size] == '/';
+    bool named = size > 0 && strncmp(host, cache->id, size) == 0 && host[size] == '.';
+    return first && !named ? 2 : 1;
+}
+
+static const char *
+list_query_azure(const char *prefix, const char *after, apr_pool_t *pool)
+{
+    const char *more =
+        *after == '\0' ? "" : apr_pstrcat(pool, "marker=", mc_url_encode(after, NULL, true, false, pool), "&", NULL);
+    return apr_pstrcat(pool, "comp=list&", more,
+                       "maxresults=5000&prefix=", mc_url_encode(prefix, NULL, true, false, pool), "&restype=container",
+                       NULL);
+}
+
+static const mc_rest_lister azure_lister = { leading_parts_azure, list_query_azure, "Blob", "Name",
+                                             "Content-Length",    "NextMarker" };
 
 static const mc_rest_signer azure_signer = { NULL, sign_azure, NULL };
 
@@ -136,6 +170,7 @@ azure_from_config(const mc_node *node, mc_build *build)
 {
     azure_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->rest.signer = &azure_signer;
+    cache->rest.lister = &azure_lister;
     cache->rest.plus_for_space = true;
     return mc_rest_read(&cache->rest, &mc_cache_azure, node, build) && check_azure(cache, node, build)
                ? &cache->rest.base.cache
@@ -144,5 +179,5 @@ azure_from_config(const mc_node *node, mc_build *build)
 
 const mc_cache_ops mc_cache_azure = {
     MC_KIND("azure", azure_keys, azure_from_config, "Tiles as blobs of Azure's Blob service."),
-    MC_REST_OPS,
+    MC_REST_LISTING_OPS,
 };

@@ -10,6 +10,9 @@
 #include "cache/rest/signed_headers.h"
 #include "text/text.h"
 
+/* What follows a bucket in the name of its host. */
+#define GOOGLE_BUCKETS ".storage.googleapis.com"
+
 typedef struct google_cache {
     mc_rest_cache rest;
     const char *access, *secret;
@@ -28,9 +31,8 @@ static const mc_key google_keys[] = {
 static const char *
 bucket_of_host(const char *host, apr_pool_t *pool)
 {
-    static const char ending[] = ".storage.googleapis.com";
-    size_t size = strcspn(host, ":"), length = sizeof(ending) - 1;
-    if (size <= length || strncasecmp(host + size - length, ending, length) != 0)
+    size_t size = strcspn(host, ":"), length = strlen(GOOGLE_BUCKETS);
+    if (size <= length || strncasecmp(host + size - length, GOOGLE_BUCKETS, length) != 0)
         return "";
     return apr_pstrcat(pool, "/", apr_pstrmemdup(pool, host, size - length), NULL);
 }
@@ -70,6 +72,29 @@ sign_google(mc_rest_request *request, const mc_rest_cache *rest, const void *sec
     return MC_OK;
 }
 
+static int
+leading_parts_google(const mc_rest_cache *cache)
+{
+    const char *header = apr_table_get(cache->headers[MC_REST_LIST], "Host");
+    const char *host = header == NULL ? strstr(cache->url, "://") + 3 : header;
+    char name[256];
+    apr_cpystrn(name, host, sizeof(name));
+    name[strcspn(name, "/:")] = '\0';
+    size_t size = strlen(name), length = strlen(GOOGLE_BUCKETS);
+    return size > length && strcasecmp(name + size - length, GOOGLE_BUCKETS) == 0 ? 0 : 1;
+}
+
+static const char *
+list_query_google(const char *prefix, const char *after, apr_pool_t *pool)
+{
+    const char *more =
+        *after == '\0' ? "" : apr_pstrcat(pool, "marker=", mc_url_encode(after, NULL, true, false, pool), "&", NULL);
+    return apr_pstrcat(pool, more, "max-keys=1000&prefix=", mc_url_encode(prefix, NULL, true, false, pool), NULL);
+}
+
+static const mc_rest_lister google_lister = { leading_parts_google, list_query_google, "Contents", "Key", "Size",
+                                              "NextMarker" };
+
 static const mc_rest_signer google_signer = { NULL, sign_google, NULL };
 
 static mc_cache *
@@ -77,11 +102,12 @@ google_from_config(const mc_node *node, mc_build *build)
 {
     google_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->rest.signer = &google_signer;
+    cache->rest.lister = &google_lister;
     cache->rest.plus_for_space = true;
     return mc_rest_read(&cache->rest, &mc_cache_google, node, build) ? &cache->rest.base.cache : NULL;
 }
 
 const mc_cache_ops mc_cache_google = {
     MC_KIND("google", google_keys, google_from_config, "Tiles as objects of Google's Cloud Storage."),
-    MC_REST_OPS,
+    MC_REST_LISTING_OPS,
 };

@@ -76,6 +76,7 @@ is_good_status(mc_rest_operation operation, int status)
     switch (operation) {
     case MC_REST_GET:
     case MC_REST_HEAD:
+    case MC_REST_LIST:
         return status == 200;
     case MC_REST_PUT:
         return status == 200 || status == 201 || status == 204;
@@ -96,7 +97,7 @@ is_page(const mc_rest_ask *ask)
 static mc_error *
 judge_good_answer(const mc_rest_ask *ask, const char *name, apr_pool_t *pool)
 {
-    if (ask->operation == MC_REST_GET && !ask->reply.framed) /* RFC 9112 6.3, 8 */
+    if ((ask->operation == MC_REST_GET || ask->operation == MC_REST_LIST) && !ask->reply.framed) /* RFC 9112 6.3, 8 */
         return mc_error_create(pool, MC_ERR_UPSTREAM,
                                "cache \"%s\": the store does not say how long the tile is: it may be half of one",
                                name);
@@ -148,7 +149,7 @@ loggable_address(const char *url, apr_pool_t *pool)
 static mc_error *
 answer_cause(const mc_rest_ask *ask, const char *code, apr_pool_t *pool)
 {
-    static const char *const methods[MC_REST_OPERATIONS] = { "GET", "HEAD", "PUT", "DELETE" };
+    static const char *const methods[MC_REST_OPERATIONS] = { "GET", "HEAD", "PUT", "DELETE", "GET" };
     const char *region = apr_table_get(ask->reply.headers, "x-amz-bucket-region");
     const char *words = mc_rest_xml_text((const char *)ask->reply.body->data, ask->reply.body->size, "Message", pool);
     return mc_error_create(pool, MC_ERR_UPSTREAM, "%s %s: status %d%s%s%s%s%s%s", methods[ask->operation],
@@ -203,7 +204,7 @@ mc_rest_judge(mc_rest_ask *ask, const char **code, const mc_rest_cache *cache, a
         ask->error = judge_good_answer(ask, name, pool);
     else {
         *code = code_of_answer(ask, pool);
-        ask->absent = ask->operation != MC_REST_PUT && is_absent(ask, *code, cache);
+        ask->absent = ask->operation != MC_REST_PUT && ask->operation != MC_REST_LIST && is_absent(ask, *code, cache);
         if (!ask->absent)
             judge_bad_status(ask, *code, name, pool);
     }

@@ -13,6 +13,7 @@ typedef enum mc_rest_operation {
     MC_REST_HEAD,
     MC_REST_PUT,
     MC_REST_DELETE,
+    MC_REST_LIST, /* of names; GET of another address */
     MC_REST_OPERATIONS
 } mc_rest_operation;
 
@@ -24,6 +25,7 @@ typedef struct mc_rest_request {
     const char *url;
     const char *host;     /* what the server is told in Host */
     const char *path;     /* "/bucket/a%20b" */
+    const char *query;    /* "name=value&...", encoded and sorted by name; "" without */
     apr_table_t *headers; /* to be sent, Host among them */
     const void *body;     /* or NULL */
     size_t body_size;
@@ -42,6 +44,15 @@ typedef struct mc_rest_signer {
     bool (*renew)(mc_rest_cache *cache, const void *secret, const char *code);
 } mc_rest_signer;
 
+/* How a kind of store lists its objects. */
+typedef struct mc_rest_lister {
+    /* How many parts of a path stand before the name of an object: account, bucket, container. */
+    int (*leading)(const mc_rest_cache *cache);
+    /* The query for the names that begin so, behind what the last answer has ended with ("" for the first), sorted. */
+    const char *(*query)(const char *prefix, const char *after, apr_pool_t *pool);
+    const char *object, *name, *size, *next; /* elements of the answer */
+} mc_rest_lister;
+
 struct mc_rest_cache {
     mc_cache_base base;
     const char *url;
@@ -53,6 +64,7 @@ struct mc_rest_cache {
     int connections, busy_retries;
     mc_number_list absent;
     const mc_rest_signer *signer; /* or NULL */
+    const mc_rest_lister *lister; /* or NULL: the store does not list */
     bool plus_for_space;          /* in paths, as MapCache has it */
     mc_template *template;
     apr_table_t *headers[MC_REST_OPERATIONS];
@@ -105,7 +117,9 @@ bool mc_rest_read(mc_rest_cache *cache, const mc_cache_ops *ops, const mc_node *
 typedef struct mc_rest_ask {
     mc_rest_operation operation;
     const mc_tile_key *key;
-    const mc_buf *body; /* of PUT */
+    const mc_buf *body;               /* of PUT */
+    const char *list_url, *list_path; /* of LIST: without a query; the path lies in the URL */
+    const char *list_query;
     const char *url;
     bool absent;         /* the store says that there is none */
     mc_http_reply reply; /* else */
@@ -125,6 +139,10 @@ mc_error *mc_rest_send(mc_rest_cache *cache, mc_rest_ask *asks, int count, mc_ct
  * where what a client has named would lead elsewhere. */
 mc_error *mc_rest_url(const char **url, const char **path, const mc_rest_cache *cache, const mc_tile_key *key,
                       apr_pool_t *pool) MC_CHECKED;
+
+/* The same of an expanded template. */
+mc_error *mc_rest_encode_url(const char **url, const char **path, const mc_rest_cache *cache, const char *text,
+                             const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 
 /* The request of an ask, its headers with those of files, signed. */
 mc_error *mc_rest_request_make(mc_rest_request *request, const mc_rest_ask *ask, const mc_rest_cache *cache,
@@ -157,11 +175,18 @@ mc_error *mc_rest_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_rest_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
 mc_error *mc_rest_redirect(const char **url, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 bool mc_rest_tells_grids(const mc_cache *cache);
+bool mc_rest_lists(const mc_cache *cache, const mc_tile_key *key);
+mc_error *mc_rest_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
+                       void *baton, mc_ctx *ctx);
+mc_error *mc_rest_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 void mc_rest_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
 
 #define MC_REST_OPS                                                                                                    \
     .get = mc_rest_get, .get_all = mc_rest_get_all, .exists = mc_rest_exists, .put = mc_rest_put,                      \
     .remove = mc_rest_remove, .remove_all = mc_rest_remove_all, .tells_grids = mc_rest_tells_grids,                    \
     .redirect = mc_rest_redirect, .used_by = mc_rest_used_by
+
+/* And those of kinds that have a lister. */
+#define MC_REST_LISTING_OPS MC_REST_OPS, .lists = mc_rest_lists, .list = mc_rest_list, .measure = mc_rest_measure
 
 #endif

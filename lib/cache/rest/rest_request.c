@@ -11,7 +11,7 @@
 
 enum { HEADER_FILE_BYTES = 64 << 10 };
 
-static const char *const method_names[MC_REST_OPERATIONS] = { "GET", "HEAD", "PUT", "DELETE" };
+static const char *const method_names[MC_REST_OPERATIONS] = { "GET", "HEAD", "PUT", "DELETE", "GET" };
 
 /* Whether a part of the path is "." or "..", which servers and libcurl take for another path. */
 static bool
@@ -27,10 +27,9 @@ has_dot_segment(const char *path)
 }
 
 mc_error *
-mc_rest_url(const char **url, const char **path, const mc_rest_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+mc_rest_encode_url(const char **url, const char **path, const mc_rest_cache *cache, const char *text,
+                   const mc_tile_key *key, apr_pool_t *pool)
 {
-    char text[MC_PATH_MAX];
-    MC_TRY(mc_template_expand(text, cache->template, key, pool));
     const char *host = strstr(text, "://");
     const char *begin = host == NULL ? NULL : strchr(host + 3, '/');
     if (begin == NULL)
@@ -44,6 +43,14 @@ mc_rest_url(const char **url, const char **path, const mc_rest_cache *cache, con
     *url = apr_pstrcat(pool, server, mc_url_encode(begin, "/", true, cache->plus_for_space, pool), NULL);
     *path = *url + (begin - text);
     return MC_OK;
+}
+
+mc_error *
+mc_rest_url(const char **url, const char **path, const mc_rest_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    char text[MC_PATH_MAX];
+    MC_TRY(mc_template_expand(text, cache->template, key, pool));
+    return mc_rest_encode_url(url, path, cache, text, key, pool);
 }
 
 void
@@ -120,12 +127,15 @@ mc_error *
 mc_rest_request_make(mc_rest_request *request, const mc_rest_ask *ask, const mc_rest_cache *cache, const void *secret,
                      apr_pool_t *pool)
 {
-    const char *url, *path;
-    MC_TRY(mc_rest_url(&url, &path, cache, ask->key, pool));
+    const bool list = ask->operation == MC_REST_LIST;
+    const char *url = ask->list_url, *path = ask->list_path;
+    if (!list)
+        MC_TRY(mc_rest_url(&url, &path, cache, ask->key, pool));
     *request = (mc_rest_request){
         .method = method_names[ask->operation],
-        .url = url,
+        .url = list ? apr_pstrcat(pool, url, "?", ask->list_query, NULL) : url,
         .path = path,
+        .query = list ? ask->list_query : "",
         .headers = apr_table_copy(pool, cache->headers[ask->operation]),
         .now = apr_time_now(),
     };

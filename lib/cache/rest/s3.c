@@ -11,7 +11,7 @@ typedef struct s3_cache {
     mc_rest_cache rest;
     const char *id, *secret, *session_token;
     const char *credentials_file, *profile, *region;
-    bool unsigned_payload;
+    bool unsigned_payload, bucket_in_host;
     mc_aws_chain chain;
 } s3_cache;
 
@@ -31,6 +31,10 @@ static const mc_key s3_keys[] = {
                 .flags = MC_KEY_OURS),
     MC_KEY_LINE("region", S3_FIELD(region),
                 "Region of the bucket, as the store names it; without it that of the host's name, or AWS_REGION."),
+    MC_KEY_BOOL("bucket_in_host", S3_FIELD(bucket_in_host),
+                "The host's name is that of the bucket; else the path begins with the bucket. Only for listing: names "
+                "of amazonaws.com say it themselves.",
+                .flags = MC_KEY_OURS, .fallback = "false"),
     MC_KEY_BOOL("unsigned_payload", S3_FIELD(unsigned_payload),
                 "Tiles are not hashed before they are stored: TLS proves that they are whole. Only for https.",
                 .flags = MC_KEY_OURS, .fallback = "false"),
@@ -53,7 +57,7 @@ sign_s3(mc_rest_request *request, const mc_rest_cache *rest, const void *secret,
     const mc_sigv4 what = {
         .method = request->method,
         .path = request->path,
-        .query = "",
+        .query = request->query,
         .body = request->body,
         .body_size = request->body_size,
         .unsigned_body = cache->unsigned_payload && request->body != NULL,
@@ -74,6 +78,40 @@ renew_s3(mc_rest_cache *rest, const void *secret, const char *code)
             return mc_aws_credentials_drop(&((s3_cache *)rest)->chain, secret);
     return false;
 }
+
+/* Of "bucket.s3.region.amazonaws.com", by the header where there is one. */
+static bool
+is_bucket_in_host(const s3_cache *cache)
+{
+    const char *header = apr_table_get(cache->rest.headers[MC_REST_LIST], "Host");
+    const char *host = header == NULL ? strstr(cache->rest.url, "://") + 3 : header;
+    const char *end = host + strcspn(host, "/");
+    const char *service = strstr(host, ".s3.");
+    if (service == NULL)
+        service = strstr(host, ".s3-");
+    const char *amazon = strstr(host, ".amazonaws.com");
+    return cache->bucket_in_host || (service != NULL && amazon != NULL && service < end && amazon < end);
+}
+
+static int
+leading_parts_s3(const mc_rest_cache *rest)
+{
+    return is_bucket_in_host((const s3_cache *)rest) ? 0 : 1;
+}
+
+static const char *
+list_query_s3(const char *prefix, const char *after, apr_pool_t *pool)
+{
+    const char *more =
+        *after == '\0'
+            ? ""
+            : apr_pstrcat(pool, "continuation-token=", mc_url_encode(after, NULL, true, false, pool), "&", NULL);
+    return apr_pstrcat(pool, more, "list-type=2&max-keys=1000&prefix=", mc_url_encode(prefix, NULL, true, false, pool),
+                       NULL);
+}
+
+static const mc_rest_lister s3_lister = { leading_parts_s3, list_query_s3,          "Contents", "Key",
+                                          "Size",           "NextContinuationToken" };
 
 static const mc_rest_signer s3_signer = { prepare_s3, sign_s3, renew_s3 };
 
@@ -144,6 +182,7 @@ s3_from_config(const mc_node *node, mc_build *build)
 {
     s3_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->rest.signer = &s3_signer;
+    cache->rest.lister = &s3_lister;
     if (!mc_rest_read(&cache->rest, &mc_cache_s3, node, build) || !check_s3(cache, node, build))
         return NULL;
     cache->chain = (mc_aws_chain){
@@ -159,5 +198,5 @@ s3_from_config(const mc_node *node, mc_build *build)
 const mc_cache_ops mc_cache_s3 = {
     MC_KIND("s3", s3_keys, s3_from_config,
             "Tiles as objects of Amazon S3, or of another store that speaks its protocol."),
-    MC_REST_OPS,
+    MC_REST_LISTING_OPS,
 };

@@ -61,6 +61,73 @@ expect_signed(const char *type, const char *inner)
     ck_assert_ptr_null(strstr(mc_error_chain(error, pool), "sig="));
 }
 
+/* A level among others, in pages of seven names, by a template whose numbers stand in another order. */
+static void
+expect_lists(const char *type, const char *inner)
+{
+    static const char *const templates[] = { "l/{tileset}/{grid}/{z}/{x}/{y}.{ext}",
+                                             "m/{tileset}-{inv_y}_{inv_x}&amp;{dim:d}/{z} {y}.{ext}",
+                                             "n/{x}/{tileset}/{y}/{z}" };
+    store_order(&server, "page/7");
+    for (size_t i = 0; i < sizeof(templates) / sizeof(*templates); i++) {
+        mc_cache *cache = signed_store(type, templates[i], inner);
+        mc_dimension_value dimension = { "d", "a<b>&+ c", false };
+        mc_tile_key level = key_at(3, 0, 0);
+        const mc_tile_range part = { 1, 0, 5, 4 }, all = { 0, 0, 8, 8 };
+        seen_tiles met = { .most = 1000 };
+        int64_t bytes, tiles;
+        level.dimensions = &dimension;
+        level.dimension_count = 1;
+        ck_assert(mc_cache_lists(cache, &level));
+        for (int j = 0; j < 80; j++) {
+            mc_tile_key key = level;
+            key.z = j < 64 ? 3 : 2;
+            key.x = j < 64 ? j % 8 : j % 4;
+            key.y = j < 64 ? j / 8 : (j - 64) / 4;
+            put_text(cache, &key, "tile!");
+            key.tileset = "tsx"; /* begins with the same letters */
+            put_text(cache, &key, "other");
+        }
+        ck_ok(mc_cache_list(cache, &level, &part, see_tile, &met, &ctx));
+        ck_assert_int_eq(met.count, 16);
+        for (int j = 0; j < 16; j++)
+            ck_assert_int_eq(met.places[j / 4][1 + j % 4], 1);
+        met = (seen_tiles){ .most = 9 };
+        ck_ok(mc_cache_list(cache, &level, &all, see_tile, &met, &ctx));
+        ck_assert_int_eq(met.count, 9);
+        ck_ok(cache->ops->measure(&bytes, &tiles, cache, &level, &ctx));
+        ck_assert_int_eq(tiles, 80);
+        ck_assert_int_eq(bytes, 400);
+        store_order(&server, "fail/403/1/AccessDenied");
+        ck_fails(UPSTREAM, mc_cache_list(cache, &level, &all, see_tile, &met, &ctx));
+    }
+    mc_tile_key key = key_at(3, 0, 0);
+    ck_assert(!mc_cache_lists(signed_store(type, "c/{tileset}/{z}/{x}{y}", inner), &key));
+    ck_assert(!mc_cache_lists(signed_store(type, "c/{tileset}/{z}/{x}", inner), &key));
+    ck_assert(!mc_cache_lists(signed_store(type, "{x}/{tileset}/{z}/{y}", inner), &key)); /* the bucket is no name */
+    store_order(&server, "page/1000");
+}
+
+START_TEST(stores_are_listed)
+{
+    static const char *const stores[][2] = { { "azure", AZURE }, { "google", GOOGLE }, { "azure", SAS } };
+    for (int i = 0; i < 3; i++) {
+        server = store_start(stores[i][0]);
+        expect_lists(stores[i][0], stores[i][1]);
+        if (i < 2)
+            store_stop(&server);
+    }
+}
+END_TEST
+
+START_TEST(s3_is_listed)
+{
+    server = store_start("s3");
+    expect_lists("s3", "<id>AKIDEXAMPLE</id><secret>wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY</secret><region>eu-test-1"
+                       "</region>");
+}
+END_TEST
+
 START_TEST(azure_with_the_key_of_the_account)
 {
     server = store_start("azure");
@@ -152,8 +219,13 @@ int
 main(void)
 {
     const TTest *const tests[] = {
-        azure_with_the_key_of_the_account,      azure_with_a_shared_access_signature,        google_with_an_hmac_key,
-        google_signs_the_examples_of_the_guide, what_is_wrong_is_said_when_the_file_is_read,
+        stores_are_listed,
+        s3_is_listed,
+        azure_with_the_key_of_the_account,
+        azure_with_a_shared_access_signature,
+        google_with_an_hmac_key,
+        google_signs_the_examples_of_the_guide,
+        what_is_wrong_is_said_when_the_file_is_read,
     };
     return unit_run_between("azure_cache", tests, (int)(sizeof(tests) / sizeof(*tests)), set_up_signed,
                             tear_down_signed);
