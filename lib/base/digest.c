@@ -35,7 +35,7 @@ turn_right(uint32_t word, int bits)
 }
 
 /* One of 64 rounds; `n` is its number modulo 8, a constant: the eight words change places by their numbers. */
-static inline __attribute__((always_inline)) void
+static inline void
 hash_round(uint32_t v[8], int n, uint32_t addend)
 {
     const uint32_t a = v[-n & 7], b = v[(1 - n) & 7], c = v[(2 - n) & 7];

@@ -107,7 +107,7 @@ tell_listed_tile(mc_tile_key *key, const rest_listing *listing, const char *name
         size_t digits = strspn(at, "0123456789");
         if (digits == 0 || digits > DIGITS_MOST || (digits > 1 && *at == '0'))
             return false;
-        set_listed_number(key, *++want, atoi(at), inverted);
+        set_listed_number(key, *++want, (int)strtol(at, NULL, 10), inverted);
         at += digits;
     }
     if (*at != '\0' || key->z >= key->grid->level_count)
