@@ -33,6 +33,7 @@ typedef struct mc_http_reply {
     int status;
     apr_table_t *headers; /* of the last answer, after redirects; without those of an encoding that was undone */
     mc_buf *body;         /* attached to the pool */
+    bool decoded;         /* the body was compressed on its way */
     bool framed;          /* the answer says where the body ends: else the body may be half of one (RFC 9112 6.3, 8) */
 } mc_http_reply;
 

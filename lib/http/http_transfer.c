@@ -262,6 +262,7 @@ finish_reply(mc_http_transfer *t)
                        apr_table_get(t->reply->headers, "Transfer-Encoding") != NULL;
     t->reply->status = (int)status;
     if (apr_table_get(t->reply->headers, "Content-Encoding") != NULL) { /* undone, whichever it was */
+        t->reply->decoded = true;
         apr_table_unset(t->reply->headers, "Content-Encoding");
         apr_table_unset(t->reply->headers, "Content-Length");
     }

@@ -11,6 +11,7 @@ What a test orders, by a GET of /-/ and:
     unframed/N              the next N answers say no length, and end with the connection
     stall/N                 the next N requests get no answer
     delay/MS                each answer comes so late
+    damaged/N               the next N GETs get a tile with a bit changed, and the check sum of the good one
     html/N                  the next N GETs get an HTML page with status 200
     skew/SECONDS            its clock is so far ahead
     retry/SECONDS           what Retry-After says beside errors; 0: nothing
@@ -278,7 +279,12 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(404, b"<html><h1>Not Found</h1></html>", [("Content-Type", "text/html")])
             raise Refused(404, "BlobNotFound" if self.server.kind == "azure" else "NoSuchKey")
         data, media, date = objects[name]
-        self.answer(200, data, [("Content-Type", media), ("Last-Modified", date)])
+        headers = [("Content-Type", media), ("Last-Modified", date)]
+        md5 = base64.b64encode(hashlib.md5(data).digest()).decode()
+        headers += {"azure": [("Content-MD5", md5)], "google": [("x-goog-hash", f"crc32c=n03x6A==,md5={md5}")]}.get(self.server.kind, [])
+        if self.command == "GET" and self.server.take("damaged"):
+            data = bytes([data[0] ^ 1]) + data[1:]
+        self.answer(200, data, headers)
 
     do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = handle_any
 

@@ -116,6 +116,33 @@ http {{
         program.stop()
 
 
+@pytest.fixture
+def secure_dav(tmp_path):
+    """The same over TLS and HTTP/2, with a certificate of its own: its port, and the file of the certificate."""
+    port, root, certificate = free_port(), tmp_path / "dav", tmp_path / "certificate.pem"
+    root.mkdir()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp_path / "key.pem", "-out", certificate, "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    (tmp_path / "nginx.conf").write_text(f"""
+worker_processes 1; daemon off; user {'root' if os.getuid() == 0 else 'nobody'}; pid {tmp_path}/nginx.pid; error_log {tmp_path}/nginx.log warn;
+events {{ worker_connections 512; }}
+http {{
+  log_format connections '$request_method $connection $server_protocol'; access_log {tmp_path}/access.log connections;
+  client_body_temp_path {tmp_path}/body; proxy_temp_path {tmp_path}/p; fastcgi_temp_path {tmp_path}/f; uwsgi_temp_path {tmp_path}/u;
+  scgi_temp_path {tmp_path}/s;
+  server {{ listen 127.0.0.1:{port} ssl http2; ssl_certificate {certificate}; ssl_certificate_key {tmp_path}/key.pem; root {root};
+    location / {{ dav_methods PUT DELETE; create_full_put_path on; }}
+  }}
+}}
+""")
+    program = Program(["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], tmp_path / "nginx.out")
+    try:
+        wait_until(lambda: listens(("127.0.0.1", port)), "nginx starts")
+        yield port, certificate
+    finally:
+        program.stop()
+
+
 def config(folder, cache, name="mapcache", source="<source>any</source>"):
     """A tileset in the store, and the same in a file; `cache` is what stands in <cache>, its type first."""
     kind, _, inner = cache.partition(" ")
@@ -215,6 +242,30 @@ def test_a_dav_server(tmp_path, build, dav):
         assert answer.status == 502 and b"refuses access" in answer.body, (answer.status, answer.body)
     finally:
         server.stop()
+
+
+def test_tiles_of_a_map_share_a_connection_of_http2(tmp_path, build, secure_dav):
+    port, certificate = secure_dav
+    trust = {"CURL_CA_BUNDLE": str(certificate)}
+    cache = f"rest <url>https://localhost:{port}/{TEMPLATE}</url>"
+    path = config(tmp_path, cache)
+    (tmp_path / "stranger").mkdir()
+    done = subprocess.run([BUILD / "bin/mapcache_seed", "-c", path, "-t", "world", "-z", "3,3"], env={**os.environ, **trust}, capture_output=True,
+                          text=True, timeout=patience(100), check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    server = Server(build, config(tmp_path, cache, "reader", source=""), tmp_path, environment=trust)
+    stranger = Server(build, config(tmp_path, cache, "stranger", source=""), tmp_path / "stranger")
+    try:
+        assert stranger.get(tile(3, 0, 0)).status == 503  # it does not know the certificate
+        (tmp_path / "access.log").write_text("")
+        drawn = [server.get("/", MAP) for _ in range(2)]
+        assert [answer.status for answer in drawn] == [200, 200] and drawn[0].body == drawn[1].body
+        lines = (tmp_path / "access.log").read_text().splitlines()
+        assert len(lines) == 128 and all(line.startswith("GET ") and line.endswith("HTTP/2.0") for line in lines), lines[:3]
+        assert len({line.split()[1] for line in lines}) <= 2, lines
+    finally:
+        server.stop()
+        stranger.stop()
 
 
 def test_a_map_takes_two_round_trips_at_most(tmp_path, build, own_store):

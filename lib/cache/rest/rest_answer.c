@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "cache/rest/rest_base.h"
+#include "cache/rest/signed_headers.h"
 #include "text/secret.h"
 #include "text/text.h"
 
-enum { TEXT_BYTES = 300, LOOKED_THROUGH = 16 << 10 /* bytes of an error's body */ };
+#define BASE64_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+
+enum { MD5_TEXT_BYTES = 24, TEXT_BYTES = 300, LOOKED_THROUGH = 16 << 10 /* bytes of an error's body */ };
 
 /* Where `<element>` begins its text, or NULL. */
 static const char *
@@ -94,6 +98,28 @@ is_page(const mc_rest_ask *ask)
            mc_image_sniff(ask->reply.body->data, ask->reply.body->size) == MC_CODING_UNKNOWN;
 }
 
+/* The check sum that the store tells of the whole object, in base64: MD5 of Azure and Google. NULL: none. */
+static const char *
+told_check_sum(const mc_rest_ask *ask)
+{
+    const char *plain = apr_table_get(ask->reply.headers, "Content-MD5");
+    const char *google = apr_table_get(ask->reply.headers, "x-goog-hash");
+    const char *md5 = google == NULL ? NULL : strstr(google, "md5=");
+    return plain != NULL ? plain : md5 != NULL ? md5 + 4 : NULL;
+}
+
+/* Whether the tile is another one than its check sum says: damaged in the store, or on its way. */
+static bool
+is_damaged(const mc_rest_ask *ask, apr_pool_t *pool)
+{
+    uint8_t digest[MC_MD5_BYTES];
+    const char *told = ask->operation == MC_REST_GET && !ask->reply.decoded ? told_check_sum(ask) : NULL;
+    if (told == NULL || strspn(told, BASE64_LETTERS) != MD5_TEXT_BYTES)
+        return false; /* not in a form that is known */
+    mc_md5(digest, ask->reply.body->data, ask->reply.body->size);
+    return strncmp(told, mc_base64_text(digest, sizeof(digest), pool), MD5_TEXT_BYTES) != 0;
+}
+
 static mc_error *
 judge_good_answer(const mc_rest_ask *ask, const char *name, apr_pool_t *pool)
 {
@@ -101,6 +127,8 @@ judge_good_answer(const mc_rest_ask *ask, const char *name, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_UPSTREAM,
                                "cache \"%s\": the store does not say how long the tile is: it may be half of one",
                                name);
+    if (is_damaged(ask, pool))
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "cache \"%s\": the tile is not the one of its check sum", name);
     if (is_page(ask))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "cache \"%s\": the store answers with a page in place of a tile",
                                name);

@@ -53,6 +53,10 @@ expect_signed(const char *type, const char *inner)
     put_text(cache, &key, "tile");
     expect_text(cache, &key, "tile");
     ck_assert_ptr_nonnull(strstr(store_order(&server, "list"), "/c/a+b%2Bc/%C3%A9~%2A%27%28%29%21%24"));
+    store_order(&server, "damaged/1");
+    mc_error *damaged = mc_cache_get(&tile, cache, &key, &ctx, pool);
+    ck_assert(damaged != MC_OK && strstr(damaged->message, "check sum") != NULL);
+    expect_text(cache, &key, "tile");
     mc_cache *wrong = signed_store(type, "c/{z}/{x}/{y}",
                                    mc_replace_all(mc_replace_all(inner, "wJal", "xJal", pool), "YSBr", "YSBs", pool));
     wrong = strstr(inner, "sas") == NULL ? wrong : signed_store(type, "c/{z}/{x}/{y}", "<sas>sig=a</sas>");
