@@ -17,8 +17,8 @@
 enum {
     POLL_MS = 200,            /* so late at most does a request notice that its client has gone */
     LINE_CONNECTIONS = 2,     /* the origin and one that it redirects to */
-    IDLE_IN_WIDE_LINES = 32,  /* connections that are kept in them, for each line that may be idle */
-    BUSY_IN_WIDE_LINES = 512, /* connections of all threads; one that comes late gets few */
+    IDLE_IN_WIDE_LINES = 16,  /* connections that are kept in them, for each line that may be idle */
+    BUSY_IN_WIDE_LINES = 256, /* connections of all threads; one that comes late gets few */
     FEW_CONNECTIONS = 4,
     ORIGIN_LENGTH = 256,
 };

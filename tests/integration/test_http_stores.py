@@ -12,6 +12,7 @@ import pytest
 from conftest import GRID, Program, free_port, listens, wait_until
 from drop_in import PEER_SEED
 from fastcgi import Server
+from origin import Origin
 from patience import patience
 from store_server import ACCESS, ACCOUNT, AZURE_KEY, REGION, SECRET
 
@@ -335,17 +336,35 @@ KEYS = {
 
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
-def test_stores_of_mapcache(tmp_path, own_store, kind):
+def test_stores_of_mapcache(tmp_path, build, own_store, kind):
     """What Debian's MapCache has stored is found under the same names, and the other way round."""
     store = own_store(kind)
     host = "" if kind == "rest" else f"<headers><Host>127.0.0.1:{store.port}</Host></headers>"
     path = config(tmp_path, f"{kind} <url>http://127.0.0.1:{store.port}/tiles/{TEMPLATE}</url>{host}{KEYS[kind]}")
-    # Theirs has no source of type dummy that makes pictures: it deletes what ours has stored.
-    seed(path, "-z", "0,2")
-    names = store.objects()
-    assert len(names) == 21 and f"/tiles/world/{GRID}/2/3/1.png" in names
-    seed(path, "-z", "2,2", "-m", "delete", program=PEER_SEED)
-    assert len(store.objects()) == 5, store.objects()
+    with Origin() as origin:
+        source = f"""<source name="any" type="wms"><getmap><params><FORMAT>image/png</FORMAT><LAYERS>pattern</LAYERS></params></getmap>
+  <http><url>{origin.url("/pattern")}</url></http></source>"""
+        text = path.read_text().replace('<source name="any" type="dummy"/>', source)
+        path.write_text(text)
+        seed(path, "-z", "0,2", "-n", "1", program=PEER_SEED)
+        names = store.objects()
+        assert len(names) == 21 and f"/tiles/world/{GRID}/2/3/1.png" in names
+        reader = tmp_path / "reader.xml"
+        reader.write_text(text.replace("<tileset name=\"world\"><source>any</source>", '<tileset name="world">'))
+        server = Server(build, reader, tmp_path)
+        try:
+            for z, x, y in ((0, 0, 0), (2, 3, 1), (2, 0, 3)):
+                answer = server.get(tile(z, x, y))
+                assert answer.status == 200 and answer.body[:4] == b"\x89PNG" and len(answer.body) > 200, (answer.status, answer.body)
+                assert answer.body != server.get(tile(2, 1, 1)).body  # each has its own pixels
+        finally:
+            server.stop()
+        seed(path, "-z", "0,2", "-m", "delete")  # by ours
+        assert store.objects() == []
+        seed(path, "-z", "0,2")
+        assert store.objects() == names
+        seed(path, "-z", "2,2", "-m", "delete", program=PEER_SEED)
+        assert len(store.objects()) == 5, store.objects()
 
 
 def test_clients_are_sent_to_the_store(tmp_path, build, own_store):
