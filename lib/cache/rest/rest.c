@@ -33,23 +33,30 @@ tile_of_answer(const mc_rest_ask *ask, apr_pool_t *pool)
     return mc_tile_create(ask->reply.body, date == NULL ? 0 : apr_time_from_sec(mc_http_date_parse(date)), pool);
 }
 
+static mc_error *
+get_tiles_at_once(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_rest_ask *asks = apr_pcalloc(pool, sizeof(*asks) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++)
+        asks[i] = (mc_rest_ask){ .operation = MC_REST_GET, .key = &keys[i] };
+    MC_TRY(mc_rest_send((mc_rest_cache *)base, asks, count, ctx, pool));
+    for (int i = 0; i < count; i++)
+        tiles[i] = tile_of_answer(&asks[i], pool);
+    return MC_OK;
+}
+
 mc_error *
 mc_rest_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_rest_get");
-    mc_rest_ask *asks = apr_pcalloc(pool, sizeof(*asks) * (size_t)(count + 1));
-    for (int i = 0; i < count; i++)
-        asks[i] = (mc_rest_ask){ .operation = MC_REST_GET, .key = &keys[i] };
-    mc_error *error = mc_rest_send((mc_rest_cache *)base, asks, count, ctx, pool);
-    if (error != MC_OK) {
+    mc_error *error = MC_OK;
+    for (int i = 0; i < count && error == MC_OK; i += AT_ONCE)
+        error = get_tiles_at_once(tiles + i, base, keys + i, count - i < AT_ONCE ? count - i : AT_ONCE, ctx, pool);
+    if (error != MC_OK)
         mc_span_note(&span, "ERROR");
-        return error;
-    }
-    for (int i = 0; i < count; i++)
-        tiles[i] = tile_of_answer(&asks[i], pool);
-    if (count == 1 && tiles[0] == NULL)
+    else if (count == 1 && tiles[0] == NULL)
         mc_span_note(&span, "CACHE_MISS");
-    return MC_OK;
+    return error;
 }
 
 mc_error *

@@ -94,8 +94,11 @@ static bool
 is_page(const mc_rest_ask *ask)
 {
     const char *type = apr_table_get(ask->reply.headers, "Content-Type");
-    return ask->operation == MC_REST_GET && type != NULL && strncasecmp(type, "text/html", 9) == 0 &&
-           mc_image_sniff(ask->reply.body->data, ask->reply.body->size) == MC_CODING_UNKNOWN;
+    if (type == NULL || strncasecmp(type, "text/html", 9) != 0)
+        return false;
+    return ask->operation == MC_REST_HEAD ||
+           (ask->operation == MC_REST_GET &&
+            mc_image_sniff(ask->reply.body->data, ask->reply.body->size) == MC_CODING_UNKNOWN);
 }
 
 /* The check sum that the store tells of the whole object, in base64: MD5 of Azure and Google. NULL: none. */

@@ -52,6 +52,21 @@ check_rest_url(const mc_rest_cache *cache, const mc_node *node, mc_build *build)
     return true;
 }
 
+/* A status that says that a tile is there, or that the store fails, cannot say that there is none. */
+static bool
+check_absent_statuses(const mc_rest_cache *cache, const mc_node *node, mc_build *build)
+{
+    for (int i = 0; i < cache->absent.count; i++) {
+        double status = cache->absent.values[i];
+        if (status >= 400 && status <= 499 && status == (int)status && status != 429)
+            continue;
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "absent"),
+                    "statuses that say that there is no tile are whole numbers from 400 to 499, but for 429");
+        return false;
+    }
+    return true;
+}
+
 static bool
 add_rest_headers(apr_table_t *headers, const mc_node *tree, mc_build *build)
 {
@@ -90,7 +105,7 @@ bool
 mc_rest_read(mc_rest_cache *cache, const mc_cache_ops *ops, const mc_node *node, mc_build *build)
 {
     if (!mc_cache_read(&cache->base, ops, false, node, build) || !check_rest_url(cache, node, build) ||
-        !read_operations(cache, build))
+        !check_absent_statuses(cache, node, build) || !read_operations(cache, build))
         return false;
     const mc_template_rules rules = { .url = true };
     cache->template = mc_template_compile(cache->url, &rules, build->pool);

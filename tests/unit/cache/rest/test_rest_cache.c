@@ -206,6 +206,30 @@ START_TEST(no_more_connections_than_configured)
 }
 END_TEST
 
+/* More than are asked for together; far more than there are connections. */
+START_TEST(many_tiles_come_in_parts)
+{
+    enum { MANY = 600 };
+    mc_cache *cache = plain_store("");
+    mc_tile_write *puts = apr_pcalloc(pool, sizeof(*puts) * MANY);
+    mc_tile_key *keys = apr_pcalloc(pool, sizeof(*keys) * MANY);
+    mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * MANY);
+    for (int i = 0; i < MANY; i++) {
+        const char *text = apr_psprintf(pool, "tile %d", i);
+        keys[i] = key_at(5, i % 32, i / 32);
+        puts[i] = (mc_tile_write){ .key = keys[i], .data = mc_buf_attach(mc_buf_copy(text, strlen(text)), pool) };
+    }
+    ck_ok(mc_cache_put(cache, puts, MANY, &ctx));
+    ck_ok(mc_cache_get_all(tiles, cache, keys, MANY, &ctx, pool));
+    for (int i = 0; i < MANY; i++) {
+        ck_assert(tiles[i] != NULL && tiles[i]->data->size == puts[i].data->size);
+        ck_assert_int_eq(memcmp(tiles[i]->data->data, puts[i].data->data, puts[i].data->size), 0);
+    }
+    ck_ok(mc_cache_remove_all(cache, keys, MANY, &ctx));
+    ck_assert_str_eq(store_order(&server, "list"), "[]");
+}
+END_TEST
+
 START_TEST(a_metatile_begins_with_its_last_tile)
 {
     mc_cache *cache = plain_store("<busy_retries>0</busy_retries>");
@@ -375,6 +399,9 @@ START_TEST(what_is_wrong_is_said_when_the_file_is_read)
         "<cache name='c' type='rest'><url>http://host</url></cache>",
         "<cache name='c' type='rest'><url>ftp://host/{z}</url></cache>",
         "<cache name='c' type='rest'><url>http://{dim:a}.host/{z}</url></cache>",
+        "<cache name='c' type='rest'><url>http://h/{z}</url><absent>404 200</absent></cache>",
+        "<cache name='c' type='rest'><url>http://h/{z}</url><absent>503</absent></cache>",
+        "<cache name='c' type='rest'><url>http://h/{z}</url><absent>404.5</absent></cache>",
         "<cache name='c' type='rest'><url>http://h/{z}</url><operation/></cache>",
         "<cache name='c' type='rest'><url>http://h/{z}</url><operation type='post'/></cache>",
         "<cache name='c' type='rest'><url>http://h/{z}</url><timeout>0</timeout></cache>",
@@ -436,6 +463,7 @@ main(void)
                                    layers_ask_the_far_part_once,
                                    no_more_connections_than_configured,
                                    a_metatile_begins_with_its_last_tile,
+                                   many_tiles_come_in_parts,
                                    headers_go_with_their_operation,
                                    the_time_of_a_tile_is_that_of_the_store,
                                    only_what_is_absent_is_a_miss,
