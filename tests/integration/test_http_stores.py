@@ -1,5 +1,6 @@
 """Tiles behind HTTP through the whole program: moto, which checks the signatures of S3 by AWS's own library; nginx with DAV; and
 Debian's MapCache beside ours on the same store."""
+import contextlib
 import json
 import os
 import pathlib
@@ -40,20 +41,35 @@ print(key["AccessKeyId"], key["SecretAccessKey"])
 """
 
 
-@pytest.fixture(scope="module")
-def moto(tmp_path_factory):
-    folder, port = tmp_path_factory.mktemp("moto"), free_port()
-    environment = {"PYTHONPATH": str(MOTO), "PYTHONDONTWRITEBYTECODE": "1"}
-    program = Program([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", port], folder / "moto.log", environment)
+def make_certificate(folder):
+    """Of localhost, signed by itself: the files of the certificate and of its key."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder / "key.pem", "-out", folder / "certificate.pem",
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    return folder / "certificate.pem", folder / "key.pem"
+
+
+@contextlib.contextmanager
+def running_moto(folder, options=(), address="http://127.0.0.1", trust=""):
+    """moto with a bucket, and a user who may use it: its port, the user's key and secret."""
+    port = free_port()
+    environment = {"PYTHONPATH": str(MOTO), "PYTHONDONTWRITEBYTECODE": "1", "AWS_CA_BUNDLE": trust, "SSL_CERT_FILE": trust}
+    environment = {name: value for name, value in environment.items() if value}
+    program = Program([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", port, *options], folder / "moto.log", environment)
     try:
         wait_until(lambda: listens(("127.0.0.1", port)), "moto starts", 60)
-        made = subprocess.run([sys.executable, "-c", SET_UP, f"http://127.0.0.1:{port}"], env={**os.environ, **environment},
+        made = subprocess.run([sys.executable, "-c", SET_UP, f"{address}:{port}"], env={**os.environ, **environment},
                               capture_output=True, text=True, timeout=patience(60), check=False)
         assert made.returncode == 0, made.stderr + program.log()
         access, secret = made.stdout.split()
         yield port, access, secret
     finally:
         program.stop()
+
+
+@pytest.fixture(scope="module")
+def moto(tmp_path_factory):
+    with running_moto(tmp_path_factory.mktemp("moto")) as made:
+        yield made
 
 
 class OwnStore:
@@ -120,10 +136,9 @@ http {{
 @pytest.fixture
 def secure_dav(tmp_path):
     """The same over TLS and HTTP/2, with a certificate of its own: its port, and the file of the certificate."""
-    port, root, certificate = free_port(), tmp_path / "dav", tmp_path / "certificate.pem"
+    port, root = free_port(), tmp_path / "dav"
     root.mkdir()
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp_path / "key.pem", "-out", certificate, "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    certificate, _ = make_certificate(tmp_path)
     (tmp_path / "nginx.conf").write_text(f"""
 worker_processes 1; daemon off; user {'root' if os.getuid() == 0 else 'nobody'}; pid {tmp_path}/nginx.pid; error_log {tmp_path}/nginx.log warn;
 events {{ worker_connections 512; }}
@@ -216,6 +231,21 @@ def test_s3_that_checks_signatures(tmp_path, build, moto, style):
     headers = "" if style == "path" else "<headers><Host>tiles.s3.amazonaws.com</Host></headers>"
     acl = '<operation type="put"><headers><x-amz-acl>public-read</x-amz-acl></headers></operation>'
     expect_store_serves(tmp_path, build, f"s3 <url>{where}</url>{headers}<id>{access}</id><secret>{secret}</secret><region>eu-test-1</region>{acl}")
+
+
+def test_s3_over_tls(tmp_path, build):
+    """What is stored is not hashed: the signature says so, and TLS proves that it is whole."""
+    certificate, key = make_certificate(tmp_path)
+    with running_moto(tmp_path, ["-c", certificate, "-k", key], "https://localhost", str(certificate)) as (port, access, secret):
+        cache = (f"s3 <url>https://localhost:{port}/tiles/{TEMPLATE}</url><id>{access}</id><secret>{secret}</secret><region>eu-test-1</region>"
+                 "<unsigned_payload>true</unsigned_payload><connections>8</connections>")
+        server = Server(build, config(tmp_path, cache), tmp_path, environment={"CURL_CA_BUNDLE": str(certificate)})
+        try:
+            first = server.get(tile(1, 1, 0))
+            assert first.status == 200 and server.get(tile(1, 1, 0)).body == first.body, (first.body, server.log())
+            assert "refuses" not in server.log(), server.log()
+        finally:
+            server.stop()
 
 
 def test_s3_refuses(tmp_path, build, moto):
