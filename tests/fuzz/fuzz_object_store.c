@@ -146,7 +146,7 @@ build_address(const char *text, bool client_named, apr_pool_t *pool)
     if (mc_rest_url(&url, &path, &cache, &key, pool) != MC_OK)
         return;
     MC_ASSERT(strncmp(url, "http://h/t/", 11) == 0 && path == url + 8);
-    MC_ASSERT(strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~/%") == strlen(path));
+    MC_ASSERT(strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~/%+") == strlen(path));
     MC_ASSERT(strstr(path, "/../") == NULL && strstr(path, "/./") == NULL);
 }
 

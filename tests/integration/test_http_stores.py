@@ -233,6 +233,20 @@ def test_s3_that_checks_signatures(tmp_path, build, moto, style):
     expect_store_serves(tmp_path, build, f"s3 <url>{where}</url>{headers}<id>{access}</id><secret>{secret}</secret><region>eu-test-1</region>{acl}")
 
 
+def test_names_with_blanks_are_those_of_mapcache(tmp_path, build, moto):
+    port, access, secret = moto
+    where = f"http://127.0.0.1:{port}/tiles/two  blanks/{TEMPLATE}"
+    path = config(tmp_path, f"s3 <url>{where}</url><headers><Host>127.0.0.1:{port}</Host></headers><id>{access}</id><secret>{secret}</secret>"
+                            "<region>eu-test-1</region>")
+    with Origin() as origin:
+        path.write_text(path.read_text().replace('<source name="any" type="dummy"/>', f"""<source name="any" type="wms"><getmap><params>
+  <FORMAT>image/png</FORMAT><LAYERS>pattern</LAYERS></params></getmap><http><url>{origin.url("/pattern")}</url></http></source>"""))
+        seed(path, "-z", "0,2", "-n", "1", program=PEER_SEED)
+    assert stored_tiles(path) == [1, 4, 16, 0]
+    seed(path, "-z", "0,2", "-m", "delete")
+    assert stored_tiles(path) == [0, 0, 0, 0]
+
+
 def test_s3_over_tls(tmp_path, build):
     """What is stored is not hashed: the signature says so, and TLS proves that it is whole."""
     certificate, key = make_certificate(tmp_path)

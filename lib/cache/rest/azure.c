@@ -171,7 +171,6 @@ azure_from_config(const mc_node *node, mc_build *build)
     azure_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->rest.signer = &azure_signer;
     cache->rest.lister = &azure_lister;
-    cache->rest.plus_for_space = true;
     return mc_rest_read(&cache->rest, &mc_cache_azure, node, build) && check_azure(cache, node, build)
                ? &cache->rest.base.cache
                : NULL;

@@ -103,7 +103,6 @@ google_from_config(const mc_node *node, mc_build *build)
     google_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->rest.signer = &google_signer;
     cache->rest.lister = &google_lister;
-    cache->rest.plus_for_space = true;
     return mc_rest_read(&cache->rest, &mc_cache_google, node, build) ? &cache->rest.base.cache : NULL;
 }
 

@@ -19,7 +19,6 @@ static mc_cache *
 rest_from_config(const mc_node *node, mc_build *build)
 {
     plain_rest_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
-    cache->rest.plus_for_space = true;
     return mc_rest_read(&cache->rest, &mc_cache_rest, node, build) ? &cache->rest.base.cache : NULL;
 }
 

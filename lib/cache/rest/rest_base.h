@@ -65,7 +65,7 @@ struct mc_rest_cache {
     mc_number_list absent;
     const mc_rest_signer *signer; /* or NULL */
     const mc_rest_lister *lister; /* or NULL: the store does not list */
-    bool plus_for_space;          /* in paths, as MapCache has it */
+    bool encoded_plus; /* for a space: "%2B" in place of "+", which is not the same where requests are signed */
     mc_template *template;
     apr_table_t *headers[MC_REST_OPERATIONS];
     apr_hash_t *uses; /* address of a tileset's first tile on a grid -> "tileset "a" on grid "b"" */

@@ -40,7 +40,8 @@ mc_rest_encode_url(const char **url, const char **path, const mc_rest_cache *cac
                    ? mc_error_create(pool, MC_ERR_INVALID_DIMENSION, "the value of a dimension is no name of a tile")
                    : mc_error_create(pool, MC_ERR_LAYER_NOT_DEFINED, "the name of the layer is no name of a tile");
     const char *server = apr_pstrmemdup(pool, text, (size_t)(begin - text));
-    *url = apr_pstrcat(pool, server, mc_url_encode(begin, "/", true, cache->plus_for_space, pool), NULL);
+    const char *coded = mc_url_encode(begin, "/", true, true, pool); /* of '+' only those of spaces are left */
+    *url = apr_pstrcat(pool, server, cache->encoded_plus ? mc_replace_all(coded, "+", "%2B", pool) : coded, NULL);
     *path = *url + (begin - text);
     return MC_OK;
 }

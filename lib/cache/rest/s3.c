@@ -181,6 +181,7 @@ static mc_cache *
 s3_from_config(const mc_node *node, mc_build *build)
 {
     s3_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    cache->rest.encoded_plus = true;
     cache->rest.signer = &s3_signer;
     cache->rest.lister = &s3_lister;
     if (!mc_rest_read(&cache->rest, &mc_cache_s3, node, build) || !check_s3(cache, node, build))
