@@ -82,6 +82,8 @@ typedef struct mc_cache_ops {
     mc_error *(*reach)(mc_cache *cache, mc_ctx *ctx);
     /* mc_cache_parts; NULL: the cache holds its tiles itself. */
     void (*parts)(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);
+    /* mc_cache_redirect; NULL: clients cannot get the tile themselves. */
+    mc_error *(*redirect)(const char **url, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
     /* The SQLite file that a tile stands in, for footprints; NULL where there are none. */
     mc_error *(*location)(struct mc_store_location *location, mc_cache *cache, const mc_tile_key *key,
                           apr_pool_t *pool);
@@ -119,13 +121,17 @@ bool mc_cache_tells_grids(const mc_cache *cache);
 mc_error *mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
 
-/* Whether mc_cache_get_all is one round trip. */
+/* Whether mc_cache_get_all is one round trip, or a few. */
 bool mc_cache_gets_all(const mc_cache *cache);
 
 /* As mc_cache_get, for keys of one tileset, grid, level and dimensions; tiles[i] is NULL where the tile is missing.
  * Only for caches for which mc_cache_gets_all is true. */
 mc_error *mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
+
+/* Where a client finds the tile itself, whether it is there or not, by <use_redirects>; *url is NULL where it does not.
+ */
+mc_error *mc_cache_redirect(const char **url, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;

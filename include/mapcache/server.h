@@ -123,8 +123,8 @@ mc_error *mc_tileset_values(const char ***values, const mc_tileset *tileset, con
 /* How many connections to each database one of so many processes may have. */
 int mc_config_connections(const mc_config *config, int processes);
 
-/* Asks the databases of all sources what is wrong with the layers, and how many connections they have room for: not
- * part of loading, because they may be far away, or down. */
+/* Asks the databases of all sources what is wrong with the layers, and how many connections they have room for, and
+ * each store that is far away for a tile: not part of loading, because they may be far away, or down. */
 void mc_config_inspect(const mc_config *config, int processes, mc_diagnostics *diagnostics, const mc_log *log,
                        apr_pool_t *pool);
 

@@ -96,6 +96,10 @@ int64_t mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, a
 /* MC_ERR_UNAVAILABLE for a tileset with a part that this build does not have. */
 mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;
 
+/* Where a client gets the tile itself (mc_cache_redirect); *url is NULL where it does not. */
+mc_error *mc_tileset_redirect(const char **url, const mc_tile_request *wanted, mc_ctx *ctx,
+                              apr_pool_t *pool) MC_CHECKED;
+
 /* For the seeder. The tile names its metatile. */
 mc_error *mc_tileset_exists(bool *exists, const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_render(const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;

@@ -38,6 +38,9 @@
     X(origin_requests_total, "Requests sent to origins.")                                                              \
     X(origin_errors_total, "Requests to origins that failed.")                                                         \
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
+    X(store_requests_total, "Requests sent to stores of tiles over HTTP.")                                             \
+    X(store_errors_total, "Requests to stores of tiles over HTTP that failed.")                                        \
+    X(store_bytes_total, "Bytes received from stores of tiles over HTTP.")                                             \
     X(handles_opened_total, "SQLite files opened.")                                                                    \
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
     X(postgres_queries_total, "Queries sent to PostgreSQL.")                                                           \

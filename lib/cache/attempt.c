@@ -4,7 +4,7 @@
 #include "base/metrics.h"
 #include "base/wait.h"
 #include "mapcache/trace.h"
-#include "remote/backoff.h"
+#include "base/backoff.h"
 
 /* After a failed operation: whether it is to be made again; waits before. */
 static bool

@@ -181,6 +181,13 @@ mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int 
 }
 
 mc_error *
+mc_cache_redirect(const char **url, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
+{
+    *url = NULL;
+    return cache->ops->redirect == NULL ? MC_OK : cache->ops->redirect(url, cache, key, pool);
+}
+
+mc_error *
 mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     MC_SPAN(ctx, "mapcache_cache_tile_exists");

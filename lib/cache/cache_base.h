@@ -71,6 +71,7 @@ typedef struct mc_template mc_template;
 
 typedef struct mc_template_rules {
     bool sqlite; /* tokens, order and repetition of docs/reference/configuration.md 5.3.2; else those of disk (5.5) */
+    bool url;    /* tokens of disk, values of dimensions as they are (5.11) */
     bool allow_paths; /* allow_path_in_dim */
     int columns, rows, top;
     const char *const *formats; /* of sqlite: by mc_template_format, NULL for %d */
@@ -101,6 +102,12 @@ bool mc_template_constant(const mc_template *template);
 /* The path of a key, into `out` of MC_PATH_MAX bytes. MC_ERR_LIMIT when it is too long. */
 mc_error *mc_template_expand(char *out, const mc_template *template, const mc_tile_key *key,
                              apr_pool_t *pool) MC_CHECKED;
+
+/* As mc_template_expand, but with MC_TEMPLATE_MARK and the letter x, y, X or Y (inverted) for column and row, and with
+ * `levels` also z for the level. For names that are to be told apart again. */
+#define MC_TEMPLATE_MARK '\x01'
+mc_error *mc_template_expand_marked(char *out, const mc_template *template, const mc_tile_key *key, bool levels,
+                                    apr_pool_t *pool) MC_CHECKED;
 
 /* The folder before the first placeholder of a template's text; NULL: there is none. */
 const char *mc_template_folder(const char *text, apr_pool_t *pool);

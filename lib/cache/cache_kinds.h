@@ -13,6 +13,10 @@
     X(postgresql)                                                                                                      \
     X(memcache)                                                                                                        \
     X(redis)                                                                                                           \
+    X(rest)                                                                                                            \
+    X(s3)                                                                                                              \
+    X(azure)                                                                                                           \
+    X(google)                                                                                                          \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \
     X(multitier)                                                                                                       \

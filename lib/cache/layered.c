@@ -232,15 +232,23 @@ composite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
     return mc_cache_remove(chosen, key, ctx);
 }
 
-/* Of one child; entries of `tiles` for missing tiles become NULL. */
+/* Of one child, together where the child can; else with one look at each file. Entries of `tiles` for missing tiles
+ * become NULL. */
 static mc_error *
 get_all_of_child(mc_tile **tiles, mc_cache *child, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
+    memset(tiles, 0, sizeof(mc_tile *) * (size_t)count);
     if (mc_cache_gets_all(child))
         return mc_cache_get_all(tiles, child, keys, count, ctx, pool);
-    for (int i = 0; i < count; i++)
-        MC_TRY(mc_cache_get(&tiles[i], child, &keys[i], ctx, pool));
-    return MC_OK;
+    mc_error *error = MC_OK;
+    bool own_series = ctx->reads == NULL;
+    if (own_series)
+        mc_cache_reads_begin(ctx);
+    for (int i = 0; i < count && error == MC_OK; i++)
+        error = mc_cache_get(&tiles[i], child, &keys[i], ctx, pool);
+    if (own_series)
+        mc_cache_reads_end(ctx);
+    return error;
 }
 
 /* One child that is far away makes it worth while. */

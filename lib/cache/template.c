@@ -244,6 +244,16 @@ put_template_number(mc_text_out *out, const char *format, int64_t number)
     mc_text_put(out, digits, size < 0 ? 0 : (size_t)size < sizeof(digits) ? (size_t)size : sizeof(digits) - 1);
 }
 
+/* In URLs as it is: what it may mean there is escaped or refused afterwards. */
+static void
+put_dimension_value(mc_text_out *out, const mc_dimension_value *dimension, const mc_template *template)
+{
+    if (template->rules.url)
+        mc_text_put_string(out, dimension->value);
+    else
+        mc_text_put_dimension(out, dimension->value, template->rules.allow_paths && dimension->from_backend);
+}
+
 static void
 put_dimensions(mc_text_out *out, const mc_template *template, const mc_tile_key *key)
 {
@@ -254,7 +264,7 @@ put_dimensions(mc_text_out *out, const mc_template *template, const mc_tile_key 
             mc_text_put_string(out, dimension->name);
             mc_text_put(out, "#", 1);
         }
-        mc_text_put_dimension(out, dimension->value, template->rules.allow_paths && dimension->from_backend);
+        put_dimension_value(out, dimension, template);
     }
 }
 
@@ -282,8 +292,7 @@ put_piece(mc_text_out *out, const template_piece *piece, const mc_template *temp
     case DIMENSION:
         for (int i = 0; i < key->dimension_count; i++)
             if (strcmp(key->dimensions[i].name, piece->name) == 0) {
-                mc_text_put_dimension(out, key->dimensions[i].value,
-                                      template->rules.allow_paths && key->dimensions[i].from_backend);
+                put_dimension_value(out, &key->dimensions[i], template);
                 return;
             }
         break;
@@ -300,9 +309,49 @@ mc_template_expand(char *out, const mc_template *template, const mc_tile_key *ke
     *out = '\0';
     for (int i = 0; i < template->count; i++)
         put_piece(&text, &template->pieces[i], template, key);
+    if (template->rules.url) { /* no file of ours */
+        mc_tile_key plain = *key;
+        plain.client_named = false;
+        return mc_text_check(&text, &plain, pool);
+    }
     if (template->rules.sqlite && key->client_named)
         MC_TRY(mc_text_check_database(&text, pool));
     return mc_text_check(&text, key, pool);
+}
+
+/* The letter of a number that is marked. */
+static char
+mark_of_number(mc_template_format number)
+{
+    switch (number) {
+    case MC_FORMAT_z:
+        return 'z';
+    case MC_FORMAT_x:
+        return 'x';
+    case MC_FORMAT_inv_x:
+        return 'X';
+    case MC_FORMAT_y:
+        return 'y';
+    default:
+        return 'Y';
+    }
+}
+
+mc_error *
+mc_template_expand_marked(char *out, const mc_template *template, const mc_tile_key *key, bool levels, apr_pool_t *pool)
+{
+    mc_text_out text = { .out = out };
+    mc_tile_key plain = *key;
+    *out = '\0';
+    plain.client_named = false;
+    for (int i = 0; i < template->count; i++) {
+        const template_piece *piece = &template->pieces[i];
+        if (piece->token == NUMBER && (levels || piece->number != MC_FORMAT_z))
+            mc_text_put(&text, (const char[]){ MC_TEMPLATE_MARK, mark_of_number(piece->number) }, 2);
+        else
+            put_piece(&text, piece, template, key);
+    }
+    return mc_text_check(&text, &plain, pool);
 }
 
 bool

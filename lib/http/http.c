@@ -12,6 +12,7 @@
 #include "base/admission.h"
 #include "base/metrics.h"
 #include "base/module.h"
+#include "http/http_breakers.h"
 #include "http/http_engine.h"
 #include "mapcache/trace.h"
 #include "text/text.h"
@@ -21,6 +22,7 @@ struct mc_http {
     pthread_mutex_t lock; /* of ops and engine while they are not there yet */
     const mc_http_engine_ops *ops;
     mc_http_engine *engine;
+    mc_http_breakers *breakers;
 };
 
 mc_http *
@@ -29,6 +31,7 @@ mc_http_create(int max_idle_connections)
     mc_http *http = calloc(1, sizeof(*http));
     MC_ASSERT(http != NULL);
     http->max_idle = max_idle_connections < 0 ? 0 : max_idle_connections;
+    http->breakers = mc_http_breakers_create();
     pthread_mutex_init(&http->lock, NULL);
     return http;
 }
@@ -40,8 +43,15 @@ mc_http_destroy(mc_http *http)
         return;
     if (http->engine != NULL)
         http->ops->destroy(http->engine);
+    mc_http_breakers_destroy(http->breakers);
     pthread_mutex_destroy(&http->lock);
     free(http);
+}
+
+mc_http_breakers *
+mc_http_breakers_of(mc_http *http)
+{
+    return http->breakers;
 }
 
 static mc_error *
@@ -100,31 +110,65 @@ safe_headers(const apr_table_t **safe, const apr_table_t *headers, apr_pool_t *p
     return MC_OK;
 }
 
-mc_error *
-mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_ctx *ctx, apr_pool_t *pool)
+/* What is wrong before a call can be sent; else the call is made complete. */
+static mc_error *
+complete_call(mc_http_call *call, mc_http *http, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN_AS(span, ctx, "mapcache_http_request");
-    *reply = (mc_http_reply){ 0 };
     if (http == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "requests to origins are switched off");
     MC_TRY(mc_ctx_check(ctx, pool));
-    MC_TRY(mc_admission_count_origin(ctx, pool));
-    mc_http_call safe = *call;
-    MC_TRY(safe_headers(&safe.headers, call->headers, pool));
+    if (!call->store)
+        MC_TRY(mc_admission_count_origin(ctx, pool));
+    MC_TRY(safe_headers(&call->headers, call->headers, pool));
     MC_TRY(engine_ready(http, pool));
-    if (safe.connect_timeout <= 0)
-        safe.connect_timeout = MC_HTTP_CONNECT_TIMEOUT;
-    if (safe.timeout <= 0)
-        safe.timeout = MC_HTTP_TIMEOUT;
+    if (call->connect_timeout <= 0)
+        call->connect_timeout = MC_HTTP_CONNECT_TIMEOUT;
+    if (call->timeout <= 0)
+        call->timeout = MC_HTTP_TIMEOUT;
+    return MC_OK;
+}
 
-    struct mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
-    mc_count(metrics, MC_COUNT_origin_requests_total, 1);
-    mc_error *error = http->ops->send(reply, http->engine, &safe, ctx, pool);
-    if (error != MC_OK || reply->status >= 500) {
-        mc_count(metrics, MC_COUNT_origin_errors_total, 1);
-        mc_span_note(&span, "ERROR");
+static bool
+count_exchange(const mc_http_exchange *exchange, struct mc_metrics *metrics)
+{
+    bool store = exchange->call.store;
+    bool failed = exchange->error != MC_OK || exchange->reply.status >= 500;
+    mc_count(metrics, store ? MC_COUNT_store_requests_total : MC_COUNT_origin_requests_total, 1);
+    if (failed)
+        mc_count(metrics, store ? MC_COUNT_store_errors_total : MC_COUNT_origin_errors_total, 1);
+    if (exchange->error == MC_OK)
+        mc_count(metrics, store ? MC_COUNT_store_bytes_total : MC_COUNT_origin_bytes_total, exchange->reply.body->size);
+    return failed;
+}
+
+void
+mc_http_send_all(mc_http_exchange *exchanges, int count, int connections, mc_http *http, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "mapcache_http_request");
+    bool ready = count > 0;
+    for (int i = 0; i < count; i++) {
+        exchanges[i].reply = (mc_http_reply){ 0 };
+        exchanges[i].error = complete_call(&exchanges[i].call, http, ctx, pool);
+        ready = ready && exchanges[i].error == MC_OK;
     }
-    if (error == MC_OK)
-        mc_count(metrics, MC_COUNT_origin_bytes_total, reply->body->size);
-    return error;
+    for (int i = 0; i < count && !ready; i++) /* none is sent where one cannot be */
+        if (exchanges[i].error == MC_OK)
+            exchanges[i].error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "a request beside it cannot be sent");
+    if (!ready)
+        return;
+    http->ops->send_all(http->engine, exchanges, count, connections, ctx, pool);
+    bool failed = false;
+    for (int i = 0; i < count; i++)
+        failed = count_exchange(&exchanges[i], ctx->process == NULL ? NULL : ctx->process->metrics) || failed;
+    if (failed)
+        mc_span_note(&span, "ERROR");
+}
+
+mc_error *
+mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_http_exchange exchange = { .call = *call };
+    mc_http_send_all(&exchange, 1, 1, http, ctx, pool);
+    *reply = exchange.reply;
+    return exchange.error;
 }

@@ -13,9 +13,9 @@ typedef struct mc_http_engine_ops {
     /* `max_idle` connections are kept at most. NULL when there is no memory. */
     mc_http_engine *(*create)(int max_idle);
     void (*destroy)(mc_http_engine *engine);
-    /* As mc_http_send. Called from any number of threads. */
-    mc_error *(*send)(mc_http_reply *reply, mc_http_engine *engine, const mc_http_call *call, mc_ctx *ctx,
-                      apr_pool_t *pool);
+    /* As mc_http_send_all, of one call or more. Called from any number of threads. */
+    void (*send_all)(mc_http_engine *engine, mc_http_exchange *exchanges, int count, int connections, mc_ctx *ctx,
+                     apr_pool_t *pool);
 } mc_http_engine_ops;
 
 /* The module's one symbol. */

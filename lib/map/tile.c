@@ -209,6 +209,22 @@ merge_tile_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted
     return MC_OK;
 }
 
+/* <use_redirects>: the client gets the tile from the store itself. */
+static mc_error *
+send_to_store(mc_result *result, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *url = NULL;
+    if (wanted->count == 1)
+        MC_TRY(mc_tileset_redirect(&url, &wanted->tiles[0], ctx, pool));
+    if (url == NULL)
+        return MC_OK;
+    apr_table_t *headers = apr_table_make(pool, 1);
+    apr_table_setn(headers, "Location", url);
+    result->headers = headers;
+    result->status = 302;
+    return MC_OK;
+}
+
 mc_error *
 mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -216,6 +232,9 @@ mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_
     mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
     int only;
     *result = (mc_result){ 0 };
+    MC_TRY(send_to_store(result, wanted, ctx, pool));
+    if (result->status != 0)
+        return MC_OK;
     bool by_latitude = wanted->by_latitude || wanted->within_poles, as_stored = wanted->exact == NULL && !by_latitude;
     MC_TRY(fetch_stack(tiles, &only, wanted, as_stored ? if_tag : 0, ctx, pool));
     if (only >= 0) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/wait.h"
-#include "remote/backoff.h"
+#include "base/backoff.h"
 #include "remote/redis_cluster.h"
 
 enum {

@@ -12,6 +12,9 @@
 
 enum { REMOTES_MAX = 1024 /* a cluster names its own nodes */, IDENTITY_MAX = 8192 };
 
+/* With the first failure: each further try would cost a request its time. */
+static const mc_breaker_rules remote_rules = { 1, APR_USEC_PER_SEC / 4, 8 * APR_USEC_PER_SEC };
+
 struct mc_remotes {
     pthread_mutex_t lock; /* of the list; its servers stay until the end */
     int count;
@@ -141,7 +144,7 @@ create_remote(const mc_remote_address *address, const char *identity, size_t siz
             (mc_remote_tls){ copy_remote_text(address->tls->name), copy_remote_text(address->tls->authorities),
                              copy_remote_text(address->tls->certificate), copy_remote_text(address->tls->key) };
     remote->address.tls = address->tls == NULL ? NULL : &remote->tls;
-    mc_breaker_start(&remote->breaker);
+    mc_breaker_start(&remote->breaker, &remote_rules);
     pthread_mutex_init(&remote->lock, NULL);
     return remote;
 }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "remote/breaker.h"
+#include "base/breaker.h"
 #include "remote/stream.h"
 #include "remote/tls.h"
 

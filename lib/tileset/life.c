@@ -82,6 +82,19 @@ mc_tileset_get_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int co
 }
 
 mc_error *
+mc_tileset_redirect(const char **url, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile_key key;
+    const mc_tileset *tileset = wanted->tileset;
+    *url = NULL;
+    if (tileset->cache == NULL || tileset->cache->ops->redirect == NULL || tileset->not_built != NULL ||
+        tileset->assembly != MC_ASSEMBLE_NONE || above_cached_zoom(wanted) || wanted->link->ruleset != NULL)
+        return MC_OK;
+    MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
+    return mc_cache_redirect(url, tileset->cache, &key, pool);
+}
+
+mc_error *
 mc_tileset_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tile_key key;

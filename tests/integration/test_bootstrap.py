@@ -179,6 +179,9 @@ esac
         for name, version in LIBRARIES.items():
             (self.root / "build/assets" / name).mkdir(parents=True)
             (self.root / "build/assets" / name / "version").write_text(version + "\n")
+        for folder, name in (("tests/integration", "moto.txt"), ("build/moto", "wanted")):
+            (self.root / folder).mkdir(parents=True)
+            shutil.copy(ROOT / "tests/integration/moto.txt", self.root / folder / name)
         self.multiarch = subprocess.run(["gcc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()
 
     def bootstrap(self, *arguments, user="0", path=None):

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cache/keyvalue/keyvalue.h"
-#include "text/sha256.h"
+#include "base/digest.h"
 
 /* A name that ends at the next '/', so that what is behind it begins in one place only. */
 static bool

@@ -1,6 +1,8 @@
 /* <service type="ready">: whether a load balancer may send requests to this process. */
 #include <stdatomic.h>
 
+#include "http/http.h"
+#include "http/http_breakers.h"
 #include "remote/remote.h"
 #include "service/operations/operations.h"
 
@@ -29,6 +31,8 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     mc_json_open_array(json, "away");
     if (process != NULL && process->remotes != NULL)
         mc_remotes_visit(process->remotes, list_away_server, json);
+    if (process != NULL && process->http != NULL)
+        mc_http_breakers_visit(mc_http_breakers_of(process->http), list_away_server, json);
     mc_json_close(json);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);

@@ -28,13 +28,13 @@ START_TEST(every_kind_conforms)
 }
 END_TEST
 
-/* Kinds that no sample can be given of: some need a server (test_postgresql_cache, test_keyvalue), one keeps nothing,
- * the others are of other caches. */
+/* Kinds that no sample can be given of: some need a server (test_postgresql_cache, cache/keyvalue, cache/rest), one keeps
+ * nothing, the others are of other caches. */
 static bool
 is_tested_elsewhere(const char *type)
 {
     static const char *const types[] = {
-        "postgresql", "memcache", "redis", "composite", "fallback", "multitier", "none"
+        "postgresql", "memcache", "redis", "rest", "s3", "azure", "google", "composite", "fallback", "multitier", "none"
     };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (strcmp(types[i], type) == 0)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cache/keyvalue/keyvalue.h"
-#include "text/sha256.h"
+#include "base/digest.h"
 
 static const mc_keyvalue_rules memcached = { .longest = 250 };
 static const mc_keyvalue_rules redis = { .longest = 4096, .blanks = true };

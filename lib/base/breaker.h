@@ -1,25 +1,30 @@
 /*
  * A circuit breaker: whether a server is worth asking. One that has failed is left alone for a while, and nobody waits
- * for it; then one caller finds out. Each failure in a row doubles the while.
+ * for it; then one caller finds out. Each failure that follows doubles the while.
  */
-#ifndef MC_REMOTE_BREAKER_H
-#define MC_REMOTE_BREAKER_H
+#ifndef MC_BASE_BREAKER_H
+#define MC_BASE_BREAKER_H
 
 #include <apr_time.h>
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Microseconds that a server is left alone: after its first failure, and at most. */
-#define MC_BREAKER_FIRST (APR_USEC_PER_SEC / 4)
-#define MC_BREAKER_MOST (8 * APR_USEC_PER_SEC)
+/* After how many failures in a row a server is left alone, and for how many microseconds: the first time, and at most.
+ */
+typedef struct mc_breaker_rules {
+    int failures;
+    apr_interval_time_t first, most;
+} mc_breaker_rules;
 
 typedef struct mc_breaker {
+    const mc_breaker_rules *rules;
     pthread_mutex_t lock;  /* of all below */
     apr_time_t open_until; /* mc_clock_now(); 0: closed, everybody may ask */
     int failures;          /* in a row */
 } mc_breaker;
 
-void mc_breaker_start(mc_breaker *breaker);
+/* The rules must live as long as the breaker. */
+void mc_breaker_start(mc_breaker *breaker, const mc_breaker_rules *rules);
 void mc_breaker_end(mc_breaker *breaker);
 
 /*

@@ -1,6 +1,6 @@
 /* How long to wait before something that has failed is tried again. */
-#ifndef MC_REMOTE_BACKOFF_H
-#define MC_REMOTE_BACKOFF_H
+#ifndef MC_BASE_BACKOFF_H
+#define MC_BASE_BACKOFF_H
 
 #include <apr_time.h>
 

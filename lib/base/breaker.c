@@ -1,12 +1,14 @@
-#include "remote/breaker.h"
+#include "base/breaker.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
-#include "remote/backoff.h"
+
+enum { FAILURES_COUNTED = 16 /* the pause is as long as it gets long before */ };
 
 void
-mc_breaker_start(mc_breaker *breaker)
+mc_breaker_start(mc_breaker *breaker, const mc_breaker_rules *rules)
 {
-    *breaker = (mc_breaker){ 0 };
+    *breaker = (mc_breaker){ .rules = rules };
     pthread_mutex_init(&breaker->lock, NULL);
 }
 
@@ -20,7 +22,8 @@ mc_breaker_end(mc_breaker *breaker)
 static void
 open_breaker(mc_breaker *breaker)
 {
-    breaker->open_until = mc_clock_now() + mc_backoff(breaker->failures - 1, MC_BREAKER_FIRST, MC_BREAKER_MOST);
+    const mc_breaker_rules *rules = breaker->rules;
+    breaker->open_until = mc_clock_now() + mc_backoff(breaker->failures - rules->failures, rules->first, rules->most);
 }
 
 bool
@@ -51,8 +54,9 @@ mc_breaker_report(mc_breaker *breaker, bool works)
         breaker->failures = 0;
         breaker->open_until = 0;
     } else {
-        breaker->failures += breaker->failures < 16;
-        open_breaker(breaker);
+        breaker->failures += breaker->failures < FAILURES_COUNTED;
+        if (breaker->failures >= breaker->rules->failures)
+            open_breaker(breaker);
     }
     pthread_mutex_unlock(&breaker->lock);
 }

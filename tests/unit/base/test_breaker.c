@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
-#include "remote/backoff.h"
-#include "remote/breaker.h"
+#include "base/backoff.h"
+#include "base/breaker.h"
+
+static const mc_breaker_rules rules = { 1, APR_USEC_PER_SEC / 4, 8 * APR_USEC_PER_SEC };
 
 START_TEST(pauses_double_and_differ)
 {
@@ -25,14 +27,14 @@ END_TEST
 START_TEST(one_caller_finds_out)
 {
     mc_breaker breaker;
-    mc_breaker_start(&breaker);
+    mc_breaker_start(&breaker, &rules);
     ck_assert(mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
     mc_breaker_report(&breaker, false);
     ck_assert(!mc_breaker_admits(&breaker) && !mc_breaker_is_closed(&breaker));
     apr_time_t begin = mc_clock_now();
     while (!mc_breaker_admits(&breaker))
         usleep(5000);
-    ck_assert_int_ge(mc_clock_now() - begin, MC_BREAKER_FIRST / 2);
+    ck_assert_int_ge(mc_clock_now() - begin, rules.first / 2);
     ck_assert(!mc_breaker_admits(&breaker)); /* nobody else until that one knows */
     mc_breaker_report(&breaker, true);
     ck_assert(mc_breaker_admits(&breaker) && mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
@@ -43,7 +45,7 @@ END_TEST
 START_TEST(failures_in_a_row_lengthen_the_pause)
 {
     mc_breaker breaker;
-    mc_breaker_start(&breaker);
+    mc_breaker_start(&breaker, &rules);
     apr_interval_time_t before = 0;
     for (int i = 0; i < 5; i++) {
         mc_breaker_report(&breaker, false);
@@ -53,12 +55,34 @@ START_TEST(failures_in_a_row_lengthen_the_pause)
     }
     for (int i = 0; i < 100; i++)
         mc_breaker_report(&breaker, false);
-    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_MOST);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), rules.most);
     mc_breaker_report(&breaker, true);
     mc_breaker_report(&breaker, false);
-    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_FIRST);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), rules.first);
     mc_breaker_end(&breaker);
 }
 END_TEST
 
-UNIT_MAIN("breaker", pauses_double_and_differ, one_caller_finds_out, failures_in_a_row_lengthen_the_pause)
+START_TEST(some_need_more_failures_than_one)
+{
+    static const mc_breaker_rules patient = { 3, APR_USEC_PER_SEC, 30 * APR_USEC_PER_SEC };
+    mc_breaker breaker;
+    mc_breaker_start(&breaker, &patient);
+    for (int i = 0; i < 2; i++)
+        mc_breaker_report(&breaker, false);
+    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
+    mc_breaker_report(&breaker, true); /* the row ends */
+    for (int i = 0; i < 2; i++)
+        mc_breaker_report(&breaker, false);
+    ck_assert(mc_breaker_admits(&breaker));
+    mc_breaker_report(&breaker, false);
+    ck_assert(!mc_breaker_admits(&breaker));
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), patient.first);
+    mc_breaker_report(&breaker, false);
+    ck_assert_int_gt(breaker.open_until - mc_clock_now(), patient.first);
+    mc_breaker_end(&breaker);
+}
+END_TEST
+
+UNIT_MAIN("breaker", pauses_double_and_differ, one_caller_finds_out, failures_in_a_row_lengthen_the_pause,
+          some_need_more_failures_than_one)

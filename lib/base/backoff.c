@@ -1,4 +1,4 @@
-#include "remote/backoff.h"
+#include "base/backoff.h"
 
 #include <stdint.h>
 
