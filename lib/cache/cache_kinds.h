@@ -10,6 +10,7 @@
     X(sqlite)                                                                                                          \
     X(mbtiles)                                                                                                         \
     X(geopackage)                                                                                                      \
+    X(pmtiles)                                                                                                         \
     X(postgresql)                                                                                                      \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \

@@ -1,0 +1,169 @@
+"""PMTiles caches: what the reader of PMTiles' own makers finds in them is what was drawn, and the other way round."""
+import os
+import pathlib
+import subprocess
+import sys
+import zlib
+
+import pytest
+from fastcgi import Server
+from osgeo import gdal
+from patience import patience
+from test_geopackage import picture
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
+PROGRAM = str(BUILD / "bin" / "mapcache")
+sys.path.append(str(ROOT / "build" / "python"))  # PyPI's pmtiles: script/bootstrap puts it there
+import pmtiles.reader as pmtiles_reader  # noqa: E402
+import pmtiles.tile as pmtiles_tile  # noqa: E402
+import pmtiles.writer as pmtiles_writer  # noqa: E402
+
+gdal.UseExceptions()
+
+
+def config(folder, tilesets="", format_="PNG"):
+    path = folder / "mapcache.xml"
+    path.write_text(f"""<mapcache>
+  <source name="world" type="gdal"><data>{folder}/world.tif</data></source>
+  <cache name="archive" type="pmtiles"><file>{folder}/{{tileset}}.pmtiles</file></cache>
+  <cache name="disk" type="disk"><base>{folder}/disk</base></cache>
+  <tileset name="world"><source>world</source><cache>archive</cache><grid>GoogleMapsCompatible</grid><format>{format_}</format><metatile>4 4</metatile></tileset>
+  <tileset name="files"><source>world</source><cache>disk</cache><grid>GoogleMapsCompatible</grid><format>{format_}</format><metatile>4 4</metatile></tileset>
+  {tilesets}
+  <service type="wmts" enabled="true"/><service type="tms" enabled="true"/>
+  <lock_dir>{folder}</lock_dir>
+</mapcache>
+""")
+    return path
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=patience(200))
+    assert result.returncode == status, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def opened(path):
+    file = open(path, "rb")
+    source = pmtiles_reader.MmapSource(file)
+    return pmtiles_reader.Reader(source), source
+
+
+def disk_tile(folder, z, x, y):
+    """Rows from the north."""
+    row = 2**z - 1 - y
+    name = f"{z:02}/{x // 1000000:03}/{x // 1000 % 1000:03}/{x % 1000:03}/{row // 1000000:03}/{row // 1000 % 1000:03}/{row % 1000:03}.png"
+    return (folder / "disk/files/GoogleMapsCompatible" / name).read_bytes()
+
+
+def test_a_seed_makes_an_archive(tmp_path):
+    picture(tmp_path / "world.tif")
+    path = config(tmp_path)
+    for tileset in "world", "files":
+        run("seed", "-c", path, "-t", tileset, "-z", "0,4", "-n", "2", "--quiet")
+    reader, source = opened(tmp_path / "world.pmtiles")
+    header, metadata = reader.header(), reader.metadata()
+    assert header["addressed_tiles_count"] == 341 and header["clustered"] and header["version"] == 3
+    assert (header["min_zoom"], header["max_zoom"]) == (0, 4)
+    assert header["tile_type"] == pmtiles_tile.TileType.PNG and header["tile_compression"] == pmtiles_tile.Compression.NONE
+    assert abs(header["min_lon_e7"] + 1800000000) < 2 and abs(header["max_lat_e7"] - 850511287) < 10
+    assert metadata["name"] == "world" and metadata["type"] == "overlay"
+    tiles = {place: data for place, data in pmtiles_reader.all_tiles(source)}
+    assert len(tiles) == 341
+    for (z, x, y), data in tiles.items():
+        assert data == disk_tile(tmp_path, z, x, y), (z, x, y)
+        assert reader.get(z, x, y) == data
+    assert reader.get(5, 0, 0) is None
+    # Without gaps, and each content once.
+    assert header["root_offset"] + header["root_length"] == header["metadata_offset"]
+    assert header["metadata_offset"] + header["metadata_length"] == header["tile_data_offset"]
+    assert header["tile_contents_count"] == len(set(tiles.values()))
+    assert (tmp_path / "world.pmtiles.draft").stat().st_size < 65536
+
+
+def test_a_transfer_and_a_purge(tmp_path):
+    picture(tmp_path / "world.tif")
+    copy = '<tileset name="copy"><cache>archive</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>'
+    path = config(tmp_path, copy)
+    run("seed", "-c", path, "-t", "files", "-z", "0,3", "--quiet")
+    run("seed", "-c", path, "-t", "files", "--mode", "transfer", "--transfer", "copy", "-z", "0,3", "--quiet")
+    _, source = opened(tmp_path / "copy.pmtiles")
+    assert len(list(pmtiles_reader.all_tiles(source))) == 85
+    run("purge", "-c", path, "-t", "copy", "-z", "3,3", "--yes")
+    reader, source = opened(tmp_path / "copy.pmtiles")
+    assert len(list(pmtiles_reader.all_tiles(source))) == 21 and reader.header()["max_zoom"] == 2
+    shown = run("detail", "-c", path, "-t", "copy", "-z", "0,3")
+    assert "21" in shown
+
+
+def test_an_interrupted_seed_leaves_the_archive(tmp_path):
+    """What it has stored is served, and is in the archive after the next run."""
+    picture(tmp_path / "world.tif")
+    path = config(tmp_path)
+    run("seed", "-c", path, "-t", "world", "-z", "0,2", "--quiet")
+    before = (tmp_path / "world.pmtiles").read_bytes()
+    seeding = subprocess.Popen([PROGRAM, "seed", "-c", path, "-t", "world", "-z", "3,9"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    draft = tmp_path / "world.pmtiles.draft"
+    try:
+        for _ in range(int(patience(100) * 20)):
+            if draft.stat().st_size > 100000:
+                break
+            try:
+                seeding.wait(0.05)
+            except subprocess.TimeoutExpired:
+                pass
+    finally:
+        seeding.kill()
+        seeding.wait()
+    assert (tmp_path / "world.pmtiles").read_bytes() == before
+    run("seed", "-c", path, "-t", "world", "-z", "3,3", "--quiet")
+    _, source = opened(tmp_path / "world.pmtiles")
+    levels = [place[0] for place, _ in pmtiles_reader.all_tiles(source)]
+    assert levels.count(3) == 64 and levels.count(2) == 16
+
+
+def test_jpeg_tiles_of_an_ingest(tmp_path):
+    picture(tmp_path / "world.tif")
+    path = config(tmp_path, format_="JPEG")
+    run("ingest", "-c", path, "-t", "world", tmp_path / "world.tif", "--quiet")
+    reader, source = opened(tmp_path / "world.pmtiles")
+    assert reader.header()["tile_type"] == pmtiles_tile.TileType.JPEG
+    assert all(data[:2] == b"\xff\xd8" for _, data in pmtiles_reader.all_tiles(source))
+
+
+def plain_tile(z, x, y):
+    """Of no two places the same, and of lengths that do not compress well."""
+    return f"{z}/{x}/{y} ".encode() + b"." * (zlib.crc32(bytes((z, x, y))) % 500)
+
+
+def others_archive(path, levels=8, compression=pmtiles_tile.Compression.NONE, type_=pmtiles_tile.TileType.PNG, tile=None, metadata=None):
+    """As PyPI's writer makes it: with leaf directories where there are many tiles."""
+    with pmtiles_writer.write(str(path)) as writer:
+        for identity in range(sum(4**z for z in range(levels + 1))):
+            z, x, y = pmtiles_tile.tileid_to_zxy(identity)
+            writer.write_tile(identity, (tile or plain_tile)(z, x, y))
+        writer.finalize({
+            "tile_type": type_, "tile_compression": compression, "min_zoom": 0, "max_zoom": levels, "center_zoom": 0,
+            "min_lon_e7": -1800000000, "min_lat_e7": -850000000, "max_lon_e7": 1800000000, "max_lat_e7": 850000000,
+            "center_lon_e7": 0, "center_lat_e7": 0}, metadata or {"name": "others"})
+
+
+def test_archives_of_others_are_served(tmp_path, build):
+    """65,536 tiles at the deepest level, each at its place, through leaf directories."""
+    others_archive(tmp_path / "others.pmtiles")
+    assert opened(tmp_path / "others.pmtiles")[0].header()["leaf_directory_length"] > 0
+    path = config(tmp_path, '<tileset name="others"><cache>archive</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>')
+    server = Server(build, path, tmp_path)
+    try:
+        for z, x, y in (0, 0, 0), (1, 1, 0), (5, 3, 30), (8, 0, 0), (8, 255, 255), (8, 100, 7), (8, 255, 0):
+            answer = server.get(f"/wmts/1.0.0/others/default/GoogleMapsCompatible/{z}/{y}/{x}.png")
+            assert answer.status == 200 and answer.body == plain_tile(z, x, y)
+        assert server.get("/wmts/1.0.0/others/default/GoogleMapsCompatible/9/0/0.png").body.startswith(b"\x89PNG")  # an empty one
+    finally:
+        server.stop()
+
+
+def test_check_says_which_grids_do_not_fit(tmp_path):
+    path = config(tmp_path, '<tileset name="degrees"><cache>archive</cache><grid>WGS84</grid><format>PNG</format></tileset>')
+    assert 'grid "WGS84" does not fit into a PMTiles archive' in run("check", path, status=1)
