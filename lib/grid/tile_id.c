@@ -74,8 +74,8 @@ mc_grid_is_web_mercator(const mc_grid *grid)
 {
     const double half = MC_WEB_MERCATOR_HALF;
     const mc_extent *e = &grid->extent;
-    bool world = fabs(e->minx + half) < 1 && fabs(e->miny + half) < 1 && fabs(e->maxx - half) < 1 &&
-                 fabs(e->maxy - half) < 1;
+    bool world =
+        fabs(e->minx + half) < 1 && fabs(e->miny + half) < 1 && fabs(e->maxx - half) < 1 && fabs(e->maxy - half) < 1;
     for (int z = 0; z < grid->level_count && z <= MC_TILE_ID_LEVEL_MAX; z++)
         world = world && mc_grid_has_tile_ids(grid, z);
     return world && (grid->epsg == 3857 || grid->epsg == 900913);

@@ -19,8 +19,8 @@ bool mc_tile_place(int *z, uint32_t *x, uint32_t *y, uint64_t id);
 /* Whether a level of a grid is part of such a pyramid. */
 bool mc_grid_has_tile_ids(const mc_grid *grid, int z);
 
-/* Whether the grid is the pyramid of web maps, as formats without a word on their grid take it for granted: the world in
- * spherical Mercator, one tile at level 0, halved with each level. Its tiles may be counted from any corner. */
+/* Whether the grid is the pyramid of web maps, as formats without a word on their grid take it for granted: the world
+ * in spherical Mercator, one tile at level 0, halved with each level. Its tiles may be counted from any corner. */
 bool mc_grid_is_web_mercator(const mc_grid *grid);
 
 /* The first number of a level; of MC_TILE_ID_LEVEL_MAX + 1: how many tiles there can be. */

@@ -2,24 +2,17 @@
 import os
 import pathlib
 import subprocess
-import sys
 import zlib
 
 import pytest
 from fastcgi import Server
-from osgeo import gdal
 from patience import patience
+from pypi_pmtiles import reader as pmtiles_reader, tile as pmtiles_tile, writer as pmtiles_writer
 from test_geopackage import picture
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
 PROGRAM = str(BUILD / "bin" / "mapcache")
-sys.path.append(str(ROOT / "build" / "python"))  # PyPI's pmtiles: script/bootstrap puts it there
-import pmtiles.reader as pmtiles_reader  # noqa: E402
-import pmtiles.tile as pmtiles_tile  # noqa: E402
-import pmtiles.writer as pmtiles_writer  # noqa: E402
-
-gdal.UseExceptions()
 
 
 def config(folder, tilesets="", format_="PNG"):

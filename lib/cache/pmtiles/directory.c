@@ -24,13 +24,13 @@ mc_pmtiles_expand(mc_buf **out, mc_buf *bytes, int compression, size_t most, apr
 }
 
 /* Numbers that are still to be read. A broken one makes `broken` true, and all that follow 0. */
-typedef struct column_reader {
+typedef struct varint_reader {
     const uint8_t *at, *end;
     bool broken;
-} column_reader;
+} varint_reader;
 
 static uint64_t
-read_varint(column_reader *reader)
+read_varint(varint_reader *reader)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64 && reader->at < reader->end; shift += 7) {
@@ -47,7 +47,7 @@ read_varint(column_reader *reader)
 }
 
 static uint32_t
-read_varint32(column_reader *reader)
+read_varint32(varint_reader *reader)
 {
     uint64_t value = read_varint(reader);
     reader->broken = reader->broken || value > UINT32_MAX;
@@ -56,7 +56,7 @@ read_varint32(column_reader *reader)
 
 /* False: the columns are none of a directory. */
 static bool
-read_columns(mc_pmtiles_directory *directory, column_reader *reader)
+read_columns(mc_pmtiles_directory *directory, varint_reader *reader)
 {
     const uint64_t most = mc_tile_first_id(MC_TILE_ID_LEVEL_MAX + 1);
     mc_pmtiles_entry *entries = directory->entries;
@@ -89,7 +89,7 @@ mc_pmtiles_decode_directory(mc_pmtiles_directory **directory, const void *bytes,
 {
     mc_buf given = { .data = (uint8_t *)(uintptr_t)bytes, .size = size }, *columns;
     MC_TRY(mc_pmtiles_expand(&columns, &given, compression, COLUMNS_MAX, pool));
-    column_reader reader = { columns->data, columns->data + columns->size, false };
+    varint_reader reader = { columns->data, columns->data + columns->size, false };
     uint64_t count = read_varint(&reader);
     if (count > MC_PMTILES_ENTRIES_MAX)
         return mc_error_create(pool, MC_ERR_LIMIT, "a directory of a PMTiles archive has more than %d entries",

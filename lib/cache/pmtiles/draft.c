@@ -1,5 +1,5 @@
-/* Drafts of PMTiles archives: SQLite files of the machinery of the cache "sqlite3", whose rows are named by tile ids, so
- * that they stand in the order of the archive. */
+/* Drafts of PMTiles archives: SQLite files of the machinery of the cache "sqlite3", whose rows are named by tile ids,
+ * so that they stand in the order of the archive. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <string.h>
@@ -38,15 +38,30 @@ put_draft_metadata(mc_handle *handle, sqlite_cache *draft, const mc_tile_write *
 
 static const mc_cache_ops draft_ops = { .type = "pmtiles", .keys = mc_sqlite_keys, MC_SQLITE_OPS };
 
-/* The element that a cache of SQLite files would have. */
+static mc_node *
+add_draft_child(mc_node *parent, const char *name, const char *text, apr_pool_t *pool)
+{
+    mc_node *child = apr_pcalloc(pool, sizeof(*child));
+    *child = (mc_node){ .file = parent->file,
+                        .line = parent->line,
+                        .column = parent->column,
+                        .name = name,
+                        .text = text,
+                        .parent = parent,
+                        .next = parent->children };
+    parent->children = child;
+    return child;
+}
+
+/* The element that a cache of SQLite files would have. Pages in which tiles stand whole cost less than chains. */
 static const mc_node *
 make_draft_node(const pmtiles_cache *cache, const mc_node *node, apr_pool_t *pool)
 {
+    static mc_attr page_size = { "name", "page_size", NULL };
     mc_node *whole = apr_pmemdup(pool, node, sizeof(*node));
-    mc_node *dbfile = apr_pcalloc(pool, sizeof(*dbfile));
-    *dbfile = (mc_node){ .file = node->file, .line = node->line, .column = node->column, .name = "dbfile",
-                         .text = apr_pstrcat(pool, cache->file, MC_PMTILES_DRAFT, NULL), .parent = whole };
-    whole->children = dbfile;
+    whole->children = NULL;
+    add_draft_child(whole, "pragma", "8192", pool)->attrs = &page_size;
+    add_draft_child(whole, "dbfile", apr_pstrcat(pool, cache->file, MC_PMTILES_DRAFT, NULL), pool);
     return whole;
 }
 

@@ -70,8 +70,8 @@ mc_pmtiles_directory_bytes(const mc_pmtiles_directory *directory)
 
 /* *directory is from malloc(). MC_ERR_CORRUPT for what is no directory, MC_ERR_LIMIT for more entries than
  * MC_PMTILES_ENTRIES_MAX, MC_ERR_CONFIG for a compression that this build cannot undo. */
-mc_error *mc_pmtiles_decode_directory(mc_pmtiles_directory **directory, const void *bytes, size_t size,
-                                      int compression, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_pmtiles_decode_directory(mc_pmtiles_directory **directory, const void *bytes, size_t size, int compression,
+                                      apr_pool_t *pool) MC_CHECKED;
 
 /* Appends `count` entries, as they stand in a file before compression. */
 mc_error *mc_pmtiles_encode_directory(mc_buf *out, const mc_pmtiles_entry *entries, size_t count,

@@ -84,8 +84,9 @@ put_degrees(uint8_t *at, double degrees)
 void
 mc_pmtiles_format_header(uint8_t bytes[MC_PMTILES_HEADER], const mc_pmtiles_header *header)
 {
+    static const uint8_t magic[8] = { 'P', 'M', 'T', 'i', 'l', 'e', 's', 3 };
     uint8_t *at = bytes;
-    memcpy(at, "PMTiles\3", 8);
+    memcpy(at, magic, sizeof(magic));
     at = put_section(at + 8, &header->root);
     at = put_section(at, &header->metadata);
     at = put_section(at, &header->leaves);

@@ -73,8 +73,8 @@ fill_draft_rows(pmtiles_listing *listing)
         return MC_OK;
     }
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    MC_TRY(mc_handle_acquire(&handle, handles, listing->draft, &stamp, &listing->cache->draft->reading, ctx,
-                             ctx->pool));
+    MC_TRY(
+        mc_handle_acquire(&handle, handles, listing->draft, &stamp, &listing->cache->draft->reading, ctx, ctx->pool));
     mc_error *error = read_draft_rows(listing, handle, ctx->pool);
     mc_handle_release(handle, error == MC_OK);
     return error;

@@ -1,7 +1,7 @@
 /*
  * Making an archive of an archive and a draft. The draft is locked for writing meanwhile, readers go on: they find each
- * tile in the draft until it is in the new archive, as the draft is emptied after the archive is in its place. What ends
- * in between is done again, with the same result.
+ * tile in the draft until it is in the new archive, as the draft is emptied after the archive is in its place. What
+ * ends in between is done again, with the same result.
  */
 #include <apr_strings.h>
 #include <errno.h>
@@ -253,7 +253,9 @@ merge_draft(bool *changed, const pmtiles_cache *cache, const char *draft, mc_ctx
         return MC_OK;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
     MC_TRY(mc_handle_acquire(&handle, handles, draft, &stamp, &cache->draft->writing, ctx, ctx->pool));
-    mc_error *error = mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool);
+    mc_error *error = mc_sqlite_run(handle, "PRAGMA cache_spill=on", NULL, NULL, ctx->pool); /* of any size */
+    if (error == MC_OK)
+        error = mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool);
     if (error == MC_OK)
         error = merge_locked(changed, handle, path, ctx);
     if (error == MC_OK && *changed)
@@ -262,7 +264,7 @@ merge_draft(bool *changed, const pmtiles_cache *cache, const char *draft, mc_ctx
         error = mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
     if (error == MC_OK && *changed)
         error = mc_sqlite_run(handle, "VACUUM", NULL, NULL, ctx->pool);
-    mc_handle_release(handle, error == MC_OK);
+    mc_handle_release(handle, false);
     return error;
 }
 
@@ -319,8 +321,9 @@ static mc_store
 measure_pmtiles_store(const pmtiles_cache *cache, const char *path, const char *draft)
 {
     int64_t waiting = size_of_file(draft);
-    return (mc_store){ "pmtiles", cache->base.cache.name, path, size_of_file(path) + waiting, waiting, -1, -1, -1, -1,
-                       -1, 0, 0 };
+    return (mc_store){
+        "pmtiles", cache->base.cache.name, path, size_of_file(path) + waiting, waiting, -1, -1, -1, -1, -1, 0, 0
+    };
 }
 
 static mc_error *

@@ -53,9 +53,8 @@ judge_missing_archive(const mc_pmtiles_archive *archive, const pmtiles_cache *ca
     if ((code == ENOENT || code == ENOTDIR) && optional)
         return MC_OK;
     return mc_error_wrap(
-        pool,
-        mc_error_create(pool, MC_ERR_IO, "%s: %s", archive->file.path, strerror_r(code, text, sizeof(text))), MC_ERR_IO,
-        "the archive of cache \"%s\" cannot be opened", cache->base.cache.name);
+        pool, mc_error_create(pool, MC_ERR_IO, "%s: %s", archive->file.path, strerror_r(code, text, sizeof(text))),
+        MC_ERR_IO, "the archive of cache \"%s\" cannot be opened", cache->base.cache.name);
 }
 
 /* What one look at an archive is to bring. */

@@ -220,7 +220,7 @@ store_pending_entry(mc_pmtiles_writer *writer, apr_pool_t *pool)
 
 /* Tiles of one level: 4^depth of them, which are a square. */
 static void
-widen_box(mc_pmtiles_writer *writer, uint64_t id, int depth)
+widen_tile_box(mc_pmtiles_writer *writer, uint64_t id, int depth)
 {
     int z;
     uint32_t x, y;
@@ -245,7 +245,7 @@ widen_box(mc_pmtiles_writer *writer, uint64_t id, int depth)
 
 /* A run in as few squares as possible: it may be a whole level. */
 static void
-widen_box_by_run(mc_pmtiles_writer *writer, uint64_t id, uint64_t run)
+widen_tile_box_by_run(mc_pmtiles_writer *writer, uint64_t id, uint64_t run)
 {
     while (run > 0) {
         int z, depth = 0;
@@ -255,7 +255,7 @@ widen_box_by_run(mc_pmtiles_writer *writer, uint64_t id, uint64_t run)
         uint64_t inside = id - mc_tile_first_id(z);
         while (depth < z && inside % ((uint64_t)4 << (2 * depth)) == 0 && (uint64_t)4 << (2 * depth) <= run)
             depth++;
-        widen_box(writer, id, depth);
+        widen_tile_box(writer, id, depth);
         id += (uint64_t)1 << (2 * depth);
         run -= (uint64_t)1 << (2 * depth);
     }
@@ -271,7 +271,7 @@ mc_pmtiles_writer_add(mc_pmtiles_writer *writer, uint64_t id, uint32_t run, cons
     MC_ASSERT(last->length == 0 || id >= last->id + last->run);
     MC_TRY(place_content(&offset, writer, data, size, pool));
     writer->addressed += run;
-    widen_box_by_run(writer, id, run);
+    widen_tile_box_by_run(writer, id, run);
     if (last->length > 0 && last->offset == offset && last->id + last->run == id && run <= UINT32_MAX - last->run) {
         last->run += run;
         return MC_OK;
@@ -318,8 +318,8 @@ write_leaves(mc_pmtiles_entry *roots, uint64_t *bytes, const mc_pmtiles_writer *
         error = read_entries(entries, writer, first, count, scratch);
         if (error == MC_OK)
             error = pack_directory(&packed, entries, count, scratch);
-        if (error == MC_OK && !mc_files_write_at(writer->file, writer->front + writer->size + *bytes, packed->data,
-                                                 packed->size))
+        if (error == MC_OK &&
+            !mc_files_write_at(writer->file, writer->front + writer->size + *bytes, packed->data, packed->size))
             error = writer_error(writer, "the directories of an archive of tiles cannot be written", scratch);
         if (error != MC_OK)
             break;

@@ -1,7 +1,7 @@
 /*
  * Writing a PMTiles archive: tiles in the order of their ids, equal ones once. The archive is written beside its place
- * and renamed: it is there whole or not at all. Memory does not grow with the number of tiles: the list of entries waits
- * in a file without a name, 24 bytes each.
+ * and renamed: it is there whole or not at all. Memory does not grow with the number of tiles: the list of entries
+ * waits in a file without a name, 24 bytes each.
  */
 #ifndef MC_CACHE_PMTILES_WRITER_H
 #define MC_CACHE_PMTILES_WRITER_H

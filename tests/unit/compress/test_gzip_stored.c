@@ -9,8 +9,21 @@
 
 START_TEST(streams_have_the_size_that_is_wanted)
 {
-    static const size_t sizes[] = { MC_GZIP_STORED_LEAST, 25, 1000, 65557, 65558, 65559, 65560, 65561, 65562,
-                                    65563, 65564, 131098, 131099, 131103, 300000 };
+    static const size_t sizes[] = { MC_GZIP_STORED_LEAST,
+                                    25,
+                                    1000,
+                                    65557,
+                                    65558,
+                                    65559,
+                                    65560,
+                                    65561,
+                                    65562,
+                                    65563,
+                                    65564,
+                                    131098,
+                                    131099,
+                                    131103,
+                                    300000 };
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         size_t total = sizes[i], room = mc_gzip_stored_room(total);
         uint8_t *text = malloc(room), *stream = malloc(total);

@@ -11,8 +11,13 @@ START_TEST(numbers_are_those_of_the_specification)
         int z;
         uint32_t x, y;
         uint64_t id;
-    } known[] = { { 0, 0, 0, 0 }, { 1, 0, 0, 1 }, { 1, 0, 1, 2 }, { 1, 1, 1, 3 },
-                  { 1, 1, 0, 4 }, { 2, 0, 0, 5 }, { 12, 3423, 1763, 19078479 } };
+    } known[] = { { 0, 0, 0, 0 },
+                  { 1, 0, 0, 1 },
+                  { 1, 0, 1, 2 },
+                  { 1, 1, 1, 3 },
+                  { 1, 1, 0, 4 },
+                  { 2, 0, 0, 5 },
+                  { 12, 3423, 1763, 19078479 } };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         ck_assert_uint_eq(mc_tile_id(known[i].z, known[i].x, known[i].y), known[i].id);
 }

@@ -1,4 +1,5 @@
-/* What is particular to PMTiles stores: drafts become archives, archives are replaced, and many are not what they say. */
+/* What is particular to PMTiles stores: drafts become archives, archives are replaced, and many are not what they say.
+ */
 #include "cache_fixture.h"
 
 #include <fcntl.h>
@@ -197,7 +198,7 @@ expect_many(const char *file, uint64_t first, uint64_t count, uint64_t step, uin
     uint8_t bytes[512];
     open_archive(&archive, file);
     const mc_pmtiles_header *header = &archive.header;
-    for (uint64_t i = 0; i < count; i += count > 5000 ? 977 : 1) {
+    for (uint64_t i = 0; i<count; i += count> 5000 ? 977 : 1) {
         apr_pool_t *own;
         apr_pool_create(&own, pool);
         size_t size = content_of(bytes, i, different);
@@ -233,8 +234,8 @@ START_TEST(archives_of_all_sizes_are_written)
 {
     static const struct {
         uint64_t count, step, different;
-    } sizes[] = { { 1, 1, 1 }, { 2, 1, 2 }, { 3000, 1, 3000 }, { 3000, 2, 7 }, { 16384, 3, 16384 }, { 16385, 2, 99 },
-                  { 300000, 2, 50000 } };
+    } sizes[] = { { 1, 1, 1 },         { 2, 1, 2 },      { 3000, 1, 3000 },   { 3000, 2, 7 },
+                  { 16384, 3, 16384 }, { 16385, 2, 99 }, { 300000, 2, 50000 } };
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         uint64_t first = mc_tile_first_id(14) + 12345;
         write_many("m.pmtiles", first, sizes[i].count, sizes[i].step, sizes[i].different);
@@ -246,7 +247,9 @@ END_TEST
 
 START_TEST(a_level_of_one_content_is_one_entry)
 {
-    static const mc_pmtiles_description description = { .coding = MC_PMTILES_NONE, .metadata = "{}", .metadata_size = 2 };
+    static const mc_pmtiles_description description = { .coding = MC_PMTILES_NONE,
+                                                        .metadata = "{}",
+                                                        .metadata_size = 2 };
     mc_pmtiles_writer *writer;
     mc_pmtiles_archive archive;
     ck_ok(mc_pmtiles_writer_create(&writer, path_of("m.pmtiles"), &description, pool));
@@ -266,7 +269,9 @@ END_TEST
 
 START_TEST(what_is_not_finished_leaves_nothing)
 {
-    static const mc_pmtiles_description description = { .coding = MC_PMTILES_NONE, .metadata = "{}", .metadata_size = 2 };
+    static const mc_pmtiles_description description = { .coding = MC_PMTILES_NONE,
+                                                        .metadata = "{}",
+                                                        .metadata_size = 2 };
     mc_pmtiles_writer *writer;
     ck_ok(mc_pmtiles_writer_create(&writer, path_of("m.pmtiles"), &description, pool));
     ck_ok(mc_pmtiles_writer_add(writer, 0, 1, "sea", 3, pool));
@@ -321,8 +326,11 @@ START_TEST(hostile_archives_are_refused)
     static const struct {
         const mc_pmtiles_entry *root, *leaf;
         bool listed; /* that is no read of tiles */
-    } bad[] = { { into_itself, into_itself, false }, { bad_leaf, &good, false }, { far_leaf, &good, false },
-                { far_tile, NULL, true }, { long_tile, NULL, true } };
+    } bad[] = { { into_itself, into_itself, false },
+                { bad_leaf, &good, false },
+                { far_leaf, &good, false },
+                { far_tile, NULL, true },
+                { long_tile, NULL, true } };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         write_archive("h.pmtiles", bad[i].root, 1, bad[i].leaf, bad[i].leaf != NULL, "tile");
         ck_fails(CORRUPT, mc_cache_get(&tile, cache, &key, &ctx, pool));

@@ -37,8 +37,8 @@ START_TEST(directories_come_back)
     mc_buf *packed;
     ck_ok(mc_gzip(&packed, plain->data, plain->size, MC_GZIP_GOOD, pool));
     for (int i = 0; i < 2; i++) {
-        const mc_pmtiles_directory *back =
-            i == 0 ? decode(plain->data, plain->size, MC_PMTILES_NONE) : decode(packed->data, packed->size, MC_PMTILES_GZIP);
+        const mc_pmtiles_directory *back = i == 0 ? decode(plain->data, plain->size, MC_PMTILES_NONE)
+                                                  : decode(packed->data, packed->size, MC_PMTILES_GZIP);
         ck_assert_uint_eq(back->count, 5);
         for (int j = 0; j < 5; j++)
             ck_assert_int_eq(memcmp(&back->entries[j], &some[j], sizeof(some[j])), 0);
@@ -64,8 +64,16 @@ START_TEST(tiles_are_found)
     static const struct {
         uint64_t id;
         int entry; /* -1: none */
-    } wanted[] = { { 0, 0 }, { 1, 1 }, { 4, 1 }, { 5, -1 }, { 8, -1 }, { 9, 2 }, { 10, 3 }, { 999999999999, 3 },
-                   { 1000000000000, 4 }, { 1000000000001, -1 } };
+    } wanted[] = { { 0, 0 },
+                   { 1, 1 },
+                   { 4, 1 },
+                   { 5, -1 },
+                   { 8, -1 },
+                   { 9, 2 },
+                   { 10, 3 },
+                   { 999999999999, 3 },
+                   { 1000000000000, 4 },
+                   { 1000000000001, -1 } };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
         ck_assert_ptr_eq(mc_pmtiles_find(directory, wanted[i].id),
                          wanted[i].entry < 0 ? NULL : &directory->entries[wanted[i].entry]);
@@ -78,24 +86,25 @@ START_TEST(what_is_no_directory_is_refused)
         const char *bytes;
         size_t size;
     } bad[] = {
-        { "", 0 },                                                       /* nothing */
-        { "\0", 1 },                                                     /* no entries */
-        { "\1", 1 },                                                     /* none of its columns */
-        { "\1\5\1\1", 4 },                                               /* no offset */
-        { "\1\5\1\0\1", 5 },                                             /* a length of 0 */
-        { "\1\5\1\1\0", 5 },                                             /* follows what is not there */
-        { "\2\5\0\1\1\1\1\1\0", 9 },                                     /* the same id twice */
-        { "\1\377\377\377\377\377\377\377\377\377\1\1\1\1", 14 },        /* an id beyond all levels */
-        { "\1\377\377\377\377\377\377\377\377\377\2\1\1\1", 14 },        /* a number of more than 64 bits */
+        { "", 0 },                                                        /* nothing */
+        { "\0", 1 },                                                      /* no entries */
+        { "\1", 1 },                                                      /* none of its columns */
+        { "\1\5\1\1", 4 },                                                /* no offset */
+        { "\1\5\1\0\1", 5 },                                              /* a length of 0 */
+        { "\1\5\1\1\0", 5 },                                              /* follows what is not there */
+        { "\2\5\0\1\1\1\1\1\0", 9 },                                      /* the same id twice */
+        { "\1\377\377\377\377\377\377\377\377\377\1\1\1\1", 14 },         /* an id beyond all levels */
+        { "\1\377\377\377\377\377\377\377\377\377\2\1\1\1", 14 },         /* a number of more than 64 bits */
         { "\1\377\377\377\377\377\377\377\377\377\377\377\1\1\1\1", 16 }, /* a number that does not end */
-        { "\1\5\377\377\377\377\177\1\1", 9 },                           /* a run of more than 32 bits */
-        { "\1\5\1\377\377\377\377\177\1", 9 },                           /* a length of more than 32 bits */
-        { "\1\5\1\1\377\377\377\377\377\377\377\377\377\1", 14 },        /* an offset beyond all files */
+        { "\1\5\377\377\377\377\177\1\1", 9 },                            /* a run of more than 32 bits */
+        { "\1\5\1\377\377\377\377\177\1", 9 },                            /* a length of more than 32 bits */
+        { "\1\5\1\1\377\377\377\377\377\377\377\377\377\1", 14 },         /* an offset beyond all files */
     };
     mc_pmtiles_directory *directory;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         ck_fails(CORRUPT, mc_pmtiles_decode_directory(&directory, bad[i].bytes, bad[i].size, MC_PMTILES_NONE, pool));
-    ck_fails(LIMIT, mc_pmtiles_decode_directory(&directory, "\377\377\377\377\17\1\1\1\1\1", 10, MC_PMTILES_NONE, pool));
+    ck_fails(LIMIT,
+             mc_pmtiles_decode_directory(&directory, "\377\377\377\377\17\1\1\1\1\1", 10, MC_PMTILES_NONE, pool));
     ck_fails(CORRUPT, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_GZIP, pool));
     ck_fails(CONFIG, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_BROTLI, pool));
     ck_fails(CONFIG, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_ZSTD, pool));
@@ -200,5 +209,5 @@ START_TEST(what_is_no_header_is_refused)
 END_TEST
 
 UNIT_MAIN("pmtiles format", directories_come_back, the_bytes_are_those_of_the_specification, tiles_are_found,
-          what_is_no_directory_is_refused, a_cut_off_directory_is_refused,
-          a_directory_that_expands_for_ever_is_refused, a_header_comes_back, what_is_no_header_is_refused)
+          what_is_no_directory_is_refused, a_cut_off_directory_is_refused, a_directory_that_expands_for_ever_is_refused,
+          a_header_comes_back, what_is_no_header_is_refused)
