@@ -164,7 +164,8 @@ const mc_cli_command mc_cli_commands[] = {
     { "compact", "give back what stores do not need any more", "-c FILE [OPTIONS]", &mc_compact_option_table,
       mc_command_compact,
       .about = "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage\n"
-               "files, dead rows of PostgreSQL tables, drafts beside PMTiles archives. Servers and seeders may use them meanwhile.",
+               "files, dead rows of PostgreSQL tables, drafts beside PMTiles archives. Servers and seeders may use "
+               "them meanwhile.",
       .statuses = "0 done\n1 a wrong option or configuration\n2 a store could not be compacted",
       .also = "mapcache-detail(1) mapcache.xml(5)",
       .examples = "mapcache compact -c mapcache.xml --dry-run\nsays how much each store could give back\n"

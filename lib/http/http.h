@@ -22,6 +22,7 @@ typedef struct mc_http_call {
     double connect_timeout; /* seconds; 0: MC_HTTP_CONNECT_TIMEOUT */
     double timeout;      /* seconds, the whole transfer; the context's deadline bounds it further; 0: MC_HTTP_TIMEOUT */
     size_t max_response; /* bytes; more is MC_ERR_UPSTREAM */
+    bool as_stored;      /* no encoding is asked for: parts of a file are parts of its bytes */
 } mc_http_call;
 
 typedef struct mc_http_reply {

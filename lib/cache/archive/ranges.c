@@ -1,4 +1,4 @@
-/* Parts of a file on disk: read by pread, never mapped, as another program may shorten the file at any time. */
+/* Parts of a file: on disk read by pread, never mapped, as another program may shorten the file at any time. */
 #include "cache/archive/ranges.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock_cache.h"
 #include "base/files.h"
 
 void
@@ -76,6 +77,8 @@ mc_ranges_read(void *out, mc_ranged_file *file, uint64_t offset, size_t size, ap
     char text[128];
     if (!mc_ranges_holds(file, offset, size))
         return range_error(file, MC_ERR_CORRUPT, "a part lies beyond the end of the file", pool);
+    if (file->remote != NULL)
+        return mc_ranges_fetch(out, file, offset, size, pool);
     MC_TRY(open_ranged_file(file, pool));
     if (mc_files_read_at(file->descriptor, offset, out, size) == size)
         return MC_OK;
@@ -101,6 +104,9 @@ mc_ranges_close(mc_ranged_file *file)
     if (file->descriptor >= 0)
         close(file->descriptor);
     file->descriptor = -1;
+    if (file->remote != NULL)
+        mc_clock_cache_release(file->held);
+    file->held = NULL;
 }
 
 void

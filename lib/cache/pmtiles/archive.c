@@ -219,22 +219,23 @@ typedef struct pmtiles_walk {
     apr_pool_t *pool;
 } pmtiles_walk;
 
-static mc_error *walk_leaf(pmtiles_walk *walk, const mc_pmtiles_entry *place, int depth);
+/* limit: the first id that the directory must not reach, as others above have it. */
+static mc_error *walk_leaf(pmtiles_walk *walk, const mc_pmtiles_entry *place, uint64_t limit, int depth);
 
 static mc_error *
-walk_directory(pmtiles_walk *walk, const mc_pmtiles_directory *directory, int depth)
+walk_directory(pmtiles_walk *walk, const mc_pmtiles_directory *directory, uint64_t limit, int depth)
 {
     for (uint32_t i = 0; i < directory->count; i++) {
         const mc_pmtiles_entry *entry = &directory->entries[i];
-        uint64_t following = i + 1 < directory->count ? directory->entries[i + 1].id : UINT64_MAX;
+        uint64_t following = i + 1 < directory->count ? directory->entries[i + 1].id : limit;
         if (entry->id >= walk->end)
             return MC_OK;
-        if (entry->id < walk->next || (entry->run > 0 && entry->run > following - entry->id))
+        if (entry->id < walk->next || entry->id >= limit || (entry->run > 0 && entry->run > following - entry->id))
             return mc_error_create(walk->pool, MC_ERR_CORRUPT,
                                    "the tiles of a PMTiles archive are not in the order of their numbers");
         if (entry->run == 0) {
             if (following > walk->first)
-                MC_TRY(walk_leaf(walk, entry, depth + 1));
+                MC_TRY(walk_leaf(walk, entry, following, depth + 1));
             continue;
         }
         walk->next = entry->id + entry->run;
@@ -245,7 +246,7 @@ walk_directory(pmtiles_walk *walk, const mc_pmtiles_directory *directory, int de
 }
 
 static mc_error *
-walk_leaf(pmtiles_walk *walk, const mc_pmtiles_entry *place, int depth)
+walk_leaf(pmtiles_walk *walk, const mc_pmtiles_entry *place, uint64_t limit, int depth)
 {
     mc_pmtiles_directory *leaf;
     mc_clock_cache_entry *held;
@@ -255,7 +256,7 @@ walk_leaf(pmtiles_walk *walk, const mc_pmtiles_entry *place, int depth)
     MC_TRY(find_leaf(&leaf, &held, walk->archive, place, walk->pool));
     /* So no directory is visited twice, whatever the archive says. */
     mc_error *error = leaf->entries[0].id == place->id
-                          ? walk_directory(walk, leaf, depth)
+                          ? walk_directory(walk, leaf, limit, depth)
                           : mc_error_create(walk->pool, MC_ERR_CORRUPT,
                                             "a directory of a PMTiles archive begins with another tile than is said");
     done_with_leaf(leaf, held, walk->archive, place, false);
@@ -267,7 +268,7 @@ mc_pmtiles_walk(mc_pmtiles_archive *archive, uint64_t first, uint64_t end, mc_pm
                 apr_pool_t *pool)
 {
     pmtiles_walk walk = { archive, first, end, 0, visit, baton, pool };
-    return walk_directory(&walk, archive->root, 0);
+    return walk_directory(&walk, archive->root, UINT64_MAX, 0);
 }
 
 mc_error *

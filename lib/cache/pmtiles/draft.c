@@ -98,6 +98,10 @@ mc_error *
 mc_pmtiles_draft_path(char *path, bool *present, const pmtiles_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     struct stat info;
+    *present = false;
+    *path = '\0';
+    if (cache->draft == NULL)
+        return MC_OK;
     MC_TRY(mc_template_expand(path, cache->draft->template, key, pool));
     *present = stat(path, &info) == 0 && info.st_size > 0;
     return MC_OK;

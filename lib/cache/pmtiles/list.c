@@ -124,12 +124,15 @@ list_archived(pmtiles_listing *listing, const char *path)
 {
     mc_pmtiles_archive archive;
     apr_pool_t *pool = listing->ctx->pool;
-    mc_ranges_look(&archive.file, path);
-    if (archive.file.missing == ENOENT || archive.file.missing == ENOTDIR)
-        return MC_OK;
-    if (archive.file.missing != 0)
-        return mc_error_create(pool, MC_ERR_IO, "%s cannot be looked at", path);
-    mc_error *error = mc_pmtiles_open(&archive, listing->ctx, pool);
+    mc_error *error = mc_pmtiles_look(&archive.file, listing->cache, path, listing->ctx, pool);
+    bool absent = archive.file.missing == ENOENT || archive.file.missing == ENOTDIR;
+    if (error == MC_OK && archive.file.missing != 0 && !absent)
+        error = mc_error_create(pool, MC_ERR_IO, "%s cannot be looked at", path);
+    if (error != MC_OK || absent) {
+        mc_ranges_close(&archive.file);
+        return error;
+    }
+    error = mc_pmtiles_open(&archive, listing->ctx, pool);
     if (error == MC_OK)
         error = mc_pmtiles_walk(&archive, mc_tile_first_id(listing->key->z), listing->end, tell_archived_entry, listing,
                                 pool);
@@ -179,10 +182,12 @@ mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile
     MC_TRY(mc_pmtiles_draft_path(draft, &drafted, cache, key, ctx->pool));
     if (drafted && stat(draft, &info) == 0)
         *bytes += info.st_size;
-    mc_ranges_look(&archive.file, path);
-    if (archive.file.missing != 0)
-        return MC_OK;
-    mc_error *error = mc_pmtiles_open(&archive, ctx, ctx->pool);
+    mc_error *error = mc_pmtiles_look(&archive.file, cache, path, ctx, ctx->pool);
+    if (error != MC_OK || archive.file.missing != 0) {
+        mc_ranges_close(&archive.file);
+        return error;
+    }
+    error = mc_pmtiles_open(&archive, ctx, ctx->pool);
     *bytes += (int64_t)mc_ranges_size(&archive.file);
     *tiles = error == MC_OK && archive.header.addressed < INT64_MAX ? (int64_t)archive.header.addressed : 0;
     mc_pmtiles_close(&archive);

@@ -279,6 +279,8 @@ visit_drafts(mc_cache *base, draft_visitor *visit, void *baton, const volatile i
     glob_t found;
     mc_ctx own = *ctx;
     mc_error *first = MC_OK;
+    if (cache->draft == NULL)
+        return MC_OK;
     if (!mc_template_pattern(pattern, cache->draft->template))
         return mc_error_create(ctx->pool, MC_ERR_LIMIT, "the paths of cache \"%s\" are too long", base->name);
     if (glob(pattern, 0, NULL, &found) != 0)

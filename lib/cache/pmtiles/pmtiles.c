@@ -14,9 +14,34 @@ static const mc_key pmtiles_keys[] = {
     MC_CACHE_KEYS(pmtiles_cache),
     MC_KEY_TEXT("file", FIELD(file),
                 "Path of the archive; with {tileset}, {grid} and {dim} or {dim:NAME} one for each of them.",
-                .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR | MC_KEY_OURS),
+                .flags = MC_KEY_WORKDIR | MC_KEY_OURS),
+    MC_KEY_URL("url", FIELD(url),
+               "Address of the archive (http, https), instead of <file>: the archive is read by parts, nothing is"
+               " stored.",
+               .flags = MC_KEY_OURS),
+    MC_KEY_NUMBER("revalidate", FIELD(remote.revalidate),
+                  "Seconds for which an archive of <url> is taken for unchanged; an archive that was replaced is seen"
+                  " at once where a part of it has to be fetched.",
+                  .max = 1e6, .fallback = "60", .flags = MC_KEY_OURS),
+    MC_KEY_NUMBER("connection_timeout", FIELD(remote.connect_timeout), "Seconds to wait for a connection to <url>.",
+                  .min = 0.1, .max = 3600, .fallback = "5", .flags = MC_KEY_OURS),
+    MC_KEY_NUMBER("timeout", FIELD(remote.timeout), "Seconds to wait for a part of <url>.", .min = 0.1, .max = 3600,
+                  .fallback = "30", .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
+
+static bool
+is_archive_named(const pmtiles_cache *cache, const mc_node *node, mc_build *build)
+{
+    const char *wrong = NULL;
+    if ((cache->file == NULL) == (cache->url == NULL))
+        wrong = "a PMTiles cache has either a <file> or a <url>";
+    else if (cache->url != NULL && strncmp(cache->url, "http://", 7) != 0 && strncmp(cache->url, "https://", 8) != 0)
+        wrong = "the <url> of a PMTiles archive begins with http:// or https://";
+    if (wrong != NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "%s", wrong);
+    return wrong == NULL;
+}
 
 static mc_cache *
 pmtiles_from_config(const mc_node *node, mc_build *build)
@@ -24,13 +49,19 @@ pmtiles_from_config(const mc_node *node, mc_build *build)
     pmtiles_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, &mc_cache_pmtiles, true, node, build))
         return NULL;
+    if (!is_archive_named(cache, node, build))
+        return NULL;
     const mc_template_rules rules = { .sqlite = true, .columns = -1, .rows = -1, .top = -1 };
-    cache->template = mc_template_compile(cache->file, &rules, build->pool);
-    if (mc_template_by_tile(cache->template)) {
-        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "file"),
-                    "a PMTiles archive has all levels of a tileset: there is no {z} in its path");
+    cache->remote.name = cache->base.cache.name;
+    cache->template = mc_template_compile(cache->url != NULL ? cache->url : cache->file, &rules, build->pool);
+    if (mc_template_by_tile(cache->template) || (cache->url != NULL && mc_template_by_dimension(cache->template))) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "a PMTiles archive has all levels of a tileset: there is no {z} in its path, and no {dim} in its"
+                    " <url>");
         return NULL;
     }
+    if (cache->url != NULL)
+        return &cache->base.cache;
     cache->draft = mc_pmtiles_make_draft(cache, node, build);
     return cache->draft == NULL ? NULL : &cache->base.cache;
 }
@@ -40,6 +71,15 @@ tile_id_of_key(const mc_tile_key *key)
 {
     return mc_tile_id(key->z, (uint32_t)mc_grid_from_west(key->grid, key->z, key->x),
                       (uint32_t)mc_grid_flip_y(key->grid, key->z, key->y));
+}
+
+mc_error *
+mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (cache->url != NULL)
+        return mc_ranges_ask(file, path, &cache->remote, ctx, pool);
+    mc_ranges_look(file, path);
+    return MC_OK;
 }
 
 /* An archive that is not there: an error where there must be one. */
@@ -95,6 +135,7 @@ ask_looked_at(archive_question *question, mc_pmtiles_archive *archive, mc_ctx *c
         mc_memory_key_build(&memory_key, 3, file->path, question->key);
         if (mc_memory_get(&question->tile, &memory_key, &file->stamp, ctx, pool)) {
             question->exists = question->tile != NULL;
+            mc_ranges_close(&archive->file);
             return MC_OK;
         }
     }
@@ -113,9 +154,13 @@ ask_archive(archive_question *question, mc_ctx *ctx, apr_pool_t *pool)
     MC_TRY(mc_pmtiles_archive_path(path, question->cache, question->key, pool));
     for (int look = 0; look < LOOKS_MAX; look++) {
         mc_pmtiles_archive archive;
-        mc_ranges_look(&archive.file, path);
-        if (archive.file.missing != 0)
-            return judge_missing_archive(&archive, question->cache, question->key, question->drafted, pool);
+        error = mc_pmtiles_look(&archive.file, question->cache, path, ctx, pool);
+        if (error == MC_OK && archive.file.missing != 0)
+            error = judge_missing_archive(&archive, question->cache, question->key, question->drafted, pool);
+        if (error != MC_OK || archive.file.missing != 0) {
+            mc_ranges_close(&archive.file);
+            return error;
+        }
         error = ask_looked_at(question, &archive, ctx, pool);
         if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE)
             return error;
@@ -184,10 +229,21 @@ pmtiles_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx
 }
 
 static mc_error *
+refuse_writing(const pmtiles_cache *cache, apr_pool_t *pool)
+{
+    return cache->url == NULL ? MC_OK
+                              : mc_error_create(pool, MC_ERR_CONFIG,
+                                                "cache \"%s\" reads its archive over HTTP, and cannot store or remove"
+                                                " tiles",
+                                                cache->base.cache.name);
+}
+
+static mc_error *
 pmtiles_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     const pmtiles_cache *cache = (const pmtiles_cache *)base;
     char path[MC_PATH_MAX];
+    MC_TRY(refuse_writing(cache, ctx->pool));
     for (int i = 0; i < count; i++)
         if (i == 0 || tiles[i].key.grid != tiles[i - 1].key.grid || tiles[i].key.z != tiles[i - 1].key.z)
             MC_TRY(mc_pmtiles_archive_path(path, cache, &tiles[i].key, ctx->pool));
@@ -202,6 +258,7 @@ pmtiles_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *c
     mc_tile_write *writes = apr_pcalloc(ctx->pool, sizeof(*writes) * (size_t)(count + 1));
     mc_buf *removed = mc_buf_attach(mc_buf_copy(mc_pmtiles_removed, sizeof(mc_pmtiles_removed)), ctx->pool);
     int stored = 0;
+    MC_TRY(refuse_writing(cache, ctx->pool));
     for (int i = 0; i < count; i++) {
         bool exists = false;
         mc_tile_key key = keys[i];
@@ -243,7 +300,8 @@ pmtiles_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
                     use->grid->name);
         return;
     }
-    mc_sqlite_used_by(&cache->draft->base.cache, use, node, build);
+    if (cache->draft != NULL)
+        mc_sqlite_used_by(&cache->draft->base.cache, use, node, build);
 }
 
 static bool

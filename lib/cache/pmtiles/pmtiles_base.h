@@ -13,9 +13,10 @@
 
 typedef struct pmtiles_cache {
     mc_cache_base base;
-    const char *file;      /* path or template of the archives */
-    mc_template *template; /* made of it */
-    sqlite_cache *draft;
+    const char *file, *url; /* path or address, or template, of the archives: one of the two */
+    mc_template *template;  /* made of it */
+    mc_ranges_remote remote;
+    sqlite_cache *draft; /* NULL behind HTTP, where nothing is stored */
 } pmtiles_cache;
 
 /* The drafts of a cache whose element is `node`; NULL after a complaint. */
@@ -24,6 +25,10 @@ sqlite_cache *mc_pmtiles_make_draft(const pmtiles_cache *cache, const mc_node *n
 /* What stands in a draft in place of a tile that was removed. */
 extern const uint8_t mc_pmtiles_removed[16];
 bool mc_pmtiles_is_removed(const void *data, size_t size);
+
+/* Looks at an archive on disk or behind HTTP (mc_ranges_look, mc_ranges_ask). */
+mc_error *mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *path, mc_ctx *ctx,
+                          apr_pool_t *pool) MC_CHECKED;
 
 /* Paths of a tile's archive and draft, of MC_PATH_MAX bytes. */
 mc_error *mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_key *key,

@@ -355,6 +355,11 @@ START_TEST(a_walk_goes_forward_only)
     open_archive(&archive, "h.pmtiles");
     ck_fails(CORRUPT, mc_pmtiles_walk(&archive, 0, UINT64_MAX, count_walked, &all, pool));
     mc_pmtiles_close(&archive);
+    static const mc_pmtiles_entry long_leaf[] = { { 5, 0, 4, 3 } }, before[] = { { 5, 0, 5, 0 }, { 6, 0, 4, 1 } };
+    write_archive("h.pmtiles", before, 2, long_leaf, 1, "tile");
+    open_archive(&archive, "h.pmtiles");
+    ck_fails(CORRUPT, mc_pmtiles_walk(&archive, 0, UINT64_MAX, count_walked, &all, pool));
+    mc_pmtiles_close(&archive);
     write_archive("h.pmtiles", over, 2, NULL, 0, "tile");
     open_archive(&archive, "h.pmtiles");
     ck_fails(CORRUPT, mc_pmtiles_walk(&archive, 0, UINT64_MAX, count_walked, &all, pool));
@@ -452,6 +457,17 @@ START_TEST(configurations_that_cannot_be_are_refused)
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='pmtiles'/>"), MC_REFUSED);
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='pmtiles'><file>/x/{z}.pmtiles</file></cache>"),
                      MC_REFUSED);
+    static const char *const wrong[] = { "<file>/x</file><url>http://h/x</url>", "<url>ftp://h/x</url>",
+                                         "<url>http://h/{z}</url>", "<url>http://h/{dim}</url>" };
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(
+            cache_complaint_of(apr_pstrcat(pool, "<cache name='c' type='pmtiles'>", wrong[i], "</cache>", NULL)),
+            MC_REFUSED);
+    mc_cache *far = cache_of("<cache name='c' type='pmtiles'><url>http://h/{tileset}.pmtiles</url></cache>");
+    mc_tile_write tile_of_it = { .key = key_at(1, 0, 0), .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
+    ck_fails(CONFIG, mc_cache_put(far, &tile_of_it, 1, &ctx));
+    ck_fails(CONFIG, mc_cache_remove(far, &tile_of_it.key, &ctx));
+    ck_ok(mc_cache_finish(far, &ctx));
     mc_cache *cache = pmtiles("a.pmtiles");
     apr_hash_t *grids = apr_hash_make(pool);
     mc_grid_builtins(grids, pool);
