@@ -11,6 +11,8 @@
     X(mbtiles)                                                                                                         \
     X(geopackage)                                                                                                      \
     X(pmtiles)                                                                                                         \
+    X(lmdb)                                                                                                            \
+    X(bdb)                                                                                                             \
     X(postgresql)                                                                                                      \
     X(composite)                                                                                                       \
     X(fallback)                                                                                                        \

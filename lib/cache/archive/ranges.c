@@ -108,23 +108,3 @@ mc_ranges_close(mc_ranged_file *file)
         mc_clock_cache_release(file->held);
     file->held = NULL;
 }
-
-void
-mc_ranges_key(mc_range_key *key, const mc_ranged_file *file, uint64_t what, uint64_t offset, uint64_t size)
-{
-    struct {
-        uint64_t what, offset, size;
-        mc_stamp stamp;
-    } head;
-    size_t path = strlen(file->path);
-    memset(&head, 0, sizeof(head));
-    head.what = what;
-    head.offset = offset;
-    head.size = size;
-    head.stamp = file->stamp;
-    key->size = sizeof(head) + path <= sizeof(key->bytes) ? sizeof(head) + path : 0;
-    if (key->size == 0)
-        return;
-    memcpy(key->bytes, &head, sizeof(head));
-    memcpy(key->bytes + sizeof(head), file->path, path);
-}
