@@ -85,6 +85,15 @@ mc_pmtiles_make_draft(const pmtiles_cache *cache, const mc_node *node, mc_build 
 }
 
 mc_error *
+mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (cache->url != NULL)
+        return mc_ranges_ask(file, path, &cache->remote, ctx, pool);
+    mc_ranges_look(file, path);
+    return MC_OK;
+}
+
+mc_error *
 mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     if (!mc_grid_has_tile_ids(key->grid, key->z))

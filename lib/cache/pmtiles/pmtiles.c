@@ -73,15 +73,6 @@ tile_id_of_key(const mc_tile_key *key)
                       (uint32_t)mc_grid_flip_y(key->grid, key->z, key->y));
 }
 
-mc_error *
-mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *path, mc_ctx *ctx, apr_pool_t *pool)
-{
-    if (cache->url != NULL)
-        return mc_ranges_ask(file, path, &cache->remote, ctx, pool);
-    mc_ranges_look(file, path);
-    return MC_OK;
-}
-
 /* An archive that is not there: an error where there must be one. */
 static mc_error *
 judge_missing_archive(const mc_pmtiles_archive *archive, const pmtiles_cache *cache, const mc_tile_key *key,
