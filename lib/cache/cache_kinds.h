@@ -11,6 +11,7 @@
     X(mbtiles)                                                                                                         \
     X(geopackage)                                                                                                      \
     X(pmtiles)                                                                                                         \
+    X(tiff)                                                                                                            \
     X(lmdb)                                                                                                            \
     X(bdb)                                                                                                             \
     X(postgresql)                                                                                                      \

@@ -6,7 +6,7 @@
 
 /* MapCache knows these as well (docs/reference/configuration.md 5). */
 static const char *const known_elsewhere[] = {
-    "memcache", "redis", "tiff", "rest", "s3", "azure", "google", "riak", "couchbase", "tokyocabinet",
+    "memcache", "redis", "rest", "s3", "azure", "google", "riak", "couchbase", "tokyocabinet",
 };
 
 mc_cache *
