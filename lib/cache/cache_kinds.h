@@ -12,6 +12,9 @@
     X(geopackage)                                                                                                      \
     X(pmtiles)                                                                                                         \
     X(tiff)                                                                                                            \
+    X(bundle)                                                                                                          \
+    X(mrf)                                                                                                             \
+    X(rok4)                                                                                                            \
     X(lmdb)                                                                                                            \
     X(bdb)                                                                                                             \
     X(postgresql)                                                                                                      \

@@ -29,11 +29,13 @@ START_TEST(every_kind_conforms)
 END_TEST
 
 /* Kinds that no sample can be given of: one needs a server (test_postgresql_cache), one keeps nothing, the others are
- * of other caches, and tiff takes JPEG only (test_tiff_cache). */
+ * of other caches, and tiff takes JPEG only (test_tiff_cache); bundle,
+ * mrf and rok4 are only read (test_blocks). */
 static bool
 is_tested_elsewhere(const char *type)
 {
-    static const char *const types[] = { "postgresql", "tiff", "composite", "fallback", "multitier", "none" };
+    static const char *const types[] = { "postgresql", "tiff",     "bundle",    "mrf", "rok4",
+                                         "composite",  "fallback", "multitier", "none" };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (strcmp(types[i], type) == 0)
             return true;
