@@ -1,11 +1,14 @@
 """PMTiles caches: what the reader of PMTiles' own makers finds in them is what was drawn, and the other way round."""
+import gzip
 import os
 import pathlib
+import sqlite3
 import subprocess
 import zlib
 
 import pytest
 from fastcgi import Server
+from osgeo import ogr, osr
 from patience import patience
 from pypi_pmtiles import reader as pmtiles_reader, tile as pmtiles_tile, writer as pmtiles_writer
 from test_geopackage import picture
@@ -160,3 +163,50 @@ def test_archives_of_others_are_served(tmp_path, build):
 def test_check_says_which_grids_do_not_fit(tmp_path):
     path = config(tmp_path, '<tileset name="degrees"><cache>archive</cache><grid>WGS84</grid><format>PNG</format></tileset>')
     assert 'grid "WGS84" does not fit into a PMTiles archive' in run("check", path, status=1)
+
+
+def vector_config(folder, more=""):
+    areas = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(folder / "areas.shp"))
+    reference = osr.SpatialReference()
+    reference.ImportFromEPSG(3857)
+    table = areas.CreateLayer("areas", reference, ogr.wkbPolygon)
+    table.CreateField(ogr.FieldDefn("name", ogr.OFTString))
+    feature = ogr.Feature(table.GetLayerDefn())
+    feature["name"] = "square"
+    feature.SetGeometry(ogr.CreateGeometryFromWkt("POLYGON((0 0,9e6 0,9e6 9e6,0 9e6,0 0))"))
+    table.CreateFeature(feature)
+    del feature, table, areas
+    path = folder / "mapcache.xml"
+    path.write_text(f"""<mapcache>
+  <format name="mvt" type="MVT"/>
+  <source name="areas" type="shapefile"><layer name="areas"><data>{folder}/areas.shp</data></layer></source>
+  <cache name="archive" type="pmtiles"><file>{folder}/{{tileset}}.pmtiles</file></cache>
+  <cache name="bare" type="sqlite3"><dbfile>{folder}/bare.db</dbfile></cache>
+  <tileset name="areas"><source>areas</source><cache>archive</cache><grid>GoogleMapsCompatible</grid><format>mvt</format></tileset>
+  <tileset name="bare"><cache>bare</cache><grid>GoogleMapsCompatible</grid><format>mvt</format></tileset>
+  <service type="wmts" enabled="true"/><lock_dir>{folder}</lock_dir>{more}
+</mapcache>
+""")
+    return path
+
+
+def test_vector_tiles_with_their_layers(tmp_path):
+    """All tiles of an archive have one compression, whatever is added to it."""
+    path = vector_config(tmp_path)
+    run("seed", "-c", path, "-t", "areas", "-z", "0,3", "--quiet")
+    reader, source = opened(tmp_path / "areas.pmtiles")
+    header, metadata = reader.header(), reader.metadata()
+    assert header["tile_type"] == pmtiles_tile.TileType.MVT and header["tile_compression"] == pmtiles_tile.Compression.GZIP
+    assert [layer["id"] for layer in metadata["vector_layers"]] == ["areas"] and metadata["vector_layers"][0]["fields"] == {"name": "String"}
+    tiles = dict(pmtiles_reader.all_tiles(source))
+    assert len(tiles) >= 20 and all(b"areas" in gzip.decompress(tiles[place]) for place in [(0, 0, 0), (3, 5, 2)])
+    plain = gzip.decompress(tiles[3, 5, 2])
+    with sqlite3.connect(tmp_path / "bare.db") as database:
+        database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
+                         " primary key(tileset, grid, x, y, z, dim))")
+        database.execute("insert into tiles values('bare', 'GoogleMapsCompatible', 0, 0, 4, ?, '', datetime('now'))", (plain,))
+    path.write_text(path.read_text().replace('<tileset name="areas"><source>areas</source>', '<tileset name="areas">'))
+    run("seed", "-c", path, "-t", "bare", "--mode", "transfer", "--transfer", "areas", "-z", "4,4", "--quiet")
+    reader, _ = opened(tmp_path / "areas.pmtiles")
+    assert gzip.decompress(reader.get(4, 0, 15)) == plain and reader.get(3, 5, 2) == tiles[3, 5, 2]
+    assert [layer["id"] for layer in reader.metadata()["vector_layers"]] == ["areas"]

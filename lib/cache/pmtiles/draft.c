@@ -1,12 +1,14 @@
 /* Drafts of PMTiles archives: SQLite files of the machinery of the cache "sqlite3", whose rows are named by tile ids,
  * so that they stand in the order of the archive. */
 #include <apr_strings.h>
-#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "cache/memory.h"
 #include "cache/pmtiles/pmtiles_base.h"
 #include "grid/tile_id.h"
+
+enum { DRAFT_OF_ARCHIVE = 6 }; /* what is remembered of a file */
 
 static const char create_sql[] = "CREATE TABLE IF NOT EXISTS tiles(tile_id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
                                  "CREATE TABLE IF NOT EXISTS metadata(name TEXT, value TEXT)";
@@ -104,19 +106,6 @@ mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_ke
 }
 
 mc_error *
-mc_pmtiles_draft_path(char *path, bool *present, const pmtiles_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
-{
-    struct stat info;
-    *present = false;
-    *path = '\0';
-    if (cache->draft == NULL)
-        return MC_OK;
-    MC_TRY(mc_template_expand(path, cache->draft->template, key, pool));
-    *present = stat(path, &info) == 0 && info.st_size > 0;
-    return MC_OK;
-}
-
-mc_error *
 mc_draft_step(mc_draft_cursor *cursor, apr_pool_t *pool)
 {
     int code = cursor->statement == NULL ? SQLITE_DONE : sqlite3_step(cursor->statement);
@@ -153,4 +142,59 @@ mc_draft_end(mc_draft_cursor *cursor)
 {
     if (cursor->statement != NULL)
         sqlite3_reset(cursor->statement);
+}
+
+/* Whether a draft has any rows; asked once for each state of the file. */
+static mc_error *
+look_into_draft(bool *any, const pmtiles_cache *cache, const char *path, const mc_stamp *stamp, mc_ctx *ctx,
+                apr_pool_t *pool)
+{
+    mc_handle *handle;
+    mc_draft_cursor cursor;
+    mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
+    MC_TRY(mc_handle_acquire(&handle, handles, path, stamp, &cache->draft->reading, ctx, pool));
+    mc_error *error = mc_draft_begin(&cursor, handle, 0, INT64_MAX, pool);
+    *any = cursor.present;
+    mc_draft_end(&cursor);
+    mc_handle_release(handle, error == MC_OK);
+    return error;
+}
+
+/* The same, from the memory of the process: most drafts are empty, and each get asks. */
+static mc_error *
+has_draft_rows(bool *any, const pmtiles_cache *cache, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_ranged_file file = { .path = path, .taken = apr_time_now() };
+    mc_range_key key;
+    mc_clock_cache_entry *entry;
+    struct mc_memory *memory = ctx->process == NULL ? NULL : ctx->process->memory;
+    *any = false;
+    if (!mc_stamp_take(&file.stamp, path) || file.stamp.size == 0)
+        return MC_OK;
+    mc_ranges_key(&key, &file, DRAFT_OF_ARCHIVE, 0, 0);
+    const bool *known = mc_memory_find(memory, MC_SHARE_SMALL, &entry, key.bytes, key.size);
+    if (known != NULL) {
+        *any = *known;
+        mc_clock_cache_release(entry);
+        return MC_OK;
+    }
+    MC_TRY(look_into_draft(any, cache, path, &file.stamp, ctx, pool));
+    bool *kept = memory != NULL && mc_stamp_settled(&file.stamp, file.taken) ? malloc(sizeof(*kept)) : NULL;
+    if (kept == NULL)
+        return MC_OK;
+    *kept = *any;
+    mc_memory_keep(ctx, MC_SHARE_SMALL, key.bytes, key.size, kept, sizeof(*kept), free);
+    return MC_OK;
+}
+
+mc_error *
+mc_pmtiles_draft_path(char *path, bool *present, const pmtiles_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
+                      apr_pool_t *pool)
+{
+    *present = false;
+    *path = '\0';
+    if (cache->draft == NULL)
+        return MC_OK;
+    MC_TRY(mc_template_expand(path, cache->draft->template, key, pool));
+    return has_draft_rows(present, cache, path, ctx, pool);
 }

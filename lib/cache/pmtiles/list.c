@@ -151,7 +151,7 @@ mc_pmtiles_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *are
     bool drafted;
     const drafted_tile *row;
     MC_TRY(mc_pmtiles_archive_path(path, cache, key, ctx->pool));
-    MC_TRY(mc_pmtiles_draft_path(draft, &drafted, cache, key, ctx->pool));
+    MC_TRY(mc_pmtiles_draft_path(draft, &drafted, cache, key, ctx, ctx->pool));
     pmtiles_listing *listing = apr_pcalloc(ctx->pool, sizeof(*listing));
     *listing = (pmtiles_listing){ .cache = cache,
                                   .key = key,
@@ -179,8 +179,8 @@ mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile
     mc_pmtiles_archive archive;
     *bytes = *tiles = 0;
     MC_TRY(mc_pmtiles_archive_path(path, cache, key, ctx->pool));
-    MC_TRY(mc_pmtiles_draft_path(draft, &drafted, cache, key, ctx->pool));
-    if (drafted && stat(draft, &info) == 0)
+    MC_TRY(mc_pmtiles_draft_path(draft, &drafted, cache, key, ctx, ctx->pool));
+    if (*draft != '\0' && stat(draft, &info) == 0)
         *bytes += info.st_size;
     mc_error *error = mc_pmtiles_look(&archive.file, cache, path, ctx, ctx->pool);
     if (error != MC_OK || archive.file.missing != 0) {

@@ -166,7 +166,7 @@ ask_draft(mc_tile **tile, bool *told, bool *drafted, const pmtiles_cache *cache,
 {
     char path[MC_PATH_MAX];
     *tile = NULL;
-    MC_TRY(mc_pmtiles_draft_path(path, drafted, cache, key, pool));
+    MC_TRY(mc_pmtiles_draft_path(path, drafted, cache, key, ctx, pool));
     if (*drafted) {
         mc_tile_key own = *key;
         own.renderable = true; /* a draft whose tables are not there yet has no tile */

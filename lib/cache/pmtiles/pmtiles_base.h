@@ -30,11 +30,11 @@ bool mc_pmtiles_is_removed(const void *data, size_t size);
 mc_error *mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *path, mc_ctx *ctx,
                           apr_pool_t *pool) MC_CHECKED;
 
-/* Paths of a tile's archive and draft, of MC_PATH_MAX bytes. */
+/* Paths of a tile's archive and draft, of MC_PATH_MAX bytes. *present: the draft has rows. */
 mc_error *mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_key *key,
                                   apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_pmtiles_draft_path(char *path, bool *present, const pmtiles_cache *cache, const mc_tile_key *key,
-                                apr_pool_t *pool) MC_CHECKED;
+                                mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* The rows of a draft with first <= id < end, in the order of their ids, while `handle` is held. */
 typedef struct mc_draft_cursor {

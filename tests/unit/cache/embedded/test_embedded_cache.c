@@ -103,7 +103,7 @@ START_TEST(processes_share_a_cache)
                     put_text(cache, &own, "child");
                     expect_text(cache, &own, "child");
                 }
-                exit(0);
+                _exit(0);
             }
         for (int child = 0; child < 3; child++) {
             int status;
