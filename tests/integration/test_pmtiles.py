@@ -2,8 +2,11 @@
 import gzip
 import os
 import pathlib
+import random
+import re
 import sqlite3
 import subprocess
+import time
 import zlib
 
 import pytest
@@ -11,6 +14,7 @@ from fastcgi import Server
 from osgeo import ogr, osr
 from patience import patience
 from pypi_pmtiles import reader as pmtiles_reader, tile as pmtiles_tile, writer as pmtiles_writer
+from small_disk import small_disk
 from test_geopackage import picture
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -210,3 +214,72 @@ def test_vector_tiles_with_their_layers(tmp_path):
     reader, _ = opened(tmp_path / "areas.pmtiles")
     assert gzip.decompress(reader.get(4, 0, 15)) == plain and reader.get(3, 5, 2) == tiles[3, 5, 2]
     assert [layer["id"] for layer in reader.metadata()["vector_layers"]] == ["areas"]
+
+
+def random_tiles(folder, levels):
+    """A SQLite cache `from` of tiles that nothing compresses."""
+    numbers = random.Random(3)
+    with sqlite3.connect(folder / "from.db") as database:
+        database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
+                         " primary key(tileset, grid, x, y, z, dim))")
+        database.executemany("insert into tiles values('from', 'GoogleMapsCompatible', ?, ?, ?, ?, '', datetime('now'))", (
+            (x, y, z, b"\x89PNG\r\n\x1a\n" + numbers.randbytes(8000)) for z in range(levels + 1) for x in range(2**z) for y in range(2**z)))
+    path = folder / "mapcache.xml"
+    path.write_text(f"""<mapcache>
+  <cache name="from" type="sqlite3"><dbfile>{folder}/from.db</dbfile></cache>
+  <cache name="archive" type="pmtiles"><file>{folder}/to/a.pmtiles</file></cache>
+  <tileset name="from"><cache>from</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
+  <tileset name="to"><cache>archive</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
+  <service type="wmts" enabled="true"/><lock_dir>{folder}</lock_dir>
+</mapcache>
+""")
+    (folder / "to").mkdir(exist_ok=True)
+    return path
+
+
+def count_of(archive):
+    return len(list(pmtiles_reader.all_tiles(opened(archive)[1]))) if archive.exists() else 0
+
+
+def test_a_killed_merge_is_done_again(tmp_path):
+    """At whatever moment: the archive is the old one or the new one, and no tile is lost."""
+    path = random_tiles(tmp_path, 6)
+    archive, all_tiles = tmp_path / "to/a.pmtiles", sum(4**z for z in range(7))
+    transfer = ["-t", "from", "--mode", "transfer", "--transfer", "to", "--quiet"]
+    run("seed", "-c", path, *transfer, "-z", "0,3")
+    old = count_of(archive)
+    assert old == 85
+    began = time.monotonic()
+    seen = set()
+    for attempt in range(12):
+        seeding = subprocess.Popen([PROGRAM, "seed", "-c", path, *transfer, "-z", "4,6"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            seeding.wait((attempt + 1) * 0.06)
+        except subprocess.TimeoutExpired:
+            seeding.kill()
+            seeding.wait()
+        count = count_of(archive)  # all of its tiles can be read
+        assert old <= count <= all_tiles
+        seen.add(count)
+    run("compact", "-c", path)
+    run("seed", "-c", path, *transfer, "-z", "0,6")
+    assert count_of(archive) == all_tiles, (seen, time.monotonic() - began)
+    assert list((tmp_path / "to").glob("*.tmp")) == []
+
+
+def test_a_full_disk_keeps_the_archive(tmp_path):
+    """The draft stays, what was stored is served, and with room again the next run is complete."""
+    path = random_tiles(tmp_path, 5)
+    archive = tmp_path / "to/a.pmtiles"
+    with small_disk(tmp_path / "to", "18m") as disk:  # the draft has 11 MB of it, and the archive needs as much
+        if disk is None:
+            pytest.skip("nothing can be mounted here")
+        result = subprocess.run([PROGRAM, "seed", "-c", path, "-t", "from", "--mode", "transfer", "--transfer", "to", "-z", "0,5"],
+                                capture_output=True, text=True, timeout=patience(100))
+        assert result.returncode == 1 and "No space left" in result.stderr, result.stdout + result.stderr
+        assert not archive.exists() and [file.name for file in (tmp_path / "to").glob("*.tmp")] == []
+        assert re.search(r"all +1365 +1365 +0 +100.0 %[^$]*stores: 1365 tiles", run("detail", "-c", path, "-t", "to", "-z", "0,5"))
+        draft = (tmp_path / "to/a.pmtiles.draft").read_bytes()
+    (tmp_path / "to/a.pmtiles.draft").write_bytes(draft)
+    run("compact", "-c", path)
+    assert count_of(archive) == 1365

@@ -10,8 +10,9 @@
 
 enum { DRAFT_OF_ARCHIVE = 6 }; /* what is remembered of a file */
 
-static const char create_sql[] = "CREATE TABLE IF NOT EXISTS tiles(tile_id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
-                                 "CREATE TABLE IF NOT EXISTS metadata(name TEXT, value TEXT)";
+static const char create_sql[] =
+    "CREATE TABLE IF NOT EXISTS tiles(tile_id INTEGER PRIMARY KEY, generation INTEGER, data BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS metadata(name TEXT, value TEXT)";
 
 /* Random bytes: no picture and no vector tile is like that. */
 const uint8_t mc_pmtiles_removed[16] = { 0xd1, 0x5f, 0x0c, 0x8e, 0x37, 0xa4, 0x49, 0x62,
@@ -74,7 +75,8 @@ mc_pmtiles_make_draft(const pmtiles_cache *cache, const mc_node *node, mc_build 
     draft->create = create_sql;
     draft->get = "SELECT data FROM tiles WHERE tile_id=:tile_id";
     draft->exists = "SELECT 1 FROM tiles WHERE tile_id=:tile_id";
-    draft->set = "INSERT OR REPLACE INTO tiles(tile_id, data) VALUES(:tile_id, :data)";
+    draft->set = "INSERT OR REPLACE INTO tiles(tile_id, generation, data)"
+                 " VALUES(:tile_id, (SELECT CAST(value AS INTEGER) FROM metadata WHERE name = 'generation'), :data)";
     draft->remove = "DELETE FROM tiles WHERE tile_id=:tile_id";
     draft->put_tile = put_draft_tile;
     draft->put_level = put_draft_metadata;

@@ -169,6 +169,26 @@ mc_pmtiles_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *are
     return listing->enough ? MC_OK : error;
 }
 
+/* Rows of a draft: tiles that are new, and those that hide one of the archive. */
+static mc_error *
+count_draft_rows(int64_t *count, const pmtiles_cache *cache, const char *draft, mc_ctx *ctx)
+{
+    mc_stamp stamp;
+    mc_handle *handle;
+    sqlite3_stmt *statement;
+    mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
+    *count = 0;
+    if (!mc_stamp_take(&stamp, draft))
+        return MC_OK;
+    MC_TRY(mc_handle_acquire(&handle, handles, draft, &stamp, &cache->draft->reading, ctx, ctx->pool));
+    mc_error *error = mc_handle_statement(&statement, handle, "SELECT count(*) FROM tiles", ctx->pool);
+    if (error == MC_OK)
+        error = mc_handle_number(count, handle, statement, "a draft of a PMTiles archive cannot be read", ctx->pool);
+    mc_handle_release(handle, error == MC_OK);
+    return error;
+}
+
+/* Tiles: those of the archive and those of the draft, so that those that are in both count twice until the merge. */
 mc_error *
 mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
@@ -182,6 +202,8 @@ mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile
     MC_TRY(mc_pmtiles_draft_path(draft, &drafted, cache, key, ctx, ctx->pool));
     if (*draft != '\0' && stat(draft, &info) == 0)
         *bytes += info.st_size;
+    if (drafted)
+        MC_TRY(count_draft_rows(tiles, cache, draft, ctx));
     mc_error *error = mc_pmtiles_look(&archive.file, cache, path, ctx, ctx->pool);
     if (error != MC_OK || archive.file.missing != 0) {
         mc_ranges_close(&archive.file);
@@ -189,7 +211,7 @@ mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile
     }
     error = mc_pmtiles_open(&archive, ctx, ctx->pool);
     *bytes += (int64_t)mc_ranges_size(&archive.file);
-    *tiles = error == MC_OK && archive.header.addressed < INT64_MAX ? (int64_t)archive.header.addressed : 0;
+    *tiles += error == MC_OK && archive.header.addressed < INT64_MAX / 2 ? (int64_t)archive.header.addressed : 0;
     mc_pmtiles_close(&archive);
     return error;
 }

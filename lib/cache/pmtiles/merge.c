@@ -1,7 +1,9 @@
 /*
  * Making an archive of an archive and a draft. The draft is locked for writing meanwhile, readers go on: they find each
- * tile in the draft until it is in the new archive, as the draft is emptied after the archive is in its place. What
- * ends in between is done again, with the same result.
+ * tile in the draft until it is in the new archive, as the draft is emptied after the archive is in its place. That
+ * goes some thousand rows at a time, so that nobody waits for long: the rows have the generation of the draft in which
+ * they were written, which a merge ends, and those of later ones stay. What is interrupted is done again, with the same
+ * result.
  */
 #include <apr_strings.h>
 #include <errno.h>
@@ -18,7 +20,10 @@
 #include "text/json_writer.h"
 #include "text/text.h"
 
-enum { LOOK_EVERY = 256 }; /* tiles, at the deadline */
+enum {
+    LOOK_EVERY = 256,    /* tiles, at the deadline */
+    ROWS_AT_ONCE = 2000, /* that are removed from a draft in one transaction */
+};
 
 typedef struct pmtiles_merge {
     mc_ctx *ctx;
@@ -200,11 +205,28 @@ merge_tiles(pmtiles_merge *merge)
 
 /* ---- a store */
 
+/* What merges that were killed have left: nobody else merges while the draft is locked. */
+static void
+remove_leftovers(const char *path, apr_pool_t *pool)
+{
+    const char *special = mc_replace_all(path, "\\", "\\\\", pool);
+    glob_t found;
+    for (const char *c = "*?["; *c != '\0'; c++)
+        special = mc_replace_all(special, apr_pstrmemdup(pool, c, 1),
+                                 apr_pstrcat(pool, "\\", apr_pstrmemdup(pool, c, 1), NULL), pool);
+    if (glob(apr_pstrcat(pool, special, ".[0-9]*.[0-9]*.tmp", NULL), 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        (void)unlink(found.gl_pathv[i]);
+    globfree(&found);
+}
+
 static mc_error *
 write_merged(pmtiles_merge *merge, mc_handle *handle, const char *path)
 {
     mc_ctx *ctx = merge->ctx;
     MC_TRY(describe_merged(merge, handle, ctx->pool));
+    remove_leftovers(path, ctx->pool);
     mc_error *error = mc_pmtiles_writer_create(&merge->writer, path, &merge->description, ctx->pool);
     if (error == MC_OK)
         error = merge_tiles(merge);
@@ -241,6 +263,58 @@ merge_locked(bool *changed, mc_handle *handle, const char *path, mc_ctx *ctx)
     return error;
 }
 
+/* The number in the first column of the first row of a statement with two parameters. */
+static mc_error *
+query_draft_number(int64_t *number, mc_handle *handle, const char *sql, int64_t first, int64_t second, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    MC_TRY(mc_handle_statement(&statement, handle, sql, pool));
+    sqlite3_bind_int64(statement, 1, first);
+    sqlite3_bind_int64(statement, 2, second);
+    return mc_handle_number(number, handle, statement, "a draft of a PMTiles archive cannot be emptied", pool);
+}
+
+/* *last: the number of the last row that was looked at; beyond all of them where there is none left. */
+static mc_error *
+remove_some_rows(int64_t *last, mc_handle *handle, apr_pool_t *pool)
+{
+    static const char end_sql[] = "SELECT coalesce(max(tile_id), 0x7fffffffffffffff) FROM (SELECT tile_id FROM tiles"
+                                  " WHERE tile_id > ?1 ORDER BY tile_id LIMIT ?2)";
+    static const char remove_sql[] = "DELETE FROM tiles WHERE tile_id > ?1 AND tile_id <= ?2"
+                                     " AND coalesce(generation, 0) < (SELECT CAST(value AS INTEGER) FROM metadata"
+                                     " WHERE name = 'generation')";
+    int64_t end = 0, none;
+    MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, pool));
+    MC_TRY(query_draft_number(&end, handle, end_sql, *last, ROWS_AT_ONCE, pool));
+    MC_TRY(query_draft_number(&none, handle, remove_sql, *last, end, pool));
+    *last = end;
+    return mc_sqlite_run(handle, "COMMIT", NULL, NULL, pool);
+}
+
+/* Removes what is in the archive, and gives the room back where nothing has been stored meanwhile. */
+static mc_error *
+empty_draft(mc_handle *handle, mc_ctx *ctx)
+{
+    int64_t left = 0;
+    for (int64_t last = -1; last < INT64_MAX;) {
+        MC_TRY(mc_ctx_check(ctx, ctx->pool));
+        MC_TRY(remove_some_rows(&last, handle, ctx->pool));
+    }
+    MC_TRY(query_draft_number(&left, handle, "SELECT count(*) FROM (SELECT 1 FROM tiles LIMIT 1)", 0, 0, ctx->pool));
+    return left > 0 ? MC_OK : mc_sqlite_run(handle, "VACUUM", NULL, NULL, ctx->pool);
+}
+
+/* What is stored from now on is of another generation. */
+static mc_error *
+end_generation(mc_handle *handle, apr_pool_t *pool)
+{
+    static const char insert[] = "INSERT INTO metadata(name, value) SELECT 'generation', '0'"
+                                 " WHERE NOT EXISTS(SELECT 1 FROM metadata WHERE name = 'generation')";
+    MC_TRY(mc_sqlite_run(handle, insert, NULL, NULL, pool));
+    return mc_sqlite_run(handle, "UPDATE metadata SET value = CAST(value AS INTEGER) + 1 WHERE name = 'generation'",
+                         NULL, NULL, pool);
+}
+
 /* Emptied, not removed: a writer that waits for its turn has the file open. */
 static mc_error *
 merge_draft(bool *changed, const pmtiles_cache *cache, const char *draft, mc_ctx *ctx)
@@ -259,11 +333,11 @@ merge_draft(bool *changed, const pmtiles_cache *cache, const char *draft, mc_ctx
     if (error == MC_OK)
         error = merge_locked(changed, handle, path, ctx);
     if (error == MC_OK && *changed)
-        error = mc_sqlite_run(handle, "DELETE FROM tiles", NULL, NULL, ctx->pool);
+        error = end_generation(handle, ctx->pool);
     if (error == MC_OK)
         error = mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
     if (error == MC_OK && *changed)
-        error = mc_sqlite_run(handle, "VACUUM", NULL, NULL, ctx->pool);
+        error = empty_draft(handle, ctx);
     mc_handle_release(handle, false);
     return error;
 }

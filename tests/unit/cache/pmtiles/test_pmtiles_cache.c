@@ -140,6 +140,27 @@ START_TEST(an_archive_with_its_draft_is_read_as_one)
 }
 END_TEST
 
+/* A process that was killed while it emptied a draft has left rows that are in the archive. */
+START_TEST(rows_of_an_interrupted_merge_do_no_harm)
+{
+    mc_cache *cache = pmtiles("a.pmtiles");
+    mc_tile_key one = key_at(0, 0, 0), two = key_at(1, 0, 1);
+    put_text(cache, &one, "one");
+    put_text(cache, &two, "two");
+    ck_ok(mc_cache_finish(cache, &ctx));
+    run_shell("sqlite3 %s/a.pmtiles.draft \"INSERT INTO tiles VALUES(0, 0, CAST('one' AS BLOB))\"");
+    put_text(cache, &two, "two again");
+    expect_text(cache, &one, "one");
+    ck_ok(mc_cache_finish(cache, &ctx));
+    run_shell("test $(sqlite3 %s/a.pmtiles.draft 'SELECT count(*) FROM tiles') = 0");
+    run_shell("test $(sqlite3 %s/a.pmtiles.draft \"SELECT value FROM metadata WHERE name='generation'\") = 2");
+    expect_text(cache, &one, "one");
+    expect_text(cache, &two, "two again");
+    ck_ok(mc_cache_finish(cache, &ctx));
+    run_shell("test $(sqlite3 %s/a.pmtiles.draft \"SELECT value FROM metadata WHERE name='generation'\") = 2");
+}
+END_TEST
+
 /* ---- the writer */
 
 /* Tile number `i` has content `i` modulo `different`, of some hundred bytes. */
@@ -491,8 +512,8 @@ START_TEST(configurations_that_cannot_be_are_refused)
 END_TEST
 
 CACHE_MAIN("pmtiles", a_draft_becomes_an_archive, what_changes_hides_the_archive_and_is_merged,
-           an_archive_with_its_draft_is_read_as_one, archives_of_all_sizes_are_written,
-           a_level_of_one_content_is_one_entry, what_is_not_finished_leaves_nothing, hostile_archives_are_refused,
-           a_walk_goes_forward_only, a_cut_off_archive_gives_no_half_tile, a_replaced_archive_shows_at_once,
-           an_archive_must_be_there_where_nothing_is_rendered, compacting_merges_each_draft,
-           configurations_that_cannot_be_are_refused)
+           an_archive_with_its_draft_is_read_as_one, rows_of_an_interrupted_merge_do_no_harm,
+           archives_of_all_sizes_are_written, a_level_of_one_content_is_one_entry, what_is_not_finished_leaves_nothing,
+           hostile_archives_are_refused, a_walk_goes_forward_only, a_cut_off_archive_gives_no_half_tile,
+           a_replaced_archive_shows_at_once, an_archive_must_be_there_where_nothing_is_rendered,
+           compacting_merges_each_draft, configurations_that_cannot_be_are_refused)
