@@ -1,5 +1,6 @@
 """PMTiles archives behind HTTP: by parts of one state of the file, from a real nginx; and servers that do it wrong."""
 import http.server
+import io
 import os
 import shutil
 import threading
@@ -9,6 +10,7 @@ import pytest
 from conftest import Program, listens, stop_all, wait_until
 from fastcgi import Server
 from patience import patience
+from PIL import Image
 from ports import free_port
 from test_pmtiles import others_archive, plain_tile
 
@@ -48,7 +50,7 @@ def served(build, folder):
   <cache name="far" type="pmtiles"><url>{url}</url>{more}</cache>
   <source name="blue" type="dummy"/>
   <tileset name="a"><cache>far</cache>{source}<grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
-  <service type="wmts" enabled="true"/><lock_dir>{folder}</lock_dir><errors>report</errors>
+  <service type="wmts" enabled="true"/><service type="wms" enabled="true"><full_wms>assemble</full_wms></service><lock_dir>{folder}</lock_dir><errors>report</errors>
 </mapcache>
 """)
         running.append(Server(build, path, folder))
@@ -78,6 +80,26 @@ def test_tiles_come_by_parts(folder, web, served):
     assert sum(int(r.split("=")[1].split("-")[1]) - int(r.split("=")[1].split("-")[0]) + 1 for _, _, r, *_ in asked) < size / 3
     assert tile(server, 8, 200, 3).body == plain_tile(8, 200, 3)
     assert len(web.asked()) == len(asked)
+
+
+def picture_of(z, x, y):
+    out = io.BytesIO()
+    Image.frombytes("RGB", (256, 256), bytes((7 * x % 256, 7 * y % 256, 20 * z)) * 65536).save(out, "PNG")
+    return out.getvalue()
+
+
+def test_a_map_takes_few_requests(folder, web, served):
+    """Its 36 tiles stand in a few places of the archive."""
+    others_archive(folder / "www/o.pmtiles", levels=5, tile=picture_of)
+    server = served(f"{web.address}/o.pmtiles")
+    side, half = 2 * 20037508.342789244 / 32, 20037508.342789244
+    box = [9 * side - half, half - 15 * side, 15 * side - half, half - 9 * side]
+    answer = server.get("/", f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS=a&STYLES=&SRS=EPSG:3857&FORMAT=image/png&WIDTH=1536&HEIGHT=1536&BBOX={','.join(map(str, box))}")
+    drawn = Image.open(io.BytesIO(answer.body)).convert("RGB")
+    for x in range(6):
+        for y in range(6):
+            assert drawn.getpixel((256 * x + 128, 256 * y + 128)) == pytest.approx((7 * (9 + x), 7 * (9 + y), 100), abs=2)
+    assert len(web.asked()) <= 8, web.asked()  # the front, and what is far apart of the map
 
 
 def test_a_replaced_archive_gives_no_wrong_tile(folder, web, served):

@@ -181,8 +181,8 @@ mc_pmtiles_seek(mc_pmtiles_entry *entry, mc_pmtiles_archive *archive, uint64_t i
 }
 
 /* Pictures that somebody has compressed once more are unpacked; of vector tiles clients undo gzip themselves. */
-static mc_error *
-unpack_tile(mc_buf **data, const mc_pmtiles_archive *archive, apr_pool_t *pool)
+mc_error *
+mc_pmtiles_unpack(mc_buf **data, const mc_pmtiles_archive *archive, apr_pool_t *pool)
 {
     int coding = archive->header.coding;
     if (coding == MC_PMTILES_GZIP && archive->header.type <= MC_PMTILES_MVT)
@@ -206,7 +206,7 @@ mc_error *
 mc_pmtiles_read(mc_buf **data, mc_pmtiles_archive *archive, const mc_pmtiles_entry *entry, apr_pool_t *pool)
 {
     MC_TRY(mc_pmtiles_read_stored(data, archive, entry, pool));
-    return unpack_tile(data, archive, pool);
+    return mc_pmtiles_unpack(data, archive, pool);
 }
 
 /* A walk under way. */

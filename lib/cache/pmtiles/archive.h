@@ -31,6 +31,9 @@ mc_error *mc_pmtiles_seek(mc_pmtiles_entry *entry, mc_pmtiles_archive *archive, 
 mc_error *mc_pmtiles_read(mc_buf **data, mc_pmtiles_archive *archive, const mc_pmtiles_entry *entry,
                           apr_pool_t *pool) MC_CHECKED;
 
+/* Makes of bytes of the archive what mc_pmtiles_read gives. */
+mc_error *mc_pmtiles_unpack(mc_buf **data, const mc_pmtiles_archive *archive, apr_pool_t *pool) MC_CHECKED;
+
 /* The same as they stand in the archive, with its header's coding. */
 mc_error *mc_pmtiles_read_stored(mc_buf **data, mc_pmtiles_archive *archive, const mc_pmtiles_entry *entry,
                                  apr_pool_t *pool) MC_CHECKED;

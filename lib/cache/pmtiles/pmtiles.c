@@ -3,11 +3,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cache/pmtiles/far.h"
 #include "cache/pmtiles/pmtiles_base.h"
 #include "grid/tile_id.h"
 #include "mapcache/trace.h"
 
-enum { LOOKS_MAX = 3 }; /* at an archive that is replaced while it is read */
+enum {
+    LOOKS_MAX = 3,    /* at an archive that is replaced while it is read */
+    ARCHIVED_TILE = 3 /* what is remembered of it */
+};
+
+static const mc_cache_ops pmtiles_far_ops;
 
 #define FIELD(field) offsetof(pmtiles_cache, field)
 static const mc_key pmtiles_keys[] = {
@@ -60,8 +66,10 @@ pmtiles_from_config(const mc_node *node, mc_build *build)
                     " <url>");
         return NULL;
     }
-    if (cache->url != NULL)
+    if (cache->url != NULL) {
+        cache->base.cache.ops = &pmtiles_far_ops;
         return &cache->base.cache;
+    }
     cache->draft = mc_pmtiles_make_draft(cache, node, build);
     return cache->draft == NULL ? NULL : &cache->base.cache;
 }
@@ -123,7 +131,7 @@ ask_looked_at(archive_question *question, mc_pmtiles_archive *archive, mc_ctx *c
     const mc_ranged_file *file = &archive->file;
     bool remember = question->cache->base.cache.remember && ctx->process != NULL && ctx->process->memory != NULL;
     if (remember) {
-        mc_memory_key_build(&memory_key, 3, file->path, question->key);
+        mc_memory_key_build(&memory_key, ARCHIVED_TILE, file->path, question->key);
         if (mc_memory_get(&question->tile, &memory_key, &file->stamp, ctx, pool)) {
             question->exists = question->tile != NULL;
             mc_ranges_close(&archive->file);
@@ -200,6 +208,72 @@ pmtiles_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx,
         mc_span_note(&span, "ERROR");
     else if (*tile == NULL)
         mc_span_note(&span, "CACHE_MISS");
+    return error;
+}
+
+/* What memory has; the entries of the others into `wanted`. *count: how many those are. */
+static mc_error *
+seek_all(mc_tile **tiles, mc_pmtiles_wanted *wanted, int *count, mc_pmtiles_archive *archive,
+         const pmtiles_cache *cache, const mc_tile_key *keys, int all, apr_pool_t *pool)
+{
+    mc_ctx *ctx = archive->ctx;
+    bool remember = cache->base.cache.remember && ctx->process != NULL && ctx->process->memory != NULL;
+    *count = 0;
+    for (int i = 0; i < all; i++) {
+        mc_memory_key memory_key;
+        mc_memory_key_build(&memory_key, ARCHIVED_TILE, archive->file.path, &keys[i]);
+        if (remember && mc_memory_get(&tiles[i], &memory_key, &archive->file.stamp, ctx, pool))
+            continue;
+        mc_pmtiles_wanted *next = &wanted[*count];
+        next->number = i;
+        MC_TRY(mc_pmtiles_seek(&next->entry, archive, tile_id_of_key(&keys[i]), pool));
+        *count += next->entry.length > 0;
+    }
+    return MC_OK;
+}
+
+static mc_error *
+get_all_looked_at(mc_tile **tiles, mc_pmtiles_archive *archive, const pmtiles_cache *cache, const mc_tile_key *keys,
+                  int all, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int count;
+    mc_pmtiles_wanted *wanted = apr_pcalloc(pool, sizeof(*wanted) * (size_t)(all + 1));
+    MC_TRY(mc_pmtiles_open(archive, ctx, pool));
+    MC_TRY(seek_all(tiles, wanted, &count, archive, cache, keys, all, pool));
+    MC_TRY(mc_pmtiles_fetch(wanted, count, archive, pool));
+    for (int i = 0; i < count; i++) {
+        mc_memory_key memory_key;
+        int number = wanted[i].number;
+        tiles[number] = mc_tile_create(wanted[i].data, 0, pool);
+        mc_memory_key_build(&memory_key, ARCHIVED_TILE, archive->file.path, &keys[number]);
+        if (cache->base.cache.remember && ctx->process != NULL && ctx->process->memory != NULL)
+            mc_memory_put(&memory_key, &archive->file.stamp, archive->file.taken, tiles[number], ctx);
+    }
+    return MC_OK;
+}
+
+/* Of an archive behind HTTP. */
+static mc_error *
+pmtiles_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const pmtiles_cache *cache = (const pmtiles_cache *)base;
+    MC_SPAN(ctx, "_mapcache_cache_pmtiles_get");
+    char path[MC_PATH_MAX];
+    mc_error *error = MC_OK;
+    if (count == 0)
+        return MC_OK;
+    MC_TRY(mc_pmtiles_archive_path(path, cache, &keys[0], pool));
+    for (int look = 0; look < LOOKS_MAX; look++) {
+        mc_pmtiles_archive archive = { .root = NULL };
+        error = mc_pmtiles_look(&archive.file, cache, path, ctx, pool);
+        if (error == MC_OK && archive.file.missing != 0)
+            error = judge_missing_archive(&archive, cache, &keys[0], false, pool);
+        else if (error == MC_OK)
+            error = get_all_looked_at(tiles, &archive, cache, keys, count, ctx, pool);
+        mc_pmtiles_close(&archive);
+        if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE)
+            return error;
+    }
     return error;
 }
 
@@ -302,22 +376,24 @@ pmtiles_tells_groups(const mc_cache *cache)
     return false;
 }
 
+/* The members that archives on disk and behind HTTP have in common. */
+#define PMTILES_OPS                                                                                                    \
+    .get = pmtiles_get, .exists = pmtiles_exists, .put = pmtiles_put, .remove = pmtiles_remove,                        \
+    .remove_all = pmtiles_remove_all, .list = mc_pmtiles_list, .lists = pmtiles_lists, .used_by = pmtiles_used_by,     \
+    .tells_grids = pmtiles_tells_grids, .upkeep = mc_pmtiles_upkeep, .tells_groups = pmtiles_tells_groups,             \
+    .measure = mc_pmtiles_measure, .finish = mc_pmtiles_finish
+
 const mc_cache_ops mc_cache_pmtiles = {
     MC_KIND("pmtiles", pmtiles_keys, pmtiles_from_config,
             "Tiles in PMTiles archives of version 3: one tileset and grid for each archive. What is stored and removed"
             " waits in a draft beside the archive until a seed, an ingest or `mapcache compact` ends."),
     .sample = "<file>{folder}/sample.pmtiles</file>",
-    .get = pmtiles_get,
-    .exists = pmtiles_exists,
-    .put = pmtiles_put,
-    .remove = pmtiles_remove,
-    .remove_all = pmtiles_remove_all,
-    .list = mc_pmtiles_list,
-    .lists = pmtiles_lists,
-    .used_by = pmtiles_used_by,
-    .tells_grids = pmtiles_tells_grids,
-    .upkeep = mc_pmtiles_upkeep,
-    .tells_groups = pmtiles_tells_groups,
-    .measure = mc_pmtiles_measure,
-    .finish = mc_pmtiles_finish,
+    PMTILES_OPS,
+};
+
+static const mc_cache_ops pmtiles_far_ops = {
+    .type = "pmtiles",
+    .keys = pmtiles_keys,
+    PMTILES_OPS,
+    .get_all = pmtiles_get_all,
 };
