@@ -9,6 +9,8 @@
 #include <http_core.h>
 #include <sys/stat.h>
 
+#include "base/files.h"
+
 APLOG_USE_MODULE(mapcache);
 
 typedef struct loaded_file {
@@ -41,14 +43,6 @@ release_file(void *data)
     return APR_SUCCESS;
 }
 
-static bool
-is_config_stamp_unchanged(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
 static const char *
 load_server_file(loaded_file **out, const char *name, const struct stat *stamp, cmd_parms *cmd)
 {
@@ -76,7 +70,7 @@ take_carried(const char *name, const struct stat *stamp, apr_pool_t *process_poo
 {
     apr_hash_t *carried = table_of(carried_key, process_pool);
     loaded_file *file = apr_hash_get(carried, name, APR_HASH_KEY_STRING);
-    if (file == NULL || !is_config_stamp_unchanged(&file->stamp, stamp))
+    if (file == NULL || !mc_files_same(&file->stamp, stamp))
         return NULL;
     apr_hash_set(carried, name, APR_HASH_KEY_STRING, NULL);
     return file;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/hash.h"
 
 /* Pauses before a file that could not be used is tried again, each twice the one before: what was missing may be there
@@ -28,14 +29,6 @@ struct mc_generations {
     _Atomic(mc_runtime *) runtime;
     _Atomic apr_time_t next_look;
 };
-
-static bool
-is_generation_stamp_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
 
 static void
 log_complaints(const mc_diagnostics *diagnostics, mc_ctx *ctx)
@@ -114,7 +107,7 @@ log_failure(mc_generations *generations, const mc_error *error, apr_pool_t *pool
 static bool
 is_load_due(mc_generations *generations, const struct stat *now)
 {
-    if (!generations->looked || !is_generation_stamp_same(now, &generations->tried)) {
+    if (!generations->looked || !mc_files_same(now, &generations->tried)) {
         generations->pause = 0;
         generations->told = 0;
         return true;

@@ -74,7 +74,7 @@ print_help_of_command(mc_cli_call *call)
             known[count++] = row->name;
     }
     const char *nearest = mc_config_nearest(name, known, count);
-    fprintf(stderr, "mapcache help: there is no command \"%s\"%s%s%s\n", name,
+    fprintf(stderr, "mapcache help: there is no command \"%s\"%s%s%s\n`mapcache help` lists the commands.\n", name,
             nearest == NULL ? "" : ": did you mean \"", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
     return 1;
 }

@@ -17,7 +17,7 @@
 #include "serve_log.h"
 #include "serve_process.h"
 #include "serve_save.h"
-#include "text/secret.h"
+#include "serve_words.h"
 
 enum { USUAL_PORT = 8080 };
 static const apr_time_t LOOK_INTERVAL = APR_USEC_PER_SEC / 2, START_TIME = 60 * APR_USEC_PER_SEC;
@@ -240,9 +240,9 @@ look_again(serve_run *run)
     bool changed;
     mc_error *error = mc_serve_things_look(&run->things, &changed, run->pool);
     if (error != MC_OK) {
-        mc_serve_show_failure(
-            &run->show, apr_pstrcat(run->pool, mc_hide_passwords(mc_error_chain(error, run->pool), NULL, run->pool),
-                                    "; what was served before still is", NULL));
+        const char *words = mc_serve_error_words(error, run->pool);
+        const char *end = strchr(words, '\n') == NULL ? "; " : "\n";
+        mc_serve_show_failure(&run->show, apr_pstrcat(run->pool, words, end, "what was served before still is", NULL));
         return;
     }
     mc_serve_server_reload(&run->server);
@@ -324,7 +324,7 @@ mc_serve_run(const mc_serve_wishes *wishes, const apr_array_header_t *things, ap
     }
     end_serve_run(run);
     if (error != MC_OK)
-        fprintf(stderr, "mapcache serve: %s\n", mc_hide_passwords(mc_error_chain(error, pool), NULL, pool));
+        fprintf(stderr, "mapcache serve: %s\n", mc_serve_terminal_lines(mc_serve_error_words(error, pool), pool));
     else
         mc_serve_show_stopped(&run->show);
     return error != MC_OK;

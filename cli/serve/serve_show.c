@@ -156,7 +156,7 @@ show_event(const mc_serve_show *show, const char *event, const char *text)
     } else {
         apr_pool_t *scratch;
         apr_pool_create(&scratch, show->pool);
-        fprintf(stderr, "mapcache serve: %s\n", terminal_text(text, scratch));
+        fprintf(stderr, "mapcache serve: %s\n", mc_serve_terminal_lines(text, scratch));
         apr_pool_destroy(scratch);
     }
 }

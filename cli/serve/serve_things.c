@@ -13,7 +13,9 @@
 #include "base/files.h"
 #include "data/data.h"
 #include "db/postgres/postgres.h"
+#include "mapcache/upkeep.h"
 #include "text/secret.h"
+#include "text/text.h"
 
 static const char config_name[] = "mapcache.xml";
 
@@ -177,6 +179,70 @@ word_complaint(const mc_complaint *complaint, const mc_serve_things *things, apr
                        end == NULL ? complaint->text : end + 3, NULL);
 }
 
+/* Why a configuration that was written here does not load, without the place in the file, which is nobody's. */
+static mc_error *
+load_model(mc_serve_things *things, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    mc_error *error = mc_config_load(&things->model, things->config, diagnostics, pool);
+    if (error == MC_OK || things->given)
+        return error;
+    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
+        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
+        if (complaint->severity == MC_REFUSED)
+            return mc_error_create(pool, error->kind, "%s", word_complaint(complaint, things, pool));
+    }
+    return error;
+}
+
+/* A word of a shell's command. */
+static const char *
+quote_shell_word(const char *text, apr_pool_t *pool)
+{
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%";
+    if (text[strspn(text, plain)] == '\0')
+        return text;
+    return apr_pstrcat(pool, "'", mc_replace_all(text, "'", "'\\''", pool), "'", NULL);
+}
+
+typedef struct store_look {
+    apr_array_header_t *notes; /* of const char * */
+    apr_hash_t *told;          /* caches by their names */
+    const char *tileset, *user;
+    apr_pool_t *pool;
+} store_look;
+
+static void
+note_denied_store(void *baton, mc_cache *cache)
+{
+    store_look *look = baton;
+    mc_cache_denial denial = mc_cache_denied(cache, look->tileset, look->pool);
+    if (denial.path == NULL || apr_hash_get(look->told, cache->name, APR_HASH_KEY_STRING) != NULL)
+        return;
+    apr_hash_set(look->told, cache->name, APR_HASH_KEY_STRING, "");
+    const char *owned = quote_shell_word(denial.folder == NULL ? denial.path : denial.folder, look->pool);
+    APR_ARRAY_PUSH(look->notes, const char *) = apr_psprintf(
+        look->pool,
+        "cache \"%s\": the user %s cannot write %s, so that tiles which it renders are not stored and some of them "
+        "fail (500); `%s%s%schown %s%s %s` gives the right, or start `mapcache serve` as a user who has it",
+        cache->name, look->user, denial.path, denial.missing ? "mkdir -p " : "", denial.missing ? owned : "",
+        denial.missing ? " && " : "", denial.folder == NULL ? "" : "-R ", look->user, owned);
+}
+
+/* Stores in which this user, who serves, cannot put the tiles that it renders. */
+static void
+note_denied_stores(const mc_serve_things *things, apr_array_header_t *notes, apr_pool_t *pool)
+{
+    char *user;
+    store_look look = { .notes = notes, .told = apr_hash_make(pool), .pool = pool };
+    look.user = apr_uid_name_get(&user, geteuid(), pool) == APR_SUCCESS ? user : "that serves";
+    for (int i = 0; i < things->model->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(things->model->tilesets, i, const mc_tileset *);
+        look.tileset = tileset->name;
+        if (tileset->source != NULL && !tileset->read_only)
+            mc_cache_parts(tileset->cache, note_denied_store, &look);
+    }
+}
+
 static void
 list_notes(mc_serve_things *things, const apr_array_header_t *found, const mc_diagnostics *diagnostics,
            apr_pool_t *pool)
@@ -192,23 +258,9 @@ list_notes(mc_serve_things *things, const apr_array_header_t *found, const mc_di
         APR_ARRAY_PUSH(notes, const char *) = word_complaint(complaint, things, pool);
         APR_ARRAY_PUSH(told, const char *) = mc_complaint_format(complaint, pool);
     }
+    note_denied_stores(things, notes, pool);
     things->notes = notes;
     things->told = told;
-}
-
-/* Why a configuration that was written here does not load, without the place in the file, which is nobody's. */
-static mc_error *
-load_model(mc_serve_things *things, mc_diagnostics *diagnostics, apr_pool_t *pool)
-{
-    mc_error *error = mc_config_load(&things->model, things->config, diagnostics, pool);
-    if (error == MC_OK || things->given)
-        return error;
-    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
-        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
-        if (complaint->severity == MC_REFUSED)
-            return mc_error_create(pool, error->kind, "%s", word_complaint(complaint, things, pool));
-    }
-    return error;
 }
 
 static mc_error *

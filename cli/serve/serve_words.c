@@ -2,6 +2,7 @@
 #include "serve_words.h"
 
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <string.h>
 
 #include "text/secret.h"
@@ -83,4 +84,36 @@ mc_serve_log_words(const char *line, apr_pool_t *pool)
     if (!loud || *words == '\0')
         return NULL;
     return mc_message_text(mc_hide_passwords(words, NULL, pool), LONGEST, pool);
+}
+
+/* --- errors ------------------------------------------------------------------------------------------------------- */
+
+const char *
+mc_serve_error_words(const mc_error *error, apr_pool_t *pool)
+{
+    const char *text = error->message;
+    for (const mc_error *cause = error->cause; cause != NULL; cause = cause->cause)
+        text = apr_pstrcat(pool, text, ": ", cause->message, NULL);
+    return mc_hide_passwords(text, NULL, pool);
+}
+
+const char *
+mc_serve_terminal_lines(const char *text, apr_pool_t *pool)
+{
+    enum { LONGEST = 2000, MOST = 20 };
+    apr_array_header_t *lines = apr_array_make(pool, 4, sizeof(const char *));
+    int left_out = 0;
+    for (;;) {
+        size_t size = strcspn(text, "\n");
+        if (lines->nelts < MOST)
+            APR_ARRAY_PUSH(lines, const char *) = mc_message_text(apr_pstrmemdup(pool, text, size), LONGEST, pool);
+        else
+            left_out++;
+        if (text[size] == '\0')
+            break;
+        text += size + 1;
+    }
+    if (left_out > 0)
+        APR_ARRAY_PUSH(lines, const char *) = apr_psprintf(pool, "(%d more)", left_out);
+    return mc_replace_all(apr_array_pstrcat(pool, lines, '\n'), "\n", "\n  ", pool);
 }

@@ -105,7 +105,6 @@ mc_error *mc_server_load(mc_server **server, const char *file, mc_diagnostics *d
 void mc_server_ref(mc_server *server);
 void mc_server_unref(mc_server *server);
 const mc_config *mc_server_config(const mc_server *server);
-bool mc_server_file_changed(const mc_server *server); /* by stat() */
 
 /* For messages: that there is no such thing, and what there is instead. */
 const char *mc_config_lacks_tileset(const mc_config *config, const char *name, apr_pool_t *pool);

@@ -52,4 +52,14 @@ bool mc_cache_tells_groups(const mc_cache *cache);
  * cache itself. */
 void mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);
 
+/* What of a store in files this process may not write, though storing a tile of a tileset would write there. */
+typedef struct mc_cache_denial {
+    const char *path;   /* a file, or a folder that is there or would have to be made; NULL: all can be written */
+    const char *folder; /* where `path` is one of many folders: the one that all files of the cache are below */
+    bool missing;       /* `folder` is not there, and cannot be made */
+} mc_cache_denial;
+
+/* Looks by access(2), at a few folders and none of the tiles. Texts live in `pool`. */
+mc_cache_denial mc_cache_denied(const mc_cache *cache, const char *tileset, apr_pool_t *pool);
+
 #endif

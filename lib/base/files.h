@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 /* Makes all folders of a file's path, mode 0777. 0, or errno of the first folder that is not there and could not be
  * made. */
@@ -19,5 +20,8 @@ bool mc_files_write_at(int file, uint64_t offset, const void *bytes, size_t size
 /* Reads at an offset. Returns how many bytes were read: fewer than `size` at the end of the file (errno is EIO then) or
  * after an error (with its errno). */
 size_t mc_files_read_at(int file, uint64_t offset, void *buffer, size_t size);
+
+/* Whether two looks at a name have found the same file, with nothing written into it between them. */
+bool mc_files_same(const struct stat *a, const struct stat *b);
 
 #endif

@@ -101,6 +101,9 @@ bool mc_template_constant(const mc_template *template);
 mc_error *mc_template_expand(char *out, const mc_template *template, const mc_tile_key *key,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* The folder before the first placeholder of a template's text; NULL: there is none. */
+const char *mc_template_folder(const char *text, apr_pool_t *pool);
+
 /* A pattern for glob(3) that all paths of the template match, of MC_PATH_MAX bytes. False: it is too long. */
 bool mc_template_pattern(char *pattern, const mc_template *template);
 

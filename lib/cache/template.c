@@ -324,3 +324,12 @@ mc_template_pattern(char *pattern, const mc_template *template)
     }
     return !text.overflow;
 }
+
+const char *
+mc_template_folder(const char *text, apr_pool_t *pool)
+{
+    const char *end = text + strcspn(text, "{");
+    while (end > text && *end != '/')
+        end--;
+    return end > text ? apr_pstrmemdup(pool, text, (size_t)(end - text)) : NULL;
+}

@@ -100,17 +100,6 @@ mc_server_config(const mc_server *server)
     return atomic_load_explicit(&server->config, memory_order_acquire);
 }
 
-bool
-mc_server_file_changed(const mc_server *server)
-{
-    apr_finfo_t info;
-    apr_pool_t *pool = root_pool();
-    const mc_config *config = mc_server_config(server);
-    bool changed = apr_stat(&info, config->file, APR_FINFO_MTIME, pool) == APR_SUCCESS && info.mtime != config->mtime;
-    apr_pool_destroy(pool);
-    return changed;
-}
-
 static mc_error *
 answer_request(mc_result *result, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
                apr_pool_t *pool)

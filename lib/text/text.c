@@ -345,6 +345,12 @@ mc_sql_table(const char *table, apr_pool_t *pool)
                        mc_sql_name(dot + 1, pool), NULL);
 }
 
+static int
+least_cost(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 int
 mc_text_distance(const char *a, const char *b)
 {
@@ -354,17 +360,22 @@ mc_text_distance(const char *a, const char *b)
     int beyond = a_size > LONGEST || b_size > LONGEST ? abs((int)(a_size & INT32_MAX) - (int)(b_size & INT32_MAX)) : 0;
     int rows = a_size > LONGEST ? LONGEST : (int)a_size;
     int columns = b_size > LONGEST ? LONGEST : (int)b_size;
-    int costs[LONGEST + 1]; /* of turning a's first `row` characters into b's first `column` ones */
+    int room[3][LONGEST + 1]; /* of turning a's first `row` characters into b's first `column` ones; the last rows */
+    int *costs = room[0], *before = room[1], *swapped = room[2];
     for (int column = 0; column <= columns; column++)
         costs[column] = column;
     for (int row = 1; row <= rows; row++) {
-        int diagonal = costs[0];
+        int *oldest = swapped;
+        swapped = before;
+        before = costs;
+        costs = oldest;
         costs[0] = row;
         for (int column = 1; column <= columns; column++) {
-            int changed = diagonal + (a[row - 1] == b[column - 1] ? 0 : 1);
-            diagonal = costs[column];
-            int least = costs[column - 1] < diagonal ? costs[column - 1] + 1 : diagonal + 1;
-            costs[column] = changed < least ? changed : least;
+            int least = before[column - 1] + (a[row - 1] == b[column - 1] ? 0 : 1);
+            least = least_cost(least, least_cost(costs[column - 1], before[column]) + 1);
+            if (row > 1 && column > 1 && a[row - 1] == b[column - 2] && a[row - 2] == b[column - 1])
+                least = least_cost(least, swapped[column - 2] + 1);
+            costs[column] = least;
         }
     }
     return costs[columns] > beyond ? costs[columns] : beyond;

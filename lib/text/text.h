@@ -89,7 +89,7 @@ const char *mc_sql_name(const char *name, apr_pool_t *pool);
 /* The same of a table that may stand behind the name of its schema and a '.'. */
 const char *mc_sql_table(const char *table, apr_pool_t *pool);
 
-/* Edit distance, for "did you mean". */
+/* Edit distance, for "did you mean": letters that are changed, missing or too many, and neighbours that are swapped. */
 int mc_text_distance(const char *a, const char *b);
 
 /* RFC 9110 dates. format: "Sun, 06 Nov 1994 08:49:37 GMT". parse: 0 when it is none. */

@@ -9,6 +9,7 @@ import itertools
 import multiprocessing
 import os
 import random
+import signal
 import sqlite3
 import struct
 import threading
@@ -315,8 +316,12 @@ def check_some(index):
 def check_all(catalogue, answers):
     global to_check
     to_check = catalogue, answers
-    with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
-        return list(itertools.chain.from_iterable(pool.imap_unordered(check_some, range(64))))
+    # A signal ends the processes of the pool at once, not as it ends a run of pytest; at the end they end by themselves.
+    with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0)), signal.signal, (signal.SIGTERM, signal.SIG_DFL)) as pool:
+        problems = list(itertools.chain.from_iterable(pool.imap_unordered(check_some, range(64))))
+        pool.close()
+        pool.join()
+    return problems
 
 
 def test_the_check_sees_what_is_wrong():

@@ -143,6 +143,8 @@ def test_mistakes_are_named(words, message):
     (["sed"], 'mapcache: there is no command "sed": did you mean "seed"?', "`mapcache --help` lists the commands."),
     (["qqqqqqqq"], 'mapcache: there is no command "qqqqqqqq"', "`mapcache --help` lists the commands."),
     (["jobs", "wrok"], 'mapcache jobs: there is no command "wrok": did you mean "work"?', "`mapcache jobs --help` lists the commands."),
+    (["help", "sede"], 'mapcache help: there is no command "sede": did you mean "seed"?', "`mapcache help` lists the commands."),
+    (["help", "nosuch"], 'mapcache help: there is no command "nosuch"', "`mapcache help` lists the commands."),
 ])
 def test_what_may_be_meant_is_not_buried_below_a_list(words, line, hint):
     assert run(*words).stderr.splitlines() == [line, hint]

@@ -45,15 +45,12 @@ def package(build, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def tree(package, tmp_path_factory):
-    """The package's files below a folder that is no root of a system, readable for everybody."""
-    folder = tmp_path_factory.mktemp("tree")
-    run("dpkg-deb", "-x", package, folder)
-    place = folder
-    while place != pathlib.Path("/tmp") and place != place.parent:
-        place.chmod(0o755)
-        place = place.parent
-    return folder
+def tree(package, shared_folder):
+    """The package's files below a folder that is no root of a system, readable for everybody: pytest's own folders are closed again by
+    the next run of pytest."""
+    run("dpkg-deb", "-x", package, shared_folder)
+    shared_folder.chmod(0o755)
+    return shared_folder
 
 
 @pytest.fixture

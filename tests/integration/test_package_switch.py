@@ -54,7 +54,11 @@ class Machine:
         return "ours" if "libmapcache.so.2" in maps else "theirs" if "mod_mapcache.so" in maps else "none"
 
     def answers(self, status=200):
-        wait_until(lambda: (self.get() or (0,))[0] == status, f"maps answer {status}")
+        try:
+            wait_until(lambda: (self.get() or (0,))[0] == status, f"maps answer {status}")
+        except AssertionError as late:
+            log = self.root.run("tail", "-n", "30", "/var/log/apache2/error.log", check=False)
+            raise AssertionError(f"{late}; the last answer: {self.get()}; Apache's log:\n{log}") from late
 
 
 class Watch:

@@ -8,7 +8,7 @@ import mapserver
 import numpy
 import pytest
 from browser import Browser
-from conftest import GRID, ROOT
+from conftest import GRID, ROOT, wait_until
 from drop_in import pixels
 from osgeo import ogr, osr
 
@@ -62,6 +62,17 @@ def make_town(folder):
     layer.CreateFeature(feature)
 
 
+COLOURED = ["town", *(f"town-{number}" for number in range(7))]
+
+
+def vectors_config(folder):
+    """As many tilesets of vector tiles, of one layer each, as there are colours."""
+    tilesets = "".join(f'<tileset name="{name}"><metadata><wgs84boundingbox>7 46 8 47</wgs84boundingbox></metadata><source>s</source><cache>none</cache>'
+                       "<grid>GoogleMapsCompatible</grid><format>mvt</format></tileset>" for name in COLOURED)
+    return SMALL.format(tilesets=f"""<source name="s" type="ogr"><layer name="areas"><data>{folder}/town.gpkg</data><table>areas</table></layer></source>
+      <cache name="none" type="none"/><format name="mvt" type="MVT"/>{tilesets}""")
+
+
 @pytest.fixture(scope="module")
 def server(shared_folder, shared_apache):
     from origin import Origin
@@ -77,6 +88,7 @@ def server(shared_folder, shared_apache):
         texts = {"pages": CONFIG.format(folder=shared_folder, origin=origin.url("/wms?")), "none": SMALL.format(tilesets=""),
                  "one": SMALL.format(tilesets=cache + tileset),
                  "many": SMALL.format(tilesets=cache + "".join(tileset.replace("only", f"product-{number}") for number in range(400)))}
+        texts["vectors"] = vectors_config(shared_folder)
         for name, text in texts.items():
             (shared_folder / f"{name}.xml").write_text(text)
         aliases = "".join(f"MapCacheAlias /{alias} {shared_folder}/{name}.xml\n" for alias, name in (("mc", "pages"), *((name, name) for name in texts if name != "pages")))
@@ -302,9 +314,13 @@ def test_tiles_tell_their_time_and_size(browser, server):
 
 def test_what_is_wrong_is_told_in_words(browser, server):
     open_page(browser, server, "map#layer=gone&layer=nosuch")
-    browser.settled("gmaps/gone", until=lambda: "nosuch" in text_of(browser, "problems"))
-    said = browser.script("return document.getElementById('problems').textContent")
-    assert "The server answers 502: source \"gone\": no connection to the origin" in said and "1/0/0" in said and re.search("Gone, [0-9]+ times", said)
+
+    def problems():
+        return browser.script("return document.getElementById('problems').textContent")
+
+    browser.settled("gmaps/gone", until=lambda: "nosuch" in problems() and all(tile in problems() for tile in ("1/0/0", "1/1/1")))
+    said = problems()
+    assert "The server answers 502: source \"gone\": no connection to the origin" in said and re.search("Gone, [0-9]+ times", said)
     assert "The server answers 404" in said
     open_page(browser, server, "map", alias="none")
     browser.settled("layers.json", until=lambda: "No layers are configured" in text_of(browser, "problems"))
@@ -360,6 +376,42 @@ def test_a_style_says_where_tiles_are_and_how_they_are_drawn(server):
     assert [(layer["type"], layer["source-layer"]) for layer in style["layers"]] == [(kind, "areas") for kind in ("fill", "line", "line", "circle")]
     assert json.loads(server.get("/mc/demo/style.json?layer=image").body)["layers"] == [{"id": "layer", "type": "raster", "source": "layer"}]
     assert server.get("/mc/demo/style.json?layer=nosuch").status == 404 and server.get("/mc/demo/style.json").status == 400
+
+
+def test_each_tileset_of_vector_tiles_has_its_colours(server):
+    """A list that begins elsewhere for each of them; a tileset has the same in another configuration; images have none."""
+    def colours_of(alias):
+        layers = json.loads(server.get(f"/{alias}/demo/layers.json").body)["layers"]
+        return {layer["name"]: layer["colours"] for layer in layers if "colours" in layer}
+
+    found = colours_of("vectors")
+    assert list(found) == COLOURED and len({colours[0] for colours in found.values()}) == len(COLOURED)
+    for name, colours in found.items():
+        assert sorted(colours) == sorted(found["town"])
+        assert json.loads(server.get(f"/vectors/demo/layers.json?layer={name}").body)["colours"] == colours
+        style = json.loads(server.get(f"/vectors/demo/style.json?layer={name}@{GRID}").body)
+        assert {value for layer in style["layers"] for key, value in layer["paint"].items() if key.endswith("-color")} == {colours[0]}
+    assert colours_of("mc") == {"town": found["town"]}
+
+
+def test_pictures_and_maps_are_drawn_in_the_colours_of_the_tileset(browser, server):
+    colours = {layer["name"]: layer["colours"][0] for layer in json.loads(server.get("/vectors/demo/layers.json").body)["layers"]}
+    open_page(browser, server, "?list", alias="vectors")
+    middles = """return Object.fromEntries([...document.querySelectorAll('.card')].map(card => [card.dataset.layer, card.querySelector('canvas')])
+      .filter(pair => pair[1]).map(([name, canvas]) => [name, [...canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data]]))"""
+    found = wait_until(lambda: len(now := browser.script(middles)) >= 4 and all(middle[3] > 0 for middle in now.values()) and now, "pictures are drawn")
+    for name, middle in found.items():
+        assert max(abs(int(colours[name][1 + 2 * i:3 + 2 * i], 16) - middle[i]) for i in range(3)) < 6, (name, middle, colours[name])
+    open_page(browser, server, f"map#layer={COLOURED[2]}&layer={COLOURED[1]}&at=834000,5860000,600", alias="vectors")
+    swatches = "return [...document.querySelectorAll('figure div > i')].map(swatch => getComputedStyle(swatch).backgroundColor)"
+    expected = {f"rgb({', '.join(str(int(colours[name][i:i + 2], 16)) for i in (1, 3, 5))})" for name in COLOURED[1:3]}
+    wait_until(lambda: expected == set(browser.script(swatches)), "the legend shows both colours")
+    browser.settled(f"gmaps/{COLOURED[2]}", f"gmaps/{COLOURED[1]}")
+    picture = map_pixels(browser)[..., :3].astype(float)
+    seen = picture[100, picture.shape[1] // 2]  # the ground
+    for name in (COLOURED[2], COLOURED[1]):
+        seen = 0.67 * seen + 0.33 * numpy.array([int(colours[name][i:i + 2], 16) for i in (1, 3, 5)])
+    assert numpy.abs(picture[picture.shape[0] // 2, picture.shape[1] // 2] - seen).max() < 4
 
 
 def test_each_dimension_has_its_own_values(server):

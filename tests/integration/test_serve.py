@@ -137,10 +137,74 @@ def test_a_configuration_that_is_wrong_is_refused_with_its_place(build, site):
     assert done.returncode == 1 and re.search(rf"{site.config}:\d+:\d+: ", done.stderr) and "NoGoogle" in done.stderr
 
 
+def broken_twice(text):
+    """A configuration with two mistakes, at two places."""
+    return text.replace("<grid>", "<grid>No", 1).replace("<cache>", "<cache>no\x9b31m", 1)
+
+
+def test_each_mistake_of_a_configuration_has_its_line(build, site):
+    """The name of the file holds what terminals obey, and a line break."""
+    file = site.config.with_name("m\x1b[31m\nmapcache serve: all is well.xml")
+    file.write_text(broken_twice(site.config.read_text()))
+    file.chmod(0o644)
+    done = run(build, file)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 1 and lines[0].startswith("mapcache serve: ") and len([line for line in lines if "<tileset " in line or "<grid>" in line]) == 2, lines
+    assert all(line.startswith("  ") for line in lines[1:]) and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stderr), lines
+
+
 def test_a_file_that_may_not_be_read(build, site):
     site.config.chmod(0o600)
     done = run(build, site.config)
     assert done.returncode == 1 and f"{site.config} cannot be read: the user that serves (www-data) may not read it" in done.stderr
+
+
+def make_stores(folder):
+    """A folder where only its owner, root, may write."""
+    folder.mkdir()
+    for name in ("its", "theirs", "mixed", "mixed/mixed", "mixed/mixed/GoogleMapsCompatible", "closed"):
+        (folder / name).mkdir(mode=0o755)
+    for name in ("theirs", "mixed", "mixed/mixed"):
+        (folder / name).chmod(0o777)
+    (folder / "theirs/file.sqlite3").touch(0o644)
+    return {"its": ("disk", f"<base>{folder}/its</base>"), "new": ("disk", f"<base>{folder}/a's/b</base>"), "theirs": ("disk", f"<base>{folder}/theirs</base>"),
+            "mixed": ("disk", f"<base>{folder}/mixed</base>"), "file": ("sqlite3", f"<dbfile>{folder}/theirs/file.sqlite3</dbfile>"),
+            "journal": ("mbtiles", f"<dbfile>{folder}/closed/journal.mbtiles</dbfile>"), "still": ("disk", f"<base>{folder}/its</base>"),
+            "many": ("sqlite3", f"<dbfile>{folder}/closed/{{tileset}}/{{grid}}.sqlite3</dbfile>"), "none": ("none", "")}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone serves as another user")
+def test_root_is_told_where_the_server_cannot_write(build, site):
+    """One line for each store with the remedy, and the remedy works."""
+    place = site.folder / "stores"
+    stores = make_stores(place)
+    tilesets = "".join(f"""<cache name="{name}" type="{kind}">{where}</cache>
+      <tileset name="{name}"><source>slow</source><cache>{name}</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
+      <read-only>{str(name == "still").lower()}</read-only></tileset>
+      <tileset name="{name}2"><source>slow</source><cache>{name}</cache><grid>WGS84</grid><format>PNG</format>
+      <read-only>{str(name == "still").lower()}</read-only></tileset>""" for name, (kind, where) in stores.items())
+    site.write_config(extra=tilesets)
+
+    def told_at_start_and_later():
+        with Serving(build, site.config, port=free_port()) as serving, concurrent.futures.ThreadPoolExecutor(8) as threads:
+            assert [reply.status for reply in threads.map(lambda name: serving.get(tile_path(layer=name)), expected)] == [200] * len(expected)
+            serving.end()
+            at_start = serving.events[:serving.events.index(serving.told)]
+            return [one["text"] for one in at_start if "cannot write" in one.get("text", "")], serving.errors()
+
+    missing = f"'{place}/a'\\''s/b'"
+    expected = {"its": (f"{place}/its", f"chown -R www-data {place}/its"), "new": (f"{place}/a's/b", f"mkdir -p {missing} && chown -R www-data {missing}"),
+                "mixed": (f"{place}/mixed/mixed/GoogleMapsCompatible", f"chown -R www-data {place}/mixed"),
+                "file": (f"{place}/theirs/file.sqlite3", f"chown www-data {place}/theirs/file.sqlite3"),
+                "journal": (f"{place}/closed", f"chown www-data {place}/closed"), "many": (f"{place}/closed", f"chown -R www-data {place}/closed")}
+    told, errors = told_at_start_and_later()
+    assert len(told) == len(expected), told
+    assert len(errors) == len(expected), errors
+    for name, (where, remedy) in expected.items():
+        assert len([text for text in told if text.startswith(f'cache "{name}": the user www-data cannot write {where}, ') and f"`{remedy}`" in text]) == 1, (name, told)
+    for text in told:
+        subprocess.run(["sh", "-c", text.split("`")[1]], check=True, timeout=patience(60))
+    assert told_at_start_and_later() == ([], [])
 
 
 @pytest.mark.parametrize("server", SERVERS)

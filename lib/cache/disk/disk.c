@@ -356,4 +356,5 @@ const mc_cache_ops mc_cache_disk = {
     .upkeep = mc_disk_upkeep,
     .tells_groups = mc_disk_tells_groups,
     .measure = mc_disk_measure,
+    .place = mc_disk_place,
 };

@@ -26,4 +26,7 @@ mc_error *mc_disk_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *
 bool mc_disk_tells_groups(const mc_cache *cache);
 mc_error *mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 
+/* mc_cache_ops.place */
+const char *mc_disk_place(bool *file, const mc_cache *cache, apr_pool_t *pool);
+
 #endif

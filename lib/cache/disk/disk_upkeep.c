@@ -237,22 +237,20 @@ count_disk_store(disk_upkeep_walk *walk, bool removing, mc_ctx *ctx)
 /* The folder of all files of a cache; NULL: there is none. Of a template the folder before its first placeholder. What
  * lies there may be anybody's, so that only leftovers are told, by their names; in the root of the system not even
  * they. */
-static const char *
-find_upkeep_root(const disk_cache *cache, apr_pool_t *pool)
+const char *
+mc_disk_place(bool *file, const mc_cache *base, apr_pool_t *pool)
 {
-    if (cache->layout != TEMPLATE)
-        return cache->root;
-    const char *text = cache->template_text, *end = text + strcspn(text, "{");
-    while (end > text && *end != '/')
-        end--;
-    return end > text ? apr_pstrmemdup(pool, text, (size_t)(end - text)) : NULL;
+    const disk_cache *cache = (const disk_cache *)base;
+    *file = false;
+    return cache->layout == TEMPLATE ? mc_template_folder(cache->template_text, pool) : cache->root;
 }
 
 mc_error *
 mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
 {
     const disk_cache *cache = (const disk_cache *)base;
-    const char *root = find_upkeep_root(cache, ctx->pool);
+    bool file;
+    const char *root = mc_disk_place(&file, base, ctx->pool);
     if (root == NULL || !task->count || access(root, F_OK) != 0)
         return MC_OK;
     disk_upkeep_walk walk = { .cache = cache, .task = task, .root = root, .now = time(NULL) };

@@ -23,6 +23,7 @@ typedef struct mc_sqlite_counts {
 typedef struct sqlite_cache {
     mc_cache_base base;
     const mc_node *dbfile;
+    const char *path_text; /* of it: the path, or the template of paths */
     int columns, rows, top;
     const char *allow_path_in_dim;
     bool detect_blank;
@@ -149,10 +150,13 @@ bool mc_sqlite_lists(const mc_cache *cache, const mc_tile_key *key);
 mc_error *mc_sqlite_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                          void *baton, mc_ctx *ctx);
 
+/* mc_cache_ops.place */
+const char *mc_sqlite_place(bool *file, const mc_cache *cache, apr_pool_t *pool);
+
 /* The members of mc_cache_ops that are the same for all caches in SQLite files. */
 #define MC_SQLITE_OPS                                                                                                  \
     .get = mc_sqlite_get, .exists = mc_sqlite_exists, .put = mc_sqlite_put, .remove = mc_sqlite_remove,                \
     .remove_all = mc_sqlite_remove_all, .tells_grids = mc_sqlite_tells_grids, .upkeep = mc_sqlite_upkeep,              \
-    .list = mc_sqlite_list, .lists = mc_sqlite_lists, .location = mc_sqlite_location
+    .list = mc_sqlite_list, .lists = mc_sqlite_lists, .location = mc_sqlite_location, .place = mc_sqlite_place
 
 #endif

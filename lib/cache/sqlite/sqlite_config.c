@@ -102,6 +102,7 @@ read_dbfile(sqlite_cache *cache, mc_build *build)
                                 .rows = cache->rows,
                                 .top = cache->top,
                                 .formats = file->formats };
+    cache->path_text = file->path;
     cache->template = mc_template_compile(file->path, &rules, build->pool);
     cache->single_file = mc_template_constant(cache->template);
     return true;
@@ -231,4 +232,12 @@ mc_sqlite_tells_grids(const mc_cache *base)
     const sqlite_cache *cache = (const sqlite_cache *)base;
     return mc_template_by_grid(cache->template) ||
            (strstr(cache->get, ":grid") != NULL && cache->set != NULL && strstr(cache->set, ":grid") != NULL);
+}
+
+const char *
+mc_sqlite_place(bool *file, const mc_cache *base, apr_pool_t *pool)
+{
+    const sqlite_cache *cache = (const sqlite_cache *)base;
+    *file = cache->single_file;
+    return cache->single_file ? cache->path_text : mc_template_folder(cache->path_text, pool);
 }

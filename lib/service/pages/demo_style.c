@@ -3,8 +3,64 @@
  * page draws them; images as they are. TileJSON tells where the tiles are.
  */
 #include <apr_strings.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "service/pages/demo.h"
+
+/* --- colours ------------------------------------------------------------------------------------------------------ */
+
+static const char *const demo_colours[] = { "#3b7dd8", "#d9822b", "#2a9d6f", "#b4508e",
+                                            "#7a6ad8", "#a08400", "#c94f4f", "#3a9db0" };
+
+enum { DEMO_COLOURS = sizeof(demo_colours) / sizeof(demo_colours[0]) };
+
+int
+mc_demo_colour_next(unsigned *taken, const mc_tileset *tileset)
+{
+    unsigned place = (unsigned)(mc_hash64(tileset->name, strlen(tileset->name), 0) % DEMO_COLOURS);
+    if (mc_tileset_is_image(tileset))
+        return 0;
+    if (*taken == (1U << DEMO_COLOURS) - 1)
+        *taken = 0;
+    while ((*taken & 1U << place) != 0)
+        place = (place + 1) % DEMO_COLOURS;
+    *taken |= 1U << place;
+    return (int)place;
+}
+
+int
+mc_demo_colour_first(const mc_call *call, const mc_tileset *tileset)
+{
+    unsigned taken = 0;
+    const apr_array_header_t *tilesets = call->config->tilesets;
+    for (int i = 0; i < tilesets->nelts; i++) {
+        const mc_tileset *other = APR_ARRAY_IDX(tilesets, i, const mc_tileset *);
+        int place = mc_demo_colour_next(&taken, other);
+        if (other == tileset)
+            return place;
+    }
+    return mc_demo_colour_next(&taken, tileset); /* one that a client has named */
+}
+
+static const char *
+colour_of_layer(int first, int layer)
+{
+    return demo_colours[(first + layer) % DEMO_COLOURS];
+}
+
+void
+mc_demo_write_colours(mc_json_writer *json, const mc_tileset *tileset, int first)
+{
+    if (mc_tileset_is_image(tileset))
+        return;
+    mc_json_open_array(json, "colours");
+    for (int i = 0; i < DEMO_COLOURS; i++)
+        mc_json_string(json, NULL, colour_of_layer(first, i));
+    mc_json_close(json);
+}
+
+/* --- styles ------------------------------------------------------------------------------------------------------- */
 
 /* What is drawn of one kind of geometry. */
 typedef struct style_part {
@@ -40,10 +96,8 @@ write_style_layer(mc_json_writer *json, const style_part *part, const char *laye
 
 /* Areas below lines below points, each of all layers. */
 static mc_error *
-write_vector_style(mc_json_writer *json, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+write_vector_style(mc_json_writer *json, const mc_tileset *tileset, int first_colour, mc_ctx *ctx, apr_pool_t *pool)
 {
-    static const char *const colours[] = { "#3b7dd8", "#d9822b", "#2a9d6f", "#b4508e",
-                                           "#7a6ad8", "#a08400", "#c94f4f", "#3a9db0" };
     static const style_part parts[] = {
         { "fill", "Polygon", "fill-color", NULL, "fill-opacity", 0, 0.33 },
         { "line", "Polygon", "line-color", "line-width", "line-opacity", 1.2, 1 },
@@ -57,7 +111,7 @@ write_vector_style(mc_json_writer *json, const mc_tileset *tileset, mc_ctx *ctx,
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         for (int j = 0; layers != NULL && j < layers->nelts; j++)
             write_style_layer(json, &parts[i], APR_ARRAY_IDX(layers, j, mc_vector_layer_info).name,
-                              colours[(size_t)j % (sizeof(colours) / sizeof(colours[0]))], pool);
+                              colour_of_layer(first_colour, j), pool);
     return MC_OK;
 }
 
@@ -96,7 +150,7 @@ mc_demo_style(mc_buf **text, const char *layer, const mc_call *call, mc_ctx *ctx
     if (image)
         write_image_style(json);
     else
-        MC_TRY(write_vector_style(json, tile.tileset, ctx, pool));
+        MC_TRY(write_vector_style(json, tile.tileset, mc_demo_colour_first(call, tile.tileset), ctx, pool));
     mc_json_close(json);
     mc_json_close(json);
     mc_json_space(json, "\n");

@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,4 +63,28 @@ START_TEST(all_bytes_are_moved)
 }
 END_TEST
 
-UNIT_MAIN("files", folders_are_made_once, all_bytes_are_moved)
+START_TEST(a_file_that_was_written_or_replaced_is_another)
+{
+    const char *folder = temporary_folder(), *path = apr_pstrcat(pool, folder, "/file", NULL);
+    const char *other = apr_pstrcat(pool, folder, "/other", NULL);
+    struct stat before, now;
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert(mc_files_write(file, "text", 4) && fstat(file, &before) == 0 && stat(path, &now) == 0);
+    ck_assert(mc_files_same(&before, &now));
+    ck_assert(mc_files_write(file, "more", 4) && stat(path, &now) == 0 && !mc_files_same(&before, &now));
+    const struct timespec times[] = { before.st_atim, before.st_mtim };
+    ck_assert(ftruncate(file, 4) == 0 && futimens(file, times) == 0);
+    do /* size and time of the text are as before: until the clock has moved on, so is that of the change */
+        ck_assert(fchmod(file, 0600) == 0 && stat(path, &now) == 0);
+    while (now.st_ctim.tv_sec == before.st_ctim.tv_sec && now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+    ck_assert(!mc_files_same(&before, &now));
+    close(file);
+    file = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert(file >= 0 && rename(other, path) == 0 && stat(path, &before) == 0 && !mc_files_same(&before, &now));
+    close(file);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
+UNIT_MAIN("files", folders_are_made_once, all_bytes_are_moved, a_file_that_was_written_or_replaced_is_another)

@@ -128,7 +128,12 @@ START_TEST(distances)
     ck_assert_int_eq(mc_text_distance("", ""), 0);
     ck_assert_int_eq(mc_text_distance("abc", ""), 3);
     ck_assert_int_eq(mc_text_distance("kitten", "sitting"), 3);
-    ck_assert_int_eq(mc_text_distance("metatile", "metatiel"), 2);
+    ck_assert_int_eq(mc_text_distance("metatile", "metatiel"), 1);
+    ck_assert_int_eq(mc_text_distance("tileset", "tielset"), 1);
+    ck_assert_int_eq(mc_text_distance("tileset", "itlesetx"), 2);
+    ck_assert_int_eq(mc_text_distance("ab", "ba"), 1);
+    ck_assert_int_eq(mc_text_distance("abc", "bca"), 2); /* a letter that has moved further */
+    ck_assert_int_eq(mc_text_distance("abc", "cab"), 2);
     char *a = apr_pcalloc(pool, 5001);
     memset(a, 'a', 5000);
     ck_assert_int_ge(mc_text_distance(a, "b"), 4999);

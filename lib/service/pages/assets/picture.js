@@ -4,7 +4,6 @@ import { base, element } from './dom.js';
 import { readTile } from './mvt.js';
 
 const AT_ONCE = 4, WIDTH = 480, HEIGHT = 300;
-const COLOURS = ['#3b7dd8', '#d9822b', '#2a9d6f', '#b4508e', '#7a6ad8', '#a08400'];
 const waiting = [];
 let running = 0;
 
@@ -41,9 +40,9 @@ function ringPath(rings) {
 }
 
 /* One vector tile at a place of the canvas. */
-function drawVector(context, bytes, left, top, size, scale) {
+function drawVector(context, bytes, colours, left, top, size, scale) {
   readTile(new Uint8Array(bytes)).forEach(function (layer, index) {
-    const colour = COLOURS[index % COLOURS.length], unit = size / layer.extent;
+    const colour = colours[index % colours.length], unit = size / layer.extent;
     context.save();
     context.beginPath();
     context.rect(left, top, size, size);
@@ -86,7 +85,7 @@ async function drawTiles(context, offer, layer) {
       const left = place.left + (picture.westward ? picture.columns - 1 - column : column) * picture.width * place.scale;
       const top = place.top + row * picture.height * place.scale;
       if (isVector(layer)) {
-        if (answer.status === 200) drawVector(context, await answer.arrayBuffer(), left, top, picture.width * place.scale, place.scale > 1 ? 1 : place.scale);
+        if (answer.status === 200) drawVector(context, await answer.arrayBuffer(), layer.colours, left, top, picture.width * place.scale, place.scale > 1 ? 1 : place.scale);
       } else {
         const image = await createImageBitmap(await answer.blob());
         context.drawImage(image, left, top, picture.width * place.scale, picture.height * place.scale);

@@ -1,6 +1,4 @@
-/* How vector tiles are drawn, which have no style of their own: a colour for each of their layers. */
-const COLOURS = ['#3b7dd8', '#d9822b', '#2a9d6f', '#b4508e', '#7a6ad8', '#a08400', '#c94f4f', '#3a9db0'];
-
+/* How vector tiles are drawn, which have no style of their own: a colour for each of their layers. The server has the list of colours. */
 export function colourOf(layer, id) {
   if (layer.vectorLayers === undefined) layer.vectorLayers = [];
   let index = layer.vectorLayers.findIndex(function (known) { return known.id === id; });
@@ -8,7 +6,7 @@ export function colourOf(layer, id) {
     index = layer.vectorLayers.push({ id: id }) - 1;
     layer.discovered = true;
   }
-  return COLOURS[index % COLOURS.length];
+  return layer.colours[index % layer.colours.length];
 }
 
 /* For OpenLayers. */
