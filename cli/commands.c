@@ -26,9 +26,9 @@ const mc_cli_command mc_cli_commands[] = {
       mc_command_serve, mc_check_serve_options, .argument = "THING", .topic = "Begin",
       .about =
           "Looks what the things hold, runs Apache or nginx with a configuration for them, and prints the address\n"
-          "of the maps. A THING is a raster that GDAL reads, an MBTiles, a GeoPackage, a SQLite cache, a shapefile,\n"
-          "a GeoJSON, an http:// address of one of them, a postgresql:// address, a folder of files, or a "
-          "mapcache.xml.\n"
+          "of the maps. A THING is a raster that GDAL reads, an MBTiles, a PMTiles, a GeoPackage, a SQLite cache,\n"
+          "a shapefile, a GeoJSON, an http:// address of one of them, a postgresql:// address, a folder of files,\n"
+          "or a mapcache.xml.\n"
           "The server listens on this machine alone, reads nothing of the system's configuration, and ends with\n"
           "this program, on Ctrl-C. A changed or a new file shows within a few seconds.",
       .statuses = "0 it was ended by a signal\n1 an error", .also = "mapcache-check(1) mapcache.xml(5)",
@@ -164,7 +164,8 @@ const mc_cli_command mc_cli_commands[] = {
     { "compact", "give back what stores do not need any more", "-c FILE [OPTIONS]", &mc_compact_option_table,
       mc_command_compact,
       .about = "Gives back what stores of tiles do not need any more: free pages of SQLite, MBTiles and GeoPackage\n"
-               "files, dead rows of PostgreSQL tables. Servers and seeders may use them meanwhile.",
+               "files, dead rows of PostgreSQL tables, drafts beside PMTiles archives. Servers and seeders may use "
+               "them meanwhile.",
       .statuses = "0 done\n1 a wrong option or configuration\n2 a store could not be compacted",
       .also = "mapcache-detail(1) mapcache.xml(5)",
       .examples = "mapcache compact -c mapcache.xml --dry-run\nsays how much each store could give back\n"

@@ -15,9 +15,10 @@
 
 enum { TILE_BYTES = 17000, COLUMNS = 64, ROWS = 32, GETS = COLUMNS * ROWS };
 
-static mc_level levels[] = { { 1000, 1, 1 }, { 500, COLUMNS, ROWS } };
+static mc_level levels[] = { { 64000, 1, 1 },  { 32000, 2, 2 },  { 16000, 4, 4 }, { 8000, 8, 8 },
+                             { 4000, 16, 16 }, { 2000, 32, 32 }, { 1000, 64, 64 } };
 static mc_grid grid = {
-    .name = "GoogleMapsCompatible", .tile_width = 256, .tile_height = 256, .level_count = 2, .levels = levels
+    .name = "GoogleMapsCompatible", .tile_width = 256, .tile_height = 256, .level_count = 7, .levels = levels
 };
 static apr_pool_t *pool;
 static mc_process process;
@@ -41,7 +42,7 @@ key_of(int index)
 {
     return (mc_tile_key){ .tileset = "streets",
                           .grid = &grid,
-                          .z = 1,
+                          .z = 6,
                           .x = index % COLUMNS,
                           .y = index / COLUMNS,
                           .extension = "jpg",
@@ -111,12 +112,16 @@ compare_reads(const char *what, const char *wanted, const char *inner, int round
         return;
     mc_cache *cache = create_cache_of_type(type, inner);
     fill_cache(cache);
+    exit_on_error(mc_cache_finish(cache, &ctx));
     usleep(100000); /* so that it may be remembered */
     struct mc_memory *memory = process.memory;
     process.memory = NULL;
     measure_reads(apr_psprintf(pool, "%s, read", what), cache, 1, rounds);
     measure_reads(apr_psprintf(pool, "%s, read, 16 for a map", what), cache, 16, rounds);
     process.memory = memory;
+    cache->remember = false; /* directories stay in memory, tiles do not */
+    measure_reads(apr_psprintf(pool, "%s, read, memory for all else", what), cache, 1, rounds);
+    cache->remember = true;
     measure_reads(apr_psprintf(pool, "%s, from memory", what), cache, 1, rounds);
     measure_reads(apr_psprintf(pool, "%s, from memory, 16 for a map", what), cache, 16, rounds);
 }
@@ -139,6 +144,10 @@ main(int argc, char **argv)
     compare_reads("sqlite3 in WAL", wanted, apr_psprintf(pool, "<dbfile>%s/w.db</dbfile>", folder), rounds);
     process.lasting = false;
     compare_reads("mbtiles", wanted, apr_psprintf(pool, "<dbfile>%s/m.db</dbfile>", folder), rounds);
+    compare_reads("pmtiles", wanted, apr_psprintf(pool, "<file>%s/p.pmtiles</file>", folder), rounds);
+    compare_reads("tiff", wanted, apr_psprintf(pool, "<template>%s/{z}-{x}-{y}.tif</template>", folder), rounds);
+    compare_reads("lmdb", wanted, apr_psprintf(pool, "<base>%s/lmdb</base>", folder), rounds);
+    compare_reads("bdb", wanted, apr_psprintf(pool, "<base>%s/bdb</base>", folder), rounds);
     compare_reads("disk", wanted, apr_psprintf(pool, "<base>%s/disk</base>", folder), rounds);
     mc_memory_destroy(process.memory);
     mc_handles_destroy(process.handles);

@@ -244,6 +244,8 @@ ingest_and_measure(ingest_command_run *run)
     mc_ingest_report *report = &run->report;
     report->before = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
     mc_error *error = ingest_all_groups(run);
+    if (error == MC_OK && stop == 0)
+        error = mc_cache_finish(run->tileset->cache, &run->ctx);
     report->after = mc_ingest_store_bytes(run->ingests[0], &run->ctx);
     return error;
 }

@@ -212,6 +212,15 @@ status_of_list(const seed_run *run)
     return run->setup.options.list != NULL && run->bad_lines > 0 ? MC_SEED_BAD_LINES : 0;
 }
 
+/* Stores that keep what is new apart until a seed ends. What an interrupted run has stored waits for the next one. */
+static mc_error *
+finish_seeded_stores(seed_run *run)
+{
+    const mc_seed_task *task = &run->setup.task;
+    mc_ctx ctx = { .pool = run->setup.pool, .log = &run->log };
+    return mc_cache_finish(task->mode == MC_SEED_TRANSFER ? task->target->cache : task->tileset->cache, &ctx);
+}
+
 static int
 run_seed_workers(seed_run *run, FILE *tiles, FILE *failures)
 {
@@ -230,6 +239,8 @@ run_seed_workers(seed_run *run, FILE *tiles, FILE *failures)
         mc_error *late = mc_seed_finish(run->worker_pool, run->setup.pool);
         if (run->failure == MC_OK)
             run->failure = late;
+        if (run->failure == MC_OK && stop == 0)
+            run->failure = finish_seeded_stores(run);
     }
     mc_seed_checkpoint_close(&run->checkpoint, run->failure == MC_OK && stop == 0);
     if (run->failure == MC_OK && !mc_seed_progress_listed(&run->progress))

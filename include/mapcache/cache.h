@@ -74,6 +74,8 @@ typedef struct mc_cache_ops {
     mc_error *(*upkeep)(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
     /* mc_cache_tells_groups, where that depends on more than on the type; NULL: it tells. */
     bool (*tells_groups)(const mc_cache *cache);
+    /* mc_cache_finish; NULL: what is put stands where it belongs. */
+    mc_error *(*finish)(mc_cache *cache, mc_ctx *ctx);
     /* Of stores that are no SQLite files: their bytes (of folders: those of the key's tileset and grid; -1: not known),
      * and how many tiles of the key's series they have. Folders are looked through until the context's deadline. */
     mc_error *(*measure)(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
@@ -147,6 +149,13 @@ mc_error *mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int coun
 bool mc_cache_lists(const mc_cache *cache, const mc_tile_key *key);
 mc_error *mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                         void *baton, mc_ctx *ctx) MC_CHECKED;
+
+/*
+ * After a seed, an ingest or a copy: makes of what was stored what other programs read, where a kind keeps that apart
+ * meanwhile, for the cache and those that it is made of. What this process and others read by the cache is the same
+ * before and after. Nobody calls it for what single requests store: `mapcache compact` does it for these.
+ */
+mc_error *mc_cache_finish(mc_cache *cache, mc_ctx *ctx) MC_CHECKED;
 
 /*
  * A series of gets by one thread, as for a map: until its end, gets with this very ctx from one SQLite file share one

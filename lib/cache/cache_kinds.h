@@ -10,6 +10,13 @@
     X(sqlite)                                                                                                          \
     X(mbtiles)                                                                                                         \
     X(geopackage)                                                                                                      \
+    X(pmtiles)                                                                                                         \
+    X(tiff)                                                                                                            \
+    X(bundle)                                                                                                          \
+    X(mrf)                                                                                                             \
+    X(rok4)                                                                                                            \
+    X(lmdb)                                                                                                            \
+    X(bdb)                                                                                                             \
     X(postgresql)                                                                                                      \
     X(memcache)                                                                                                        \
     X(redis)                                                                                                           \

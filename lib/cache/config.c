@@ -6,7 +6,9 @@
 
 /* MapCache knows these as well (docs/reference/configuration.md 5). */
 static const char *const known_elsewhere[] = {
-    "bdb", "lmdb", "tiff", "riak", "couchbase", "tokyocabinet",
+    "riak",
+    "couchbase",
+    "tokyocabinet",
 };
 
 mc_cache *

@@ -24,6 +24,31 @@ mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void
         visit(baton, cache);
 }
 
+/* The parts of a cache, one after the other. */
+typedef struct finishing {
+    mc_ctx *ctx;
+    mc_error *error; /* the first one */
+} finishing;
+
+static void
+finish_part(void *baton, mc_cache *part)
+{
+    finishing *work = baton;
+    if (part->ops->finish == NULL)
+        return;
+    mc_error *error = part->ops->finish(part, work->ctx);
+    if (work->error == MC_OK)
+        work->error = error;
+}
+
+mc_error *
+mc_cache_finish(mc_cache *cache, mc_ctx *ctx)
+{
+    finishing work = { ctx, MC_OK };
+    mc_cache_parts(cache, finish_part, &work);
+    return work.error;
+}
+
 void
 mc_store_add(mc_store *store, const mc_store_group *group, const mc_upkeep *task, apr_array_header_t *orphans)
 {

@@ -45,6 +45,8 @@ void mc_data_place(mc_data_layer *layer, double pixel, apr_pool_t *pool);
 /* Each adds what it finds at `path`, of which `part` (or NULL: all) is wanted. Errors as of mc_data_find. */
 mc_error *mc_data_look_shapefile(mc_data_search *search, const char *path) MC_CHECKED;
 mc_error *mc_data_look_tiles(bool *known, mc_data_search *search, const char *path, const char *part) MC_CHECKED;
+bool mc_data_is_pmtiles(const char *path, apr_pool_t *pool); /* by its first bytes */
+mc_error *mc_data_look_pmtiles(mc_data_search *search, const char *path) MC_CHECKED;
 mc_error *mc_data_look_file(mc_data_search *search, const char *path, const char *part) MC_CHECKED;
 mc_error *mc_data_look_folder(mc_data_search *search, const char *path) MC_CHECKED;
 mc_error *mc_data_look_database(mc_data_search *search, const char *thing) MC_CHECKED;

@@ -63,6 +63,8 @@ mc_data_look_file(mc_data_search *search, const char *path, const char *part)
         MC_TRY(mc_data_look_tiles(&known, search, path, part));
     if (known)
         return MC_OK;
+    if (mc_data_is_pmtiles(path, search->pool))
+        return mc_data_look_pmtiles(search, path);
     return mc_data_look_gdal(search, path, part);
 }
 
@@ -72,8 +74,8 @@ mc_data_look_file(mc_data_search *search, const char *path, const char *part)
 static bool
 is_served_kind(const char *name)
 {
-    static const char *const kinds[] = { ".tif", ".tiff",    ".jp2",      ".shp",     ".gpkg",    ".vrt",
-                                         ".fgb", ".geojson", ".geojsonl", ".mbtiles", ".sqlite3", ".sqlite" };
+    static const char *const kinds[] = { ".tif",     ".tiff",     ".jp2",     ".shp",     ".gpkg",    ".vrt",   ".fgb",
+                                         ".geojson", ".geojsonl", ".mbtiles", ".pmtiles", ".sqlite3", ".sqlite" };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (has_extension(name, kinds[i]))
             return true;

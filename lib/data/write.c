@@ -94,7 +94,7 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
         return;
     }
     put_line(out, "  <cache name=\"%s\" type=\"%s\">\n", mc_xml_escape(elements->source, out->pool), layer->type);
-    put_element(out, "    ", "dbfile", layer->data);
+    put_element(out, "    ", strcmp(layer->type, "pmtiles") == 0 ? "file" : "dbfile", layer->data);
     put_element(out, "    ", "table", layer->table);
     if (layer->tileset != NULL && strcmp(layer->tileset, elements->tileset) != 0)
         put_queries(out, layer->tileset);

@@ -27,6 +27,7 @@ typedef struct mc_http_call {
     bool no_redirects;   /* an answer that leads elsewhere is the reply */
     bool no_proxy;       /* asked directly, whatever the environment says */
     bool store;          /* to a store of tiles: not counted as a request to an origin */
+    bool as_stored;      /* no encoding is asked for: parts of a file are parts of its bytes */
 } mc_http_call;
 
 typedef struct mc_http_reply {

@@ -144,7 +144,7 @@ set_transfer_options(mc_http_transfer *t, const mc_http_settings *settings, long
     curl_easy_setopt(easy, CURLOPT_URL, t->hop.url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L); /* http_target.h says where to */
-    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, t->call->as_stored ? NULL : "gzip");
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(t->call->connect_timeout * 1000));
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a hanging name server does not hold up a request that ends */

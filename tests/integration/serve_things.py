@@ -9,6 +9,7 @@ import urllib.parse
 import numpy
 from conftest import png
 from osgeo import gdal, ogr, osr
+from pypi_pmtiles import tile, writer
 from ports import free_port
 from postgres import PASSWORD
 
@@ -85,6 +86,17 @@ def mbtiles(path, colour=STORED):
     return path
 
 
+def pmtiles(path):
+    with writer.write(str(path)) as archive:
+        for number, data in sorted((tile.zxy_to_tileid(z, x, y), data) for z, x, y, data in stored_tiles()):
+            archive.write_tile(number, data)
+        archive.finalize({"tile_type": tile.TileType.PNG, "tile_compression": tile.Compression.NONE, "min_zoom": 0, "max_zoom": TILE[0], "center_zoom": 0,
+                          "min_lon_e7": WEST * 10**7, "min_lat_e7": SOUTH * 10**7, "max_lon_e7": EAST * 10**7, "max_lat_e7": NORTH * 10**7,
+                          "center_lon_e7": 0, "center_lat_e7": 0}, {"name": "square", "vector_layers": []})
+    path.chmod(0o644)
+    return path
+
+
 def sqlite_cache(path, tileset="square"):
     database = sqlite3.connect(path)
     database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
@@ -152,6 +164,7 @@ KINDS = {
     "cog": lambda place, web, database: f"{web}/{raster(place / 'cog.tif', driver='COG').name}",
     "mosaic": lambda place, web, database: folder_of(place / "mosaic", lambda p: raster(p / "west.tif", east=8), lambda p: raster(p / "east.tif", west=8)),
     "mbtiles": lambda place, web, database: mbtiles(place / "square.mbtiles"),
+    "pmtiles": lambda place, web, database: pmtiles(place / "square.pmtiles"),
     "geopackage": lambda place, web, database: vectors(place / "square.gpkg", "GPKG"),
     "sqlite": lambda place, web, database: sqlite_cache(place / "square.sqlite3"),
     "shapefile": lambda place, web, database: vectors(place / "square.shp", "ESRI Shapefile"),
@@ -160,4 +173,4 @@ KINDS = {
     "folder": lambda place, web, database: folder_of(place / "several", lambda p: raster(p / "image.tif"), lambda p: vectors(p / "shape.shp", "ESRI Shapefile"),
                                                      lambda p: mbtiles(p / "tiles.mbtiles")),
 }
-COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "sqlite": STORED}
+COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "pmtiles": STORED, "sqlite": STORED}

@@ -127,7 +127,11 @@ def test_wrong_arguments_are_refused(arguments, said):
 LIBRARIES = dict(re.findall(r"^library (\S+) (\S+) ", (ROOT / "script/bootstrap").read_text(), re.M))
 
 
+WHEEL = re.search(r"pmtiles-([0-9.]+)\.dist-info", (ROOT / "script/bootstrap").read_text()).group(1)
+
+
 def test_checksums_are_those_of_the_versions_that_are_fetched():
+    assert f"pmtiles) version={WHEEL} sum=" in (ROOT / "demo/wheel").read_text()
     known = dict(re.findall(r"^(\S+)\) version=(\S+) sum=", (ROOT / "demo/npm").read_text(), re.M))
     assert set(LIBRARIES) >= {"ol", "maplibre-gl", "proj4"}
     assert LIBRARIES == {name: known[name] for name in LIBRARIES}
@@ -182,6 +186,7 @@ esac
         for folder, name in (("tests/integration", "moto.txt"), ("build/moto", "wanted")):
             (self.root / folder).mkdir(parents=True)
             shutil.copy(ROOT / "tests/integration/moto.txt", self.root / folder / name)
+        (self.root / "build/python" / f"pmtiles-{WHEEL}.dist-info").mkdir(parents=True)
         self.multiarch = subprocess.run(["gcc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()
 
     def bootstrap(self, *arguments, user="0", path=None):

@@ -10,7 +10,7 @@ from patience import patience
 from peers import tool
 
 SERVICES = "".join(f'<service type="{name}" enabled="true"/>' for name in ("metrics", "health", "ready", "status"))
-NOT_HERE = f"""<cache name="elsewhere" type="bdb"><base>/nowhere</base></cache>
+NOT_HERE = f"""<cache name="elsewhere" type="riak"><server><host>nowhere</host></server></cache>
   <tileset name="lost &amp; &lt;found&gt;"><cache>elsewhere</cache><grid>{GRID}</grid><format>PNG</format></tileset>"""
 
 

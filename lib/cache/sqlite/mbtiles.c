@@ -9,6 +9,7 @@
 
 #include "cache/sqlite/sqlite_base.h"
 #include "grid/earth.h"
+#include "grid/tile_id.h"
 #include "text/json_writer.h"
 
 static const char create_sql[] =
@@ -151,8 +152,8 @@ put_layers(mc_handle *handle, const mc_tile_write *tile, mc_ctx *ctx)
     return add_metadata(handle, &tile->key, "json", mc_json_finish_text(json), ctx->pool);
 }
 
-static mc_error *
-put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, mc_ctx *ctx)
+mc_error *
+mc_mbtiles_put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, mc_ctx *ctx)
 {
     (void)cache;
     apr_pool_t *pool = ctx->pool;
@@ -175,24 +176,11 @@ put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, 
                          key, NULL, pool);
 }
 
-/* What all readers of MBTiles take for granted (1.3, tiles): the world in spherical Mercator, halved with each level,
- * rows from the south. */
-static bool
-is_world_mercator(const mc_grid *grid)
-{
-    const double half = MC_WEB_MERCATOR_HALF;
-    const mc_extent *e = &grid->extent;
-    bool world = fabs(e->minx + half) < 1 && fabs(e->miny + half) < 1 && fabs(e->maxx - half) < 1 &&
-                 fabs(e->maxy - half) < 1 && grid->origin == MC_BOTTOM_LEFT;
-    for (int z = 0; z < grid->level_count && z < 31; z++)
-        world = world && grid->levels[z].columns == 1 << z && grid->levels[z].rows == 1 << z;
-    return world && (grid->epsg == 3857 || grid->epsg == 900913);
-}
-
 static void
 mbtiles_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
-    if (!is_world_mercator(use->grid))
+    /* What all readers of MBTiles take for granted (1.3, tiles), rows from the south. */
+    if (use->grid->origin != MC_BOTTOM_LEFT || !mc_grid_is_web_mercator(use->grid))
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "grid \"%s\" in an MBTiles file: other programs will find its tiles at wrong places, as they take"
                     " all for those of the world in spherical Mercator, counted from the lower left"
@@ -221,7 +209,7 @@ mbtiles_from_config(const mc_node *node, mc_build *build)
     cache->counts = counts;
     cache->put_tile = put_mbtiles_tile;
     cache->remove_tile = remove_mbtiles_tile;
-    cache->put_level = put_metadata;
+    cache->put_level = mc_mbtiles_put_metadata;
     cache->uses = apr_array_make(build->pool, 2, sizeof(mc_sqlite_use));
     return mc_sqlite_read(cache, &mc_cache_mbtiles, true, node, build) ? &cache->base.cache : NULL;
 }

@@ -90,6 +90,10 @@ mc_error *mc_sqlite_has_view(bool *view, mc_handle *handle, apr_pool_t *pool) MC
 /* mc_cache_ops.upkeep */
 mc_error *mc_sqlite_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
 
+/* put_level of files with a table `metadata` as MBTiles has it (1.3, metadata): what it does not say yet. */
+mc_error *mc_mbtiles_put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile,
+                                  mc_ctx *ctx) MC_CHECKED;
+
 /* What a statement may refer to besides the tile's key. */
 typedef struct sqlite_binds {
     const void *data;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cache/sqlite/sqlite_base.h"
+#include "grid/tile_id.h"
 
 static int
 bind_sqlite_name(sqlite3_stmt *statement, int at, const char *name, const mc_tile_key *key, const sqlite_binds *binds,
@@ -22,6 +23,11 @@ bind_sqlite_name(sqlite3_stmt *statement, int at, const char *name, const mc_til
         return sqlite3_bind_int(statement, at, mc_grid_from_west(key->grid, key->z, key->x));
     if (strcmp(name, "row") == 0)
         return sqlite3_bind_int(statement, at, mc_grid_flip_y(key->grid, key->z, key->y));
+    if (strcmp(name, "tile_id") == 0)
+        return sqlite3_bind_int64(statement, at,
+                                  (sqlite3_int64)mc_tile_id(key->z,
+                                                            (uint32_t)mc_grid_from_west(key->grid, key->z, key->x),
+                                                            (uint32_t)mc_grid_flip_y(key->grid, key->z, key->y)));
     if (strcmp(name, "tileset") == 0)
         return sqlite3_bind_text(statement, at, key->tileset, -1, SQLITE_STATIC);
     if (strcmp(name, "grid") == 0)

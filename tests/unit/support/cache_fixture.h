@@ -38,6 +38,9 @@ int cache_run(const char *name, const TTest *const *tests, int count);
     }
 
 mc_tile_key key_at(int z, int x, int y);
+
+/* What stands before all texts of put_text, expect_text and conform_cache, for kinds that look at tiles; "". */
+extern const char *cache_text_before;
 void put_text(mc_cache *cache, const mc_tile_key *key, const char *text);
 
 /* A tile of one colour, premultiplied, whose bytes are "picture". */

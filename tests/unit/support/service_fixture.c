@@ -151,7 +151,7 @@ fixture_setup(void)
     fixture_dimension(catalog, "TIME", "2020", true, &broken_ops);
     mc_tileset *odd = fixture_tileset("a <odd>&name", "PNG", "WGS84", NULL);
     mc_metadata_set(odd->metadata, "title", "</script><script>alert(1)</script>");
-    fixture_tileset("absent", "PNG", "WGS84", NULL)->not_built = "cache type lmdb";
+    fixture_tileset("absent", "PNG", "WGS84", NULL)->not_built = "cache type riak";
     ck_assert(fixture_services(ALL_SERVICES));
 }
 

@@ -1,0 +1,112 @@
+/* See blocks.h. A get looks at the file, then into the memory, and only then into the file. */
+#include "cache/blocks/blocks.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "mapcache/trace.h"
+
+enum { LOOKS_MAX = 3 }; /* at a file that is replaced while it is read */
+
+int
+mc_block_column(const mc_tile_key *key)
+{
+    return mc_grid_from_west(key->grid, key->z, key->x);
+}
+
+int
+mc_block_row(const mc_tile_key *key)
+{
+    return mc_grid_flip_y(key->grid, key->z, key->y);
+}
+
+static mc_error *
+read_block_tile(mc_tile **tile, mc_ranged_file *file, const mc_block_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
+                apr_pool_t *pool)
+{
+    mc_memory_key memory_key;
+    mc_buf *data = NULL;
+    bool remember = cache->base.cache.remember && ctx->process != NULL && ctx->process->memory != NULL;
+    if (remember) {
+        mc_memory_key_build(&memory_key, cache->identity, file->path, key);
+        if (mc_memory_get(tile, &memory_key, &file->stamp, ctx, pool))
+            return MC_OK;
+    }
+    mc_error *error = cache->kind->read(&data, file, cache, key, ctx, pool);
+    if (error == MC_OK && !mc_ranges_unchanged(file))
+        error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "%s is being written to", file->path);
+    mc_ranges_close(file);
+    MC_TRY(error);
+    *tile = NULL;
+    if (data != NULL) {
+        apr_time_t changed = (apr_time_t)(file->stamp.mtime_ns / 1000);
+        *tile = mc_tile_create(data, changed, pool);
+    }
+    if (remember)
+        mc_memory_put(&memory_key, &file->stamp, file->taken, *tile, ctx);
+    return MC_OK;
+}
+
+static mc_error *
+look_for_block_tile(mc_tile **tile, const mc_block_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    char path[MC_PATH_MAX], text[128];
+    mc_error *error = MC_OK;
+    *tile = NULL;
+    MC_TRY(cache->kind->path(path, cache, key, pool));
+    for (int look = 0; look < LOOKS_MAX; look++) {
+        mc_ranged_file file;
+        mc_ranges_look(&file, path);
+        if (file.missing == ENOENT || file.missing == ENOTDIR)
+            return MC_OK; /* nothing is stored of that part */
+        if (file.missing != 0)
+            return mc_error_wrap(
+                pool, mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(file.missing, text, sizeof(text))),
+                MC_ERR_IO, "a file of cache \"%s\" cannot be opened", cache->base.cache.name);
+        error = read_block_tile(tile, &file, cache, key, ctx, pool);
+        if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE)
+            return error;
+    }
+    return error;
+}
+
+mc_error *
+mc_block_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN_AS(span, ctx, "_mapcache_cache_blocks_get");
+    mc_error *error = look_for_block_tile(tile, (mc_block_cache *)cache, key, ctx, pool);
+    if (error != MC_OK)
+        mc_span_note(&span, "ERROR");
+    else if (*tile == NULL)
+        mc_span_note(&span, "CACHE_MISS");
+    return error;
+}
+
+mc_error *
+mc_block_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    mc_tile *tile;
+    MC_TRY(look_for_block_tile(&tile, (mc_block_cache *)cache, key, ctx, ctx->pool));
+    *exists = tile != NULL;
+    return MC_OK;
+}
+
+static mc_error *
+refuse_block_change(const mc_cache *cache, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_CONFIG, "cache \"%s\" of type %s is only read", cache->name, cache->ops->type);
+}
+
+mc_error *
+mc_block_refuse_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
+{
+    (void)tiles, (void)count;
+    return refuse_block_change(cache, ctx->pool);
+}
+
+mc_error *
+mc_block_refuse_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+{
+    (void)key;
+    return refuse_block_change(cache, ctx->pool);
+}

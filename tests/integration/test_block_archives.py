@@ -1,0 +1,168 @@
+"""Archives of others that are read by an index of ranges: Esri's bundles, MRF, slabs of ROK4."""
+import io
+import os
+import pathlib
+import sqlite3
+import struct
+import subprocess
+
+import numpy
+import pytest
+from conftest import png
+from osgeo import gdal
+from patience import patience
+from PIL import Image
+from test_geopackage import HALF, picture
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
+PROGRAM = str(BUILD / "bin" / "mapcache")
+gdal.UseExceptions()
+
+
+def config(folder, cache, grid="GoogleMapsCompatible"):
+    path = folder / "mapcache.xml"
+    path.write_text(f"""<mapcache>
+  {cache}
+  <cache name="sqlite" type="sqlite3"><dbfile>{folder}/out.db</dbfile></cache>
+  <tileset name="a"><cache>archive</cache><grid>{grid}</grid><format>PNG</format></tileset>
+  <tileset name="out"><cache>sqlite</cache><grid>{grid}</grid><format>PNG</format></tileset>
+  <service type="wmts" enabled="true"/><lock_dir>{folder}</lock_dir>
+</mapcache>
+""")
+    return path
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=patience(100))
+    assert result.returncode == status, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def tiles_of(folder, path, zooms, status=0):
+    """(z, x, y from the north) -> bytes, as a transfer finds them."""
+    (folder / "out.db").unlink(missing_ok=True)
+    run("check", path)
+    said = run("seed", "-c", path, "-t", "a", "--mode", "transfer", "--transfer", "out", "-z", zooms, "--force", status=status)
+    if status != 0:
+        return said
+    with sqlite3.connect(folder / "out.db") as database:
+        return {(z, x, 2**z - 1 - y): data for z, x, y, data in database.execute("select z, x, y, data from tiles")}
+
+
+def bundle(path, tiles):
+    """tiles: (row, column) in the bundle -> bytes. As Esri documents compact cache V2."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    index, body, at = [0] * 16384, b"", 64 + 131072
+    for (row, column), data in tiles.items():
+        body += struct.pack("<I", len(data)) + data
+        index[row * 128 + column] = at + 4 | len(data) << 40
+        at += 4 + len(data)
+    head = struct.pack("<4I3Q6I", 3, 16384, max(map(len, tiles.values())), 5, 0, at, 40, 20 + 131072, 3, 16, 16384, 5, 131072)
+    path.write_bytes(head + struct.pack("<16384Q", *index) + body)
+
+
+CONF = """<?xml version="1.0"?><CacheInfo><TileCacheInfo><SpatialReference><WKT>PROJCS["WGS_1984_Web_Mercator_Auxiliary_Sphere",GEOGCS["GCS_WGS_1984",
+DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Mercator_Auxiliary_Sphere"],
+PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",0.0],PARAMETER["Standard_Parallel_1",0.0],PARAMETER["Auxiliary_Sphere_Type",0.0],
+UNIT["Meter",1.0]]</WKT></SpatialReference><TileOrigin><X>-20037508.342787</X><Y>20037508.342787</Y></TileOrigin><TileCols>256</TileCols><TileRows>256</TileRows><DPI>96</DPI>
+<LODInfos>{}</LODInfos></TileCacheInfo><TileImageInfo><CacheTileFormat>PNG</CacheTileFormat><CompressionQuality>0</CompressionQuality></TileImageInfo>
+<CacheStorageInfo><StorageFormat>esriMapCacheStorageModeCompactV2</StorageFormat><PacketSize>128</PacketSize></CacheStorageInfo></CacheInfo>"""
+
+
+def test_bundles(tmp_path):
+    """Of two levels, the finer one in four files; GDAL finds the same picture at a level that it reads."""
+    layers = tmp_path / "_alllayers"
+    colours = {(z, x, y): (10 * z, x % 256, y % 256) for z, x, y in [(0, 0, 0), (3, 5, 6), (8, 0, 0), (8, 127, 128), (8, 128, 127), (8, 255, 255), (8, 200, 3)]}
+    files = {}
+    for (z, x, y), colour in colours.items():
+        name = f"L{z:02}/R{y // 128 * 128:04x}C{x // 128 * 128:04x}.bundle"
+        files.setdefault(name, {})[y % 128, x % 128] = png(256, 256, lambda *_: colour)
+    for name, tiles in files.items():
+        bundle(layers / name, tiles)
+    path = config(tmp_path, f'<cache name="archive" type="bundle"><base>{layers}</base></cache>')
+    found = tiles_of(tmp_path, path, "0,8")
+    assert {place: pixel_of(data) for place, data in found.items()} == colours
+    (tmp_path / "conf.xml").write_text(CONF.format("".join(
+        f"<LODInfo><LevelID>{z}</LevelID><Scale>1</Scale><Resolution>{2 * HALF / 256 / 2**z}</Resolution></LODInfo>" for z in range(9))))
+    raster = gdal.OpenEx(str(tmp_path / "conf.xml"), allowed_drivers=["ESRIC"])
+    for z, x, y in colours:
+        if z == 8:
+            read = raster.ReadAsArray(256 * x, 256 * y, 200, 200)  # GDAL rounds its size down
+            assert tuple(read[:3, 100, 100]) == colours[z, x, y]
+
+
+def pixel_of(data):
+    return Image.open(io.BytesIO(data)).convert("RGB").getpixel((100, 100))
+
+
+@pytest.mark.parametrize("damage, said", [
+    (lambda data: data[:50], "beyond the end"), (lambda data: b"\1" + data[1:], "no bundle of version 2"), (lambda data: data[:-10], "beyond the end"),
+    (lambda data: data[:64] + b"\xff" * 131072 + data[64 + 131072:], "beyond the end")])
+def test_damaged_bundles_are_refused(tmp_path, damage, said):
+    file = tmp_path / "b/L00/R0000C0000.bundle"
+    bundle(file, {(0, 0): png(256, 256, lambda *_: (1, 2, 3))})
+    file.write_bytes(damage(file.read_bytes()))
+    path = config(tmp_path, f'<cache name="archive" type="bundle"><base>{tmp_path}/b</base></cache>')
+    assert said in tiles_of(tmp_path, path, "0,0", status=1)
+
+
+@pytest.mark.parametrize("options", [["COMPRESS=PNG"], ["COMPRESS=JPEG", "QUALITY=95"], ["COMPRESS=PNG", "UNIFORM_SCALE=2"]])
+def test_mrf(tmp_path, options):
+    """As GDAL has written it, with its overviews."""
+    picture(tmp_path / "world.tif", 1024)
+    gdal.Translate(str(tmp_path / "w.mrf"), str(tmp_path / "world.tif"), format="MRF", creationOptions=["BLOCKSIZE=256", "INTERLEAVE=PIXEL", *options])
+    levels = [2]
+    if "UNIFORM_SCALE=2" in options:
+        made = gdal.Open(str(tmp_path / "w.mrf"), gdal.GA_Update)
+        made.BuildOverviews("NEAREST", [2, 4])
+        del made
+        levels = [0, 1, 2]
+    path = config(tmp_path, f'<cache name="archive" type="mrf"><file>{tmp_path}/w.mrf</file></cache>')
+    raster = gdal.Open(str(tmp_path / "w.mrf"))
+    for z in levels:
+        found = tiles_of(tmp_path, path, f"{z},{z}")
+        assert len(found) == 4**z
+        bands = [raster.GetRasterBand(band + 1) for band in range(3)]
+        read = numpy.dstack([(band if z == 2 else band.GetOverview(1 - z)).ReadAsArray() for band in bands]).astype(int)
+        for (_, x, y), data in found.items():
+            tile = numpy.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
+            difference = numpy.abs(tile - read[256 * y:256 * y + 256, 256 * x:256 * x + 256])
+            assert difference.mean() < 1 and (difference > 3).mean() < 0.001  # GDAL keeps black pixels apart from those that are nearly so
+    assert "no level of the MRF" in tiles_of(tmp_path, path, "3,3", status=1)
+
+
+def slab(path, tiles, side=16, big=False):
+    """A TIFF as ROK4 writes it: a head of 2048 bytes, the offsets, the sizes, the tiles, each a whole PNG."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    offsets, sizes, body, at = [0] * side**2, [0] * side**2, b"", 2048 + 8 * side**2
+    for (row, column), data in tiles.items():
+        offsets[row * side + column], sizes[row * side + column] = at, len(data)
+        body += data
+        at += len(data)
+    tags = [(256, 4, 1, 256 * side), (257, 4, 1, 256 * side), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 2), (277, 3, 1, 3), (284, 3, 1, 1), (322, 4, 1, 256),
+            (323, 4, 1, 256), (324, 4, side**2, 2048), (325, 4, side**2, 2048 + 4 * side**2)]
+    head = struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(4)
+    path.write_bytes(head.ljust(2048, b"\0") + struct.pack(f"<{2 * side**2}I", *offsets, *sizes) + body)
+
+
+def test_slabs(tmp_path):
+    """Names of slabs by the base of 36, folders by pairs of digits."""
+    names = {(4, 3, 5): "4/00/00/00.tif", (12, 16 * 40 + 2, 16 * 37 + 1): "12/00/11/41.tif", (12, 4095, 4095): "12/00/77/33.tif"}
+    for (z, x, y), name in names.items():
+        slab(tmp_path / "DATA" / name, {(y % 16, x % 16): png(256, 256, lambda *_: (z, x % 256, y % 256))})
+    path = config(tmp_path, f'<cache name="archive" type="rok4"><base>{tmp_path}/DATA/{{z}}</base></cache>')
+    assert {place: pixel_of(data) for place, data in tiles_of(tmp_path, path, "4,4").items()} == {(4, 3, 5): (4, 3, 5)}
+    for z, x, y in names:
+        side = 2 * HALF / 2**z
+        box = f"{x * side - HALF + 1},{HALF - (y + 1) * side + 1},{(x + 1) * side - HALF - 1},{HALF - y * side - 1}"
+        (tmp_path / "out.db").unlink(missing_ok=True)
+        run("seed", "-c", path, "-t", "a", "--mode", "transfer", "--transfer", "out", "-z", f"{z},{z}", "--extent", box, "--force")
+        with sqlite3.connect(tmp_path / "out.db") as database:
+            assert [pixel_of(data) for (data,) in database.execute("select data from tiles where x = ? and y = ?", (x, 2**z - 1 - y))] == [(z, x % 256, y % 256)]
+
+
+def test_what_is_only_read_says_so(tmp_path):
+    bundle(tmp_path / "b/L00/R0000C0000.bundle", {(0, 0): png(256, 256, lambda *_: (1, 2, 3))})
+    path = config(tmp_path, f'<cache name="archive" type="bundle"><base>{tmp_path}/b</base></cache>')
+    assert "is only read" in run("seed", "-c", path, "-t", "a", "--mode", "delete", "-z", "0,0", status=1)

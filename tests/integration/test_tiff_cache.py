@@ -1,0 +1,102 @@
+"""tiff caches: GDAL and Debian's MapCache read what ours has written, and ours reads what GDAL has written."""
+import io
+import os
+import pathlib
+import sqlite3
+import subprocess
+
+import numpy
+import pytest
+from drop_in import PEER_SEED
+from osgeo import gdal, osr
+from patience import patience
+from PIL import Image
+from test_geopackage import HALF, picture
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
+OURS = str(BUILD / "bin" / "mapcache_seed")
+gdal.UseExceptions()
+
+
+def config(folder, source=True):
+    path = folder / "mapcache.xml"
+    tileset = '<tileset name="{0}">{2}<cache>{1}</cache><grid>GoogleMapsCompatible</grid><format>JPEG</format><metatile>2 2</metatile></tileset>'
+    path.write_text(f"""<mapcache>
+  {f'<source name="world" type="gdal"><data>{folder}/world.tif</data></source>' if source else ""}
+  <cache name="tiff" type="tiff"><template>{folder}/tiff/{{tileset}}-{{z}}-{{x}}-{{y}}.tif</template><xcount>4</xcount><ycount>4</ycount></cache>
+  <cache name="sqlite" type="sqlite3"><dbfile>{folder}/{{tileset}}.db</dbfile></cache>
+  {tileset.format("world", "tiff", "<source>world</source>" if source else "")}
+  {tileset.format("ours", "sqlite", "")}{tileset.format("theirs", "sqlite", "")}
+  <service type="wmts" enabled="true"/><lock_dir>{folder}</lock_dir>
+</mapcache>
+""")
+    return path
+
+
+def seed(program, path, *options):
+    result = subprocess.run([str(program), "-c", str(path), "-t", "world", "-g", "GoogleMapsCompatible", *options], capture_output=True, text=True, timeout=patience(100))
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def stored(folder, tileset):
+    with sqlite3.connect(folder / f"{tileset}.db") as database:
+        return {(z, x, y): data for z, x, y, data in database.execute("select z, x, y, data from tiles")}
+
+
+def pixels(data):
+    return numpy.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
+
+
+@pytest.fixture
+def filled(tmp_path):
+    picture(tmp_path / "world.tif")
+    seed(OURS, config(tmp_path), "-z", "0,3")
+    seed(OURS, config(tmp_path, source=False), "-z", "0,3", "-m", "transfer", "-x", "ours", "-f")
+    assert len(stored(tmp_path, "ours")) == 85
+    return tmp_path
+
+
+def test_debians_mapcache_reads_what_ours_wrote(filled):
+    seed(PEER_SEED, config(filled, source=False), "-z", "0,3", "-m", "transfer", "-x", "theirs", "-f")
+    assert stored(filled, "theirs") == stored(filled, "ours")
+
+
+def test_gdal_reads_what_ours_wrote(filled):
+    """At the right place, with the right colours."""
+    tiles = stored(filled, "ours")
+    names = sorted(path.name for path in (filled / "tiff").glob("*.tif"))
+    assert names == sorted(["world-0-0-0.tif", "world-1-0-0.tif", "world-2-0-0.tif", *(f"world-3-{x}-{y}.tif" for x in (0, 4) for y in (0, 4))])
+    for name in names:
+        z, x, y = map(int, name[6:-4].split("-"))
+        raster = gdal.Open(str(filled / "tiff" / name))
+        side = 2 * HALF / 2**z
+        rows = raster.RasterYSize // 256
+        assert raster.GetGeoTransform() == pytest.approx((x * side - HALF, side / 256, 0, (y + rows) * side - HALF, 0, -side / 256), abs=1e-6)
+        reference = osr.SpatialReference(raster.GetProjection())
+        assert reference.GetAuthorityCode(None) == "3857"
+        read = raster.ReadAsArray().transpose(1, 2, 0).astype(int)
+        for column in range(raster.RasterXSize // 256):
+            for row in range(rows):
+                tile = pixels(tiles[z, x + column, y + rows - 1 - row])
+                part = read[256 * row:256 * row + 256, 256 * column:256 * column + 256]
+                assert numpy.abs(part - tile).max() <= 4, (name, column, row)
+
+
+@pytest.mark.parametrize("options", [[], ["BIGTIFF=YES"], ["ENDIANNESS=BIG"], ["PHOTOMETRIC=YCBCR"], ["COPY_SRC_OVERVIEWS=YES"]])
+def test_files_of_gdal_are_read(tmp_path, options):
+    """With the JPEG tables that their tiles share."""
+    drawn = picture(tmp_path / "world.tif", 1024)
+    (tmp_path / "tiff").mkdir()
+    source = gdal.Open(str(tmp_path / "world.tif"), gdal.GA_Update)
+    source.BuildOverviews("average", [2])
+    file = tmp_path / "tiff/world-2-0-0.tif"
+    gdal.GetDriverByName("GTiff").CreateCopy(str(file), source, options=["TILED=YES", "COMPRESS=JPEG", "JPEG_QUALITY=95", *options])
+    seed(OURS, config(tmp_path, source=False), "-z", "2,2", "-m", "transfer", "-x", "ours", "-f")
+    read = gdal.Open(str(file)).ReadAsArray().transpose(1, 2, 0).astype(int)
+    assert numpy.abs(read - drawn).mean() < 40
+    tiles = stored(tmp_path, "ours")
+    assert len(tiles) == 16
+    for (_, x, y), data in tiles.items():
+        part = read[256 * (3 - y):256 * (4 - y), 256 * x:256 * (x + 1)]
+        assert numpy.abs(part - pixels(data)).max() <= 4  # also RGB, which a JPEG alone does not say

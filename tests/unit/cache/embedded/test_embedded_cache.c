@@ -1,0 +1,200 @@
+/* What is particular to lmdb and bdb: keys, values, times, several processes, full and damaged files. */
+#include "cache_fixture.h"
+
+#include <sys/wait.h>
+
+#include "cache/embedded/embedded.h"
+
+static const char *const types[] = { "lmdb", "bdb" };
+
+static mc_cache *
+embedded(const char *type, const char *inner)
+{
+    return cache_of(
+        apr_psprintf(pool, "<cache name='c' type='%s'><base>%s/%s</base>%s</cache>", type, cache_folder, type, inner));
+}
+
+START_TEST(keys_are_those_of_the_reference)
+{
+    mc_tile_key key = { .tileset = "ts", .grid = &cache_grid, .z = 5, .x = 9, .y = 12, .extension = "png" };
+    mc_dimension_value values[] = { { "a", "A.1/x", false }, { "b", "B 2", false } };
+    static const struct {
+        const char *template, *plain, *dimensions;
+    } wanted[] = {
+        { "{tileset}-{grid}-{dim}-{z}-{y}-{x}.{ext}", "ts-G-{dim}-5-12-9.png", "ts-G-B 2#A.1/x-5-12-9.png" },
+        { "{x}/{inv_x}/{inv_y}/{z}{z}", "9/{inv_x}/19/5{z}", "9/{inv_x}/19/5{z}" },
+        { "{quadkey}.{dim:a}.{dim:b}.{dim:c}", "03201.{dim:a}.{dim:b}.{dim:c}", "03201.A.1/x.B 2.{dim:c}" },
+    };
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+        key.dimension_count = 0;
+        ck_assert_str_eq(mc_embedded_key(wanted[i].template, &key, pool), wanted[i].plain);
+        key.dimensions = values;
+        key.dimension_count = 2;
+        ck_assert_str_eq(mc_embedded_key(wanted[i].template, &key, pool), wanted[i].dimensions);
+    }
+}
+END_TEST
+
+START_TEST(tiles_have_a_time_and_colours_are_colours)
+{
+    static const uint8_t colour[4] = { 0x1a, 0x22, 0x33, 0xff };
+    for (int i = 0; i < 2; i++) {
+        mc_cache *cache = embedded(types[i], "");
+        mc_tile_key key = key_at(2, 1, 1);
+        mc_tile *tile;
+        apr_time_t before = apr_time_now();
+        put_text(cache, &key, "text");
+        ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+        ck_assert(tile->mtime >= before && tile->mtime <= apr_time_now());
+        put_colour(cache, &key, colour);
+        ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+        ck_assert(tile->blank && memcmp(tile->bgra, colour, 4) == 0);
+    }
+    /* As the libraries' own programs show it: the key with its zero byte, '#' and the colour, 8 bytes of time. */
+    run_shell("mdb_dump %s/lmdb | grep -q '^ 74732d472d7b64696d7d2d322d312d312e706e6700$'");
+    run_shell("mdb_dump %s/lmdb | grep -Eq '^ 231a2233ff[0-9a-f]{12}0600$'");
+    run_shell("db5.3_dump %s/bdb/c.db | grep -q '^ 74732d472d7b64696d7d2d322d312d312e706e6700$'");
+    run_shell("db5.3_dump %s/bdb/c.db | grep -Eq '^ 231a2233ff[0-9a-f]{12}0600$'");
+    run_shell("db5.3_dump %s/bdb/c.db | grep -q '^db_pagesize=65536$'");
+}
+END_TEST
+
+START_TEST(what_others_store_is_read)
+{
+    run_shell("mkdir -p %s/lmdb %s/bdb && cd %s && printf 'VERSION=3\\nformat=print\\ntype=btree\\nmapsize=1048576\\n"
+              "HEADER=END\\n ts-G-{dim}-2-1-1.png\\\\00\\n "
+              "theirs\\\\00\\\\40\\\\9c\\\\8a\\\\7f\\\\08\\\\06\\\\00\\nDATA=END\\n'"
+              " > d && mdb_load -f d lmdb && sed -e /mapsize/d d > e && db5.3_load -f e bdb/c.db");
+    for (int i = 0; i < 2; i++) {
+        mc_tile_key key = key_at(2, 1, 1);
+        expect_text(embedded(types[i], ""), &key, "theirs");
+    }
+}
+END_TEST
+
+START_TEST(two_caches_stay_apart)
+{
+    for (int i = 0; i < 2; i++) {
+        mc_cache *one = embedded(types[i], ""), *other;
+        const char *text =
+            apr_psprintf(pool, "<cache name='d' type='%s'><base>%s/other</base></cache>", types[i], cache_folder);
+        mc_tile_key key = key_at(2, 1, 1);
+        other = cache_of(text);
+        put_text(one, &key, "one");
+        expect_text(other, &key, NULL);
+        put_text(other, &key, "other");
+        expect_text(one, &key, "one");
+    }
+}
+END_TEST
+
+/* Processes write beside each other, and each finds what the others have stored. */
+START_TEST(processes_share_a_cache)
+{
+    for (int i = 0; i < 2; i++) {
+        mc_tile_key key = key_at(5, 0, 31);
+        put_text(embedded(types[i], ""), &key, "parent"); /* open before the fork: children open it anew */
+        pid_t children[3];
+        for (int child = 0; child < 3; child++)
+            if ((children[child] = fork()) == 0) {
+                mc_cache *cache = embedded(types[i], "");
+                for (int x = 0; x < 20; x++) {
+                    mc_tile_key own = key_at(5, x, child);
+                    put_text(cache, &own, "child");
+                    expect_text(cache, &own, "child");
+                }
+                _exit(0);
+            }
+        for (int child = 0; child < 3; child++) {
+            int status;
+            ck_assert_int_eq(waitpid(children[child], &status, 0), children[child]);
+            ck_assert_int_eq(status, 0);
+        }
+        mc_cache *cache = embedded(types[i], "");
+        for (int tile = 0; tile < 60; tile++) {
+            mc_tile_key own = key_at(5, tile / 3, tile % 3);
+            expect_text(cache, &own, "child");
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_full_lmdb_says_so)
+{
+    mc_cache *cache = embedded("lmdb", "<max_size>1</max_size>");
+    char *large = apr_pcalloc(pool, 1000001);
+    memset(large, 'x', 1000000);
+    mc_error *error = MC_OK;
+    int stored = 0;
+    for (; stored < 10 && error == MC_OK; stored++) {
+        mc_tile_write tile = { .key = key_at(5, stored, 0), .data = mc_buf_attach(mc_buf_copy(large, 1000000), pool) };
+        error = mc_cache_put(cache, &tile, 1, &ctx);
+    }
+    ck_assert(error != MC_OK && error->kind == MC_ERR_LIMIT && strstr(error->message, "<max_size>") != NULL);
+    mc_tile_key first = key_at(5, 0, 0);
+    expect_text(cache, &first, large); /* what was stored before is there, and a larger bound takes more */
+    restart_cache_test();
+}
+END_TEST
+
+START_TEST(damaged_files_are_errors)
+{
+    mc_tile *tile;
+    mc_tile_key key = key_at(2, 1, 1);
+    run_shell("mkdir -p %s/lmdb %s/bdb && head -c 100000 /dev/urandom | tee %s/lmdb/data.mdb > %s/bdb/c.db");
+    for (int i = 0; i < 2; i++) {
+        mc_error *error = mc_cache_get(&tile, embedded(types[i], ""), &key, &ctx, pool);
+        ck_assert(error != MC_OK);
+        mc_tile_write write = { .key = key, .data = mc_buf_attach(mc_buf_copy("x", 1), pool) };
+        ck_assert(mc_cache_put(embedded(types[i], ""), &write, 1, &ctx) != MC_OK);
+    }
+}
+END_TEST
+
+START_TEST(a_replaced_lmdb_is_opened_anew)
+{
+    mc_cache *cache = embedded("lmdb", "");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "old");
+    run_shell("cp -r %s/lmdb %s/kept");
+    put_text(cache, &key, "new");
+    run_shell("rm -r %s/lmdb && mv %s/kept %s/lmdb");
+    expect_text(cache, &key, "old");
+    put_text(cache, &key, "again");
+    expect_text(cache, &key, "again");
+}
+END_TEST
+
+START_TEST(keys_that_cannot_be_are_refused)
+{
+    mc_tile *tile;
+    char *text = apr_pcalloc(pool, 601);
+    memset(text, 'v', 600);
+    mc_dimension_value value = { "d", text, false };
+    mc_tile_key key = key_at(2, 1, 1);
+    key.dimensions = &value;
+    key.dimension_count = 1;
+    ck_fails(INVALID_DIMENSION, mc_cache_get(&tile, embedded("lmdb", ""), &key, &ctx, pool));
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(cache_complaint_of(apr_psprintf(pool, "<cache name='c' type='%s'/>", types[i])), MC_REFUSED);
+        ck_assert_int_eq(
+            cache_complaint_of(apr_psprintf(
+                pool, "<cache name='c' type='%s'><base>/x</base><key_template>{tileset}-{z}</key_template></cache>",
+                types[i])),
+            MC_REFUSED);
+        mc_grid one = cache_grid, other = cache_grid;
+        one.name = "c";
+        other.name = "b-c";
+        mc_cache *cache = embedded(types[i], "");
+        mc_build build = config_build();
+        mc_cache_used_by(cache, &(mc_cache_use){ "a-b", &one, false }, config_elements("<t/>"), &build);
+        ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
+        mc_cache_used_by(cache, &(mc_cache_use){ "a", &other, false }, config_elements("<t/>"), &build);
+        ck_assert_int_eq(build.diagnostics->complaints->nelts, 1);
+    }
+}
+END_TEST
+
+CACHE_MAIN("embedded", keys_are_those_of_the_reference, tiles_have_a_time_and_colours_are_colours,
+           what_others_store_is_read, two_caches_stay_apart, processes_share_a_cache, a_full_lmdb_says_so,
+           damaged_files_are_errors, a_replaced_lmdb_is_opened_anew, keys_that_cannot_be_are_refused)
