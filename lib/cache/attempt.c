@@ -1,10 +1,10 @@
 /* Operations of a store: repeated within the deadline, counted, and seen at once by who asks this process next. */
 #include "cache/attempt.h"
 
+#include "base/backoff.h"
 #include "base/metrics.h"
 #include "base/wait.h"
 #include "mapcache/trace.h"
-#include "base/backoff.h"
 
 /* After a failed operation: whether it is to be made again; waits before. */
 static bool

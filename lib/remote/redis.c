@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/wait.h"
 #include "base/backoff.h"
+#include "base/wait.h"
 #include "remote/redis_cluster.h"
 
 enum {
