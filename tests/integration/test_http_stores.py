@@ -170,6 +170,7 @@ def config(folder, cache, name="mapcache", source="<source>any</source>"):
   <tileset name="world">{source}<cache>store</cache><grid>{GRID}</grid><format>PNG</format><metatile>4 4</metatile></tileset>
   <tileset name="same"><source>any</source><cache>file</cache><grid>{GRID}</grid><format>PNG</format><metatile>4 4</metatile></tileset>
   <service type="wmts" enabled="true"/>
+  <service type="ready" enabled="true"/>
   <service type="wms" enabled="true"><format>PNG</format></service>
   <lock_dir>{folder}</lock_dir>
 </mapcache>
@@ -347,8 +348,10 @@ def test_a_store_that_is_away_comes_back(tmp_path, build, own_store):
             assert away.status == 503 and away.header("Retry-After"), (away.status, away.body)
         asked = len(json.loads(store.order("log")))
         assert asked < 20 and "left alone" in server.log()
+        assert json.loads(server.get("/ready").body)["away"] == [f"http://127.0.0.1:{store.port}"]
         store.order("fail/200/0")
         wait_until(lambda: server.get(tile(1, 0, 0)).status == 200, "the tile again")
+        assert json.loads(server.get("/ready").body)["away"] == []
         assert server.get(tile(1, 0, 0)).body == kept.body
         store.order("skew/7200")
         answer = server.get(tile(1, 0, 0))

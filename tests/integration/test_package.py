@@ -16,7 +16,8 @@ HEADERS = sorted((ROOT / "include/mapcache").glob("*.h"))
 MODULES = ["usr/lib/apache2/modules/mod_mapcache.so", "usr/lib/mapcache/mapcache-curl.so",
            "usr/lib/mapcache/mapcache-gdal.so", "usr/lib/mapcache/mapcache-json.so",
            "usr/lib/mapcache/mapcache-postgres.so", "usr/lib/mapcache/mapcache-svg.so", "usr/lib/mapcache/mapcache-gif.so",
-           "usr/lib/mapcache/mapcache-tiff.so", "usr/lib/mapcache/mapcache-tls.so", "usr/lib/libmapcache.so.2"]
+           "usr/lib/mapcache/mapcache-tiff.so", "usr/lib/mapcache/mapcache-tls.so",
+           "usr/lib/mapcache/mapcache-bdb.so", "usr/lib/mapcache/mapcache-lmdb.so", "usr/lib/libmapcache.so.2"]
 FILES = ["etc/apache2/mods-available/mapcache-server.load", "etc/apache2/mods-available/mapcache-server.conf", "usr/bin/mapcache",
          "usr/bin/mapcache_seed", "usr/bin/mapcache_detail", "usr/bin/mapcache.fcgi", "usr/lib/cgi-bin/mapcache", "usr/lib/libmapcache.so",
          "usr/lib/pkgconfig/mapcache.pc", "usr/share/mapcache/ol/ol.js", "usr/share/mapcache/ol/ol.css", "usr/share/mapcache/proj4/proj4.js",

@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/wait.h"
 #include "cache/rest/rest_base.h"
 #include "http/http_breakers.h"
 
-/* Microseconds before the first repetition; doubles with each. */
+/* Microseconds before the first repetition; doubles with each, up to LONGEST_PAUSE. */
 #define FIRST_PAUSE (100 * 1000)
 /* Less without an answer may be the request's own hurry. */
 #define TELLING_TIME APR_USEC_PER_SEC
-/* What a store may ask for in Retry-After; more is a refusal. */
+/* Also what a store may ask for in Retry-After; more is a refusal. */
 #define LONGEST_PAUSE (5 * APR_USEC_PER_SEC)
 
 /* Requests under way, in rounds. */
@@ -32,15 +32,6 @@ typedef struct rest_round {
     mc_ctx *ctx;
     apr_pool_t *pool;
 } rest_round;
-
-/* From half of the pause to all of it: those who were refused together do not come again together. */
-static apr_interval_time_t
-scatter_pause(apr_interval_time_t pause)
-{
-    static _Atomic uint64_t number;
-    const uint64_t seed[2] = { number++, (uint64_t)mc_clock_now() };
-    return pause / 2 + (apr_interval_time_t)(mc_hash64(seed, sizeof(seed), mc_hash_seed()) % (uint64_t)(pause / 2 + 1));
-}
 
 static void
 note_retry_after(rest_round *round, const mc_rest_ask *ask)
@@ -115,7 +106,7 @@ judge_round(rest_round *round)
 static bool
 pause_before_round(rest_round *round, int attempt)
 {
-    apr_interval_time_t pause = scatter_pause((apr_interval_time_t)FIRST_PAUSE << attempt);
+    apr_interval_time_t pause = mc_backoff(attempt, FIRST_PAUSE, LONGEST_PAUSE);
     pause = pause > round->wanted_pause ? pause : round->wanted_pause;
     if (pause > LONGEST_PAUSE || mc_ctx_remaining(round->ctx, pause + 1) <= pause || mc_ctx_abandoned(round->ctx))
         return false;
