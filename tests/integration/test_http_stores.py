@@ -170,7 +170,6 @@ def config(folder, cache, name="mapcache", source="<source>any</source>"):
   <tileset name="world">{source}<cache>store</cache><grid>{GRID}</grid><format>PNG</format><metatile>4 4</metatile></tileset>
   <tileset name="same"><source>any</source><cache>file</cache><grid>{GRID}</grid><format>PNG</format><metatile>4 4</metatile></tileset>
   <service type="wmts" enabled="true"/>
-  <service type="ready" enabled="true"/>
   <service type="wms" enabled="true"><format>PNG</format></service>
   <lock_dir>{folder}</lock_dir>
 </mapcache>
@@ -338,7 +337,9 @@ def test_a_store_that_is_away_comes_back(tmp_path, build, own_store):
     keys = f"<id>{ACCESS}</id><secret>{SECRET}</secret><region>{REGION}</region><busy_retries>0</busy_retries>"
     cache = f"s3 <url>http://127.0.0.1:{store.port}/b/{TEMPLATE}</url>{keys}"
     seed(config(tmp_path, cache), "-z", "0,1")
-    server = Server(build, config(tmp_path, cache, "reader", source=""), tmp_path)
+    path = config(tmp_path, cache, "reader", source="")
+    path.write_text(path.read_text().replace("</mapcache>", '<service type="ready" enabled="true"/></mapcache>'))
+    server = Server(build, path, tmp_path)
     try:
         kept = server.get(tile(1, 0, 0))
         assert kept.status == 200
