@@ -95,8 +95,8 @@ START_TEST(other_values_are_no_tiles)
     static const char *const values[] = { "",
                                           "a",
                                           "12345678",
-                                          "\x89PNG....IEND\xae"
-                                          "B`\x82",
+                                          ("\x89PNG....IEND\xae"
+                                           "B`\x82"),
                                           "tile\0\0\0\0\0\0\0\0",
                                           "tile\xff\xff\xff\xff\xff\xff\xff\x7f" };
     static const size_t sizes[] = { 0, 1, 8, 16, 12, 12 };
