@@ -2,7 +2,9 @@
 import http.server
 import io
 import os
+import pathlib
 import shutil
+import subprocess
 import threading
 import time
 
@@ -14,6 +16,7 @@ from PIL import Image
 from ports import free_port
 from test_pmtiles import others_archive, plain_tile
 
+BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
 NGINX = """
 daemon off; user root; pid {folder}/web.pid; error_log {folder}/web.log; worker_processes 1; events {{ worker_connections 64; }}
 http {{
@@ -80,6 +83,17 @@ def test_tiles_come_by_parts(folder, web, served):
     assert sum(int(r.split("=")[1].split("-")[1]) - int(r.split("=")[1].split("-")[0]) + 1 for _, _, r, *_ in asked) < size / 3
     assert tile(server, 8, 200, 3).body == plain_tile(8, 200, 3)
     assert len(web.asked()) == len(asked)
+
+
+def test_check_asks_the_archive(folder, web, served):
+    """`mapcache check --connect` tells of an archive that is not there, or that nobody may read; without it nobody is asked."""
+    others_archive(folder / "www/o.pmtiles")
+    for path, complaint in ("o.pmtiles", None), ("none.pmtiles", "cannot be opened"), ("secret", "cannot be read"):
+        served(f"{web.address}/{path}")
+        done = [subprocess.run([BUILD / "bin/mapcache", "check", *options, folder / "mapcache.xml"], capture_output=True, text=True, timeout=patience(60), check=False)
+                for options in ([], ["--connect"])]
+        assert done[0].returncode == 0, done[0].stdout
+        assert done[1].returncode == (2 if complaint else 0) and (complaint or "") in done[1].stdout, done[1].stdout
 
 
 def picture_of(z, x, y):

@@ -92,6 +92,7 @@ send_range_request(mc_http_reply *reply, const mc_ranged_file *file, uint64_t of
                                 .connect_timeout = file->remote->connect_timeout,
                                 .timeout = file->remote->timeout,
                                 .max_response = size,
+                                .store = true,
                                 .as_stored = true };
     MC_SLOW(ctx);
     mc_error *error = mc_http_send(reply, ctx->process == NULL ? NULL : ctx->process->http, &call, ctx, pool);

@@ -357,7 +357,7 @@ pmtiles_tells_grids(const mc_cache *base)
 static void
 pmtiles_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
-    const pmtiles_cache *cache = (const pmtiles_cache *)base;
+    pmtiles_cache *cache = (pmtiles_cache *)base;
     if (!mc_grid_is_web_mercator(use->grid)) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
                     "grid \"%s\" does not fit into a PMTiles archive, which has the tiles of the world in spherical"
@@ -365,6 +365,9 @@ pmtiles_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
                     use->grid->name);
         return;
     }
+    const mc_tile_key first = { .tileset = use->tileset, .grid = use->grid, .extension = "png" };
+    if (cache->first == NULL)
+        cache->first = apr_pmemdup(build->pool, &first, sizeof(first));
     if (cache->draft != NULL)
         mc_sqlite_used_by(&cache->draft->base.cache, use, node, build);
 }
@@ -391,9 +394,19 @@ const mc_cache_ops mc_cache_pmtiles = {
     PMTILES_OPS,
 };
 
+/* Asks for one tile, which need not be there; the archive has to be. */
+static mc_error *
+pmtiles_reach(mc_cache *base, mc_ctx *ctx)
+{
+    const pmtiles_cache *cache = (const pmtiles_cache *)base;
+    bool exists;
+    return cache->first == NULL ? MC_OK : pmtiles_exists(&exists, base, cache->first, ctx);
+}
+
 static const mc_cache_ops pmtiles_far_ops = {
     .type = "pmtiles",
     .keys = pmtiles_keys,
     PMTILES_OPS,
     .get_all = pmtiles_get_all,
+    .reach = pmtiles_reach,
 };

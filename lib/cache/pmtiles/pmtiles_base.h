@@ -16,7 +16,8 @@ typedef struct pmtiles_cache {
     const char *file, *url; /* path or address, or template, of the archives: one of the two */
     mc_template *template;  /* made of it */
     mc_ranges_remote remote;
-    sqlite_cache *draft; /* NULL behind HTTP, where nothing is stored */
+    const mc_tile_key *first; /* the first tile of a tileset that uses the cache; NULL: none does */
+    sqlite_cache *draft;      /* NULL behind HTTP, where nothing is stored */
 } pmtiles_cache;
 
 /* The drafts of a cache whose element is `node`; NULL after a complaint. */
