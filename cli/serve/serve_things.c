@@ -215,8 +215,10 @@ static void
 note_denied_store(void *baton, mc_cache *cache)
 {
     store_look *look = baton;
+    if (apr_hash_get(look->told, cache->name, APR_HASH_KEY_STRING) != NULL)
+        return;
     mc_cache_denial denial = mc_cache_denied(cache, look->tileset, look->pool);
-    if (denial.path == NULL || apr_hash_get(look->told, cache->name, APR_HASH_KEY_STRING) != NULL)
+    if (denial.path == NULL)
         return;
     apr_hash_set(look->told, cache->name, APR_HASH_KEY_STRING, "");
     const char *owned = quote_shell_word(denial.folder == NULL ? denial.path : denial.folder, look->pool);

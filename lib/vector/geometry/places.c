@@ -16,10 +16,17 @@ shape_part_span(const mc_shape *shape, int part)
     return (places_span){ shape->points + begin, shape->ends[part] - begin };
 }
 
+/* The coordinate of a shape next to a value: the centroid of a ring that crosses itself can be anywhere. */
+static int32_t
+reach_coordinate(double value)
+{
+    return (int32_t)lrint(fmin(fmax(value, -MC_SHAPE_REACH), MC_SHAPE_REACH));
+}
+
 static void
 add_relative(mc_shape *places, mc_shape_point from, double dx, double dy)
 {
-    mc_shape_add(places, from.x + (int32_t)lrint(dx), from.y + (int32_t)lrint(dy));
+    mc_shape_add(places, reach_coordinate(from.x + rint(dx)), reach_coordinate(from.y + rint(dy)));
     mc_shape_end_part(places);
 }
 
