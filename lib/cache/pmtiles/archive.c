@@ -290,7 +290,8 @@ walk_directory(pmtiles_walk *walk, const mc_pmtiles_directory *directory, uint64
 {
     for (uint32_t i = 0; i < directory->count; i++) {
         const mc_pmtiles_entry *entry = &directory->entries[i];
-        uint64_t following = i + 1 < directory->count ? directory->entries[i + 1].id : limit;
+        uint64_t next = i + 1 < directory->count ? directory->entries[i + 1].id : limit;
+        uint64_t following = next < limit ? next : limit;
         if (entry->id >= walk->end)
             return MC_OK;
         if (entry->id < walk->next || entry->id >= limit || (entry->run > 0 && entry->run > following - entry->id))

@@ -129,12 +129,18 @@ mc_error *
 mc_draft_step(mc_draft_cursor *cursor, apr_pool_t *pool)
 {
     int code = cursor->statement == NULL ? SQLITE_DONE : sqlite3_step(cursor->statement);
+    const bool first = !cursor->present;
+    const uint64_t before = cursor->id;
     cursor->present = code == SQLITE_ROW;
     if (!cursor->present)
         return code == SQLITE_DONE
                    ? MC_OK
                    : mc_handle_error(cursor->handle, "a draft of a PMTiles archive cannot be read", pool);
     cursor->id = (uint64_t)sqlite3_column_int64(cursor->statement, 0);
+    if (!first && cursor->id <= before) { /* somebody else's table, without our key */
+        cursor->present = false;
+        return mc_error_create(pool, MC_ERR_CORRUPT, "a draft of a PMTiles archive has a tile twice");
+    }
     cursor->data = sqlite3_column_blob(cursor->statement, 1);
     cursor->size = (size_t)sqlite3_column_bytes(cursor->statement, 1);
     if (cursor->size == 0 || mc_pmtiles_is_removed(cursor->data, cursor->size))
