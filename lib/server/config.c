@@ -1,6 +1,7 @@
 /* <mapcache>: the model of a whole file, built in the order of docs/reference/configuration.md 1.1. */
 #include <apr_file_info.h>
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -418,7 +419,9 @@ mc_config_load_within(mc_config **config, const char *file, double seconds, mc_d
 {
     apr_finfo_t info;
     mc_node *root;
+    static _Atomic uint64_t serial;
     *config = apr_pcalloc(pool, sizeof(**config));
+    (*config)->serial = atomic_fetch_add(&serial, 1) + 1;
     (*config)->file = apr_pstrdup(pool, file);
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
