@@ -56,6 +56,7 @@ fallback_source_from_config(const mc_node *node, mc_build *build)
     if (!mc_source_read(&fallback->base, &mc_source_fallback, node, build))
         return NULL;
     bool vector_tiles = true;
+    fallback->base.source.tiles_as_sent = true;
     fallback->count = fallback->nodes->nelts;
     fallback->sources = apr_pcalloc(build->pool, sizeof(mc_source *) * (size_t)fallback->count);
     for (int i = 0; i < fallback->count; i++) {
@@ -70,6 +71,7 @@ fallback_source_from_config(const mc_node *node, mc_build *build)
         fallback->sources[i] = source;
         fallback->base.source.needs_format |= source->needs_format;
         fallback->base.source.cascades |= source->cascades;
+        fallback->base.source.tiles_as_sent &= source->tiles_as_sent;
         if (source->no_vector_tiles != NULL)
             vector_tiles = false;
     }

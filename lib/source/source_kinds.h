@@ -7,6 +7,8 @@
 
 #define MC_SOURCE_KINDS(X)                                                                                             \
     X(wms)                                                                                                             \
+    X(wmts)                                                                                                            \
+    X(xyz)                                                                                                             \
     X(mapserver)                                                                                                       \
     X(gdal)                                                                                                            \
     X(dummy)                                                                                                           \
