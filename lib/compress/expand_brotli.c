@@ -8,7 +8,7 @@ enum { ROOM_AT_FIRST = 16 << 10 };
 
 /* Once more room, or MC_ERR_LIMIT. */
 static mc_error *
-make_room(mc_buf *out, apr_pool_t *pool)
+make_brotli_room(mc_buf *out, apr_pool_t *pool)
 {
     size_t most = out->maximum - out->size, room = out->size > ROOM_AT_FIRST ? out->size : ROOM_AT_FIRST;
     if (most == 0)
@@ -23,7 +23,7 @@ expand_stream(BrotliDecoderState *state, mc_buf *out, const void *data, size_t s
     const uint8_t *at = data;
     for (;;) {
         if (out->capacity == out->size || out->maximum == out->size)
-            MC_TRY(make_room(out, pool));
+            MC_TRY(make_brotli_room(out, pool));
         size_t most = out->maximum < out->capacity ? out->maximum : out->capacity;
         size_t room = most - out->size, before = room;
         uint8_t *end = out->data + out->size;
@@ -34,7 +34,7 @@ expand_stream(BrotliDecoderState *state, mc_buf *out, const void *data, size_t s
         if (result != BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT)
             return mc_error_create(pool, MC_ERR_CORRUPT, "broken or truncated brotli");
         if (room == 0 && out->size == out->maximum)
-            return make_room(out, pool);
+            return make_brotli_room(out, pool);
     }
 }
 

@@ -9,7 +9,7 @@ enum {
 };
 
 static mc_error *
-make_room(mc_buf *out, apr_pool_t *pool)
+make_zstd_room(mc_buf *out, apr_pool_t *pool)
 {
     size_t most = out->maximum - out->size, room = out->size > ROOM_AT_FIRST ? out->size : ROOM_AT_FIRST;
     if (most == 0)
@@ -31,7 +31,7 @@ expand_frames(ZSTD_DCtx *state, mc_buf *out, const void *data, size_t size, apr_
     ZSTD_inBuffer in = { data, size, 0 };
     for (;;) {
         if (out->capacity == out->size)
-            MC_TRY(make_room(out, pool));
+            MC_TRY(make_zstd_room(out, pool));
         size_t most = out->maximum < out->capacity ? out->maximum : out->capacity;
         ZSTD_outBuffer to = { out->data + out->size, most - out->size, 0 };
         size_t taken = in.pos;
@@ -44,7 +44,7 @@ expand_frames(ZSTD_DCtx *state, mc_buf *out, const void *data, size_t size, apr_
         if (to.pos < to.size && in.pos == in.size)
             return refuse_stream("its end is missing", pool);
         if (to.pos == 0 && in.pos == taken) /* no room is left, or nothing goes on */
-            MC_TRY(make_room(out, pool));
+            MC_TRY(make_zstd_room(out, pool));
     }
 }
 
