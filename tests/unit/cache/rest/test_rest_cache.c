@@ -420,7 +420,8 @@ complaints_of_uses(const char *template, const char *second, bool dimensions)
     const char *xml = apr_psprintf(pool, "<cache name='c' type='rest'><url>http://h/%s</url></cache>", template);
     mc_node *node = config_elements(xml);
     mc_cache *cache = mc_cache_from_config(node, &build);
-    const mc_cache_use first = { "ts", &cache_grid, dimensions }, other = { second, &cache_grid, dimensions };
+    const mc_cache_use first = { "ts", &cache_grid, dimensions, "png" },
+                       other = { second, &cache_grid, dimensions, "png" };
     ck_assert_ptr_nonnull(cache);
     mc_cache_used_by(cache, &first, node, &build);
     mc_cache_used_by(cache, &first, node, &build);
@@ -438,6 +439,18 @@ START_TEST(tiles_that_would_overwrite_each_other_are_told_of)
     ck_assert_int_eq(complaints_of_uses("{tileset}/{z}/{x}", NULL, false), 1);
     ck_assert_int_eq(complaints_of_uses("{tileset}/{z}/{x}/{y}", NULL, true), 1);
     ck_assert_int_eq(complaints_of_uses("{tileset}/{dim:a}/{z}/{x}/{y}", NULL, true), 0);
+}
+END_TEST
+
+/* Whether a server can be reached is asked for a tile as the tileset has them. */
+START_TEST(the_tile_that_is_asked_for_first_has_the_extension_of_its_tileset)
+{
+    mc_cache *cache = plain_store("");
+    const mc_cache_use use = { "photos", &cache_grid, false, "jpg" };
+    mc_build build = config_build();
+    mc_cache_used_by(cache, &use, config_elements("<cache/>"), &build);
+    ck_ok(cache->ops->reach(cache, &ctx));
+    ck_assert_ptr_nonnull(strstr(store_order(&server, "log"), "/t/photos/G/0/0/0.jpg"));
 }
 END_TEST
 
@@ -472,6 +485,7 @@ main(void)
                                    a_store_that_is_away_is_left_alone_and_comes_back,
                                    what_is_wrong_is_said_when_the_file_is_read,
                                    tiles_that_would_overwrite_each_other_are_told_of,
+                                   the_tile_that_is_asked_for_first_has_the_extension_of_its_tileset,
                                    transparent_tiles_are_not_stored };
     return unit_run_between("rest_cache", tests, (int)(sizeof(tests) / sizeof(*tests)), set_up_store, tear_down_store);
 }
