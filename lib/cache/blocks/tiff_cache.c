@@ -190,7 +190,7 @@ tiff_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_bu
                     " MapCache stores them for an <origin> of bottom-left",
                     use->grid->name);
     tiff_cache *cache = (tiff_cache *)base;
-    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = "" };
+    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
     char path[MC_PATH_MAX];
     if (mc_template_expand(path, cache->template, &key, build->pool) == MC_OK)
         mc_cache_note_place(base, cache->places, path, "put {tileset} and {grid} into <template>", use, node, build);

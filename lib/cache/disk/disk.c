@@ -350,7 +350,7 @@ static void
 disk_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
     disk_cache *cache = (disk_cache *)base;
-    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = "" };
+    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
     char path[MC_PATH_MAX];
     if (tile_path(path, cache, &key, build->pool) != MC_OK)
         return; /* said with the first request */

@@ -123,7 +123,10 @@ complains_of_uses(mc_cache *cache, const mc_tile_key *one, const mc_tile_key *ot
     mc_build build = config_build();
     const mc_tile_key *keys[] = { one, other };
     for (int i = 0; i < 2; i++) {
-        mc_cache_use use = { keys[i]->tileset, keys[i]->grid, keys[i]->dimension_count > 0 };
+        mc_cache_use use = { .tileset = keys[i]->tileset,
+                             .grid = keys[i]->grid,
+                             .dimensions = keys[i]->dimension_count > 0,
+                             .extension = keys[i]->extension };
         mc_cache_used_by(cache, &use, config_elements("<tileset name='t'/>"), &build);
     }
     return build.diagnostics->complaints->nelts > 0;
