@@ -30,6 +30,24 @@ open_sides(mc_copy *copy)
     return error == MC_OK ? mc_copy_plan(copy) : mc_error_chain(error, copy->pool);
 }
 
+/* Reads one tile, which need not be there: a source that cannot be read would look like an empty one. */
+static mc_error *
+look_at_source(const mc_copy *copy, const mc_copy_part *part)
+{
+    mc_runtime *runtime;
+    mc_tile *tile;
+    const mc_seed_pair *pair = &part->pair;
+    const char **values = mc_tileset_defaults(pair->source, copy->pool);
+    for (int i = 0; i < pair->source->dimension_count; i++)
+        values[i] = apr_table_get(part->values, pair->source->dimensions[i]->name);
+    const mc_tile_request first = { pair->source, pair->source_link, pair->source_link->minzoom, 0, 0, values };
+    MC_TRY(mc_runtime_create(&runtime, pair->config, 1, false, copy->log, copy->pool));
+    mc_ctx ctx = { .pool = copy->pool, .process = mc_runtime_process(runtime), .log = copy->log };
+    mc_error *error = mc_tileset_stored(&tile, &first, &ctx, copy->pool);
+    mc_runtime_destroy(runtime);
+    return error;
+}
+
 /* Where there are several, which one the lines that follow are about. */
 static void
 announce_part(const mc_copy *copy, const mc_copy_part *part, const char *deed)
@@ -67,6 +85,11 @@ run_part(const mc_cli_call *call, const mc_copy *copy, mc_copy_part *part, mc_se
 static int
 copy_and_verify(const mc_cli_call *call, const mc_copy *copy, mc_copy_part *part)
 {
+    mc_error *error = look_at_source(copy, part);
+    if (error != MC_OK) {
+        fprintf(stderr, "mapcache copy: %s\n", mc_error_chain(error, copy->pool));
+        return FAILED;
+    }
     int status = run_part(call, copy, part, MC_SEED_COPY);
     bool failed = part->pair.failed > 0;
     if (status == FAILED || mc_seed_was_interrupted() || !copy->options->verify)
