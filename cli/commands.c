@@ -67,8 +67,8 @@ const mc_cli_command mc_cli_commands[] = {
           "mapcache seed -c mapcache.xml -t world -z 0,14 --checkpoint place --resume\ngoes on where a run ended\n"
           "mapcache seed -c mapcache.xml -t world -z 0,14 --dry-run\nhow many tiles that would be, level by level",
       .page = "seeding.md" },
-    { "copy", "copy tiles to another tileset, cache or file", "--from NAME --to NAME [OPTIONS]",
-      &mc_copy_option_table, mc_command_copy, mc_check_copy_options,
+    { "copy", "copy tiles to another tileset, cache or file", "--from NAME --to NAME [OPTIONS]", &mc_copy_option_table,
+      mc_command_copy, mc_check_copy_options,
       .about =
           "Copies tiles as they are stored from a tileset, a cache or a file to another one, where both grids have\n"
           "the same tiles. Tiles that the target has stay, unless --force says otherwise. A file is opened by its\n"

@@ -31,7 +31,7 @@ check_stored_tileset(const mc_tileset *tileset, apr_pool_t *pool)
 }
 
 static void
-look_for_pictures(void *baton, mc_cache *part)
+look_for_picture_store(void *baton, mc_cache *part)
 {
     bool *pictures = baton;
     *pictures = *pictures || part->ops->pictures_only;
@@ -43,7 +43,7 @@ check_formats(mc_seed_pair *pair, bool to_tileset, apr_pool_t *pool)
 {
     const mc_format *from = pair->source->format, *to = pair->target->format;
     bool pictures = false;
-    mc_cache_parts(pair->target->cache, look_for_pictures, &pictures);
+    mc_cache_parts(pair->target->cache, look_for_picture_store, &pictures);
     if (pictures && !mc_format_is_image(from))
         return apr_psprintf(pool, "cache \"%s\" holds pictures, and tiles of tileset \"%s\" are none",
                             pair->target->cache->name, pair->source->name);
@@ -107,7 +107,8 @@ check_walk(const mc_copy *copy, const mc_copy_part *part)
         return NULL;
     if (pair->source->dimension_count > 0 && pair->source->cache->ops->lists != NULL)
         return NULL;
-    return apr_psprintf(copy->pool, "the store of tileset \"%s\" has no list of its tiles: --zoom names levels to go over",
+    return apr_psprintf(copy->pool,
+                        "the store of tileset \"%s\" has no list of its tiles: --zoom names levels to go over",
                         pair->source->name);
 }
 

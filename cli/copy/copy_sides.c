@@ -148,7 +148,7 @@ mc_copy_find_source(mc_copy_side *side, const char *name, const mc_config *confi
 static const struct file_kind {
     const char *ending, *type, *element;
 } file_kinds[] = {
-    { ".mbtiles", "mbtiles", "dbfile" },  { ".pmtiles", "pmtiles", "file" },    { ".gpkg", "geopackage", "dbfile" },
+    { ".mbtiles", "mbtiles", "dbfile" }, { ".pmtiles", "pmtiles", "file" },  { ".gpkg", "geopackage", "dbfile" },
     { ".sqlite3", "sqlite3", "dbfile" }, { ".sqlite", "sqlite3", "dbfile" }, { ".db", "sqlite3", "dbfile" },
 };
 
@@ -177,10 +177,9 @@ open_target_file(mc_copy_side *side, const char *name, apr_pool_t *pool)
                                "\"%s\" is no tileset and no cache; the name of a file of tiles ends with .mbtiles, "
                                ".pmtiles, .gpkg, .sqlite3, .sqlite or .db, and has no {",
                                name);
-    const char *text =
-        apr_psprintf(pool, "<mapcache><cache name=\"%s\" type=\"%s\"><%s>%s</%s></cache></mapcache>",
-                     mc_xml_escape(name, pool), kind->type, kind->element,
-                     mc_xml_escape(absolute_file(name, pool), pool), kind->element);
+    const char *text = apr_psprintf(pool, "<mapcache><cache name=\"%s\" type=\"%s\"><%s>%s</%s></cache></mapcache>",
+                                    mc_xml_escape(name, pool), kind->type, kind->element,
+                                    mc_xml_escape(absolute_file(name, pool), pool), kind->element);
     MC_TRY(mc_config_load_text(&config, name, text, mc_diagnostics_create(pool), pool));
     side->config = config;
     side->cache = APR_ARRAY_IDX(config->caches, 0, mc_cache *);

@@ -17,9 +17,9 @@ resolve_stored_value(apr_array_header_t **values, mc_dimension *dimension, const
 }
 
 static const mc_dimension_ops stored_ops = { .type = "stored", .resolve = resolve_stored_value };
-static const mc_dimension_ops resolved_ops = {
-    .type = "stored", .resolve = resolve_stored_value, .from_backend = true
-};
+static const mc_dimension_ops resolved_ops = { .type = "stored",
+                                               .resolve = resolve_stored_value,
+                                               .from_backend = true };
 
 /* Tiles of a block, in columns and rows: what one question to a store that is far away asks for. */
 enum { BLOCK_SIDE = 8 };
@@ -138,8 +138,7 @@ mc_copy_list_values(apr_array_header_t **list, const mc_copy *copy, const mc_til
                             "--dimension names all of them",
                             tileset->name);
     for (int i = 0; i < search.found->nelts; i++) {
-        apr_table_t *values =
-            split_stored_values(tileset, APR_ARRAY_IDX(search.found, i, const char *), given, pool);
+        apr_table_t *values = split_stored_values(tileset, APR_ARRAY_IDX(search.found, i, const char *), given, pool);
         if (values != NULL)
             APR_ARRAY_PUSH(*list, apr_table_t *) = values;
     }

@@ -119,8 +119,8 @@ static void
 visit_stored(seed_run *run, mc_seed_visit *visit, void *baton)
 {
     run->passed = run->checkpoint.begun;
-    mc_error *error = mc_seed_stored_visit(&run->setup.area, &run->setup.task, run->setup.config,
-                                           &run->log, visit, baton, run->setup.pool);
+    mc_error *error = mc_seed_stored_visit(&run->setup.area, &run->setup.task, run->setup.config, &run->log, visit,
+                                           baton, run->setup.pool);
     if (run->failure == MC_OK)
         run->failure = error;
 }

@@ -21,7 +21,7 @@ typedef struct mc_seed_pair {
 
 typedef struct mc_seed_options {
     mc_seed_pair *pair; /* of MC_SEED_COPY and MC_SEED_COMPARE, instead of the names below */
-    bool drop_in; /* called as mapcache_seed: MapCache's seeder passes over some things */
+    bool drop_in;       /* called as mapcache_seed: MapCache's seeder passes over some things */
     const char *config, *tileset, *grid, *transfer, *cache;
     const char *failures, *retry, *list, *checkpoint; /* files */
     mc_seed_mode mode;

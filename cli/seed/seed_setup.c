@@ -62,9 +62,9 @@ choose_target(mc_seed_setup *setup)
         task->convert = pair->convert;
         const char *difference = mc_grid_difference(task->link->grid, task->target_link->grid, setup->area.minzoom,
                                                     setup->area.maxzoom, setup->pool);
-        return difference == NULL ? NULL
-                                  : apr_pstrcat(setup->pool, difference,
-                                                ": tiles are copied as they are, not warped", NULL);
+        return difference == NULL
+                   ? NULL
+                   : apr_pstrcat(setup->pool, difference, ": tiles are copied as they are, not warped", NULL);
     }
     if (task->mode != MC_SEED_TRANSFER)
         return NULL;
@@ -140,8 +140,7 @@ static const char *
 choose_grid(mc_seed_setup *setup)
 {
     const mc_seed_pair *pair = setup->options.pair;
-    const mc_grid_link *link =
-        pair != NULL ? pair->source_link : mc_tileset_link(setup->tileset, setup->options.grid);
+    const mc_grid_link *link = pair != NULL ? pair->source_link : mc_tileset_link(setup->tileset, setup->options.grid);
     if (link == NULL)
         return mc_tileset_lacks_grid(setup->tileset, setup->options.grid, setup->pool);
     setup->task.link = link;

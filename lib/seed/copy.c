@@ -16,7 +16,7 @@ typedef struct seed_block {
 } seed_block;
 
 static seed_block
-make_block(const mc_seed_result *place, const mc_seed_task *task, apr_pool_t *pool)
+make_seed_block(const mc_seed_result *place, const mc_seed_task *task, apr_pool_t *pool)
 {
     mc_metatile metatile = mc_tileset_metatile(task->tileset, task->link->grid, place->z, place->x, place->y);
     size_t most = (size_t)metatile.columns * (size_t)metatile.rows;
@@ -26,7 +26,7 @@ make_block(const mc_seed_result *place, const mc_seed_task *task, apr_pool_t *po
     for (int column = 0; column < metatile.columns; column++)
         for (int row = 0; row < metatile.rows; row++) {
             mc_tile_request *from = &block.from[block.count], *to = &block.to[block.count];
-            *from = (mc_tile_request){ task->tileset,         task->link,         place->z,
+            *from = (mc_tile_request){ task->tileset,       task->link,       place->z,
                                        metatile.x + column, metatile.y + row, task->values };
             *to = *from;
             to->tileset = task->target;
@@ -38,7 +38,7 @@ make_block(const mc_seed_result *place, const mc_seed_task *task, apr_pool_t *po
 }
 
 static void
-keep_place(seed_block *block, int at, int from)
+keep_copied_place(seed_block *block, int at, int from)
 {
     block->from[at] = block->from[from];
     block->to[at] = block->to[from];
@@ -51,7 +51,7 @@ drop_missing(seed_block *block)
     int kept = 0;
     for (int i = 0; i < block->count; i++)
         if (block->tiles[i] != NULL)
-            keep_place(block, kept++, i);
+            keep_copied_place(block, kept++, i);
     block->count = kept;
 }
 
@@ -61,13 +61,13 @@ drop_copied(seed_block *block, const bool *exists)
     int kept = 0;
     for (int i = 0; i < block->count; i++)
         if (!exists[i])
-            keep_place(block, kept++, i);
+            keep_copied_place(block, kept++, i);
     block->count = kept;
 }
 
 /* In the target's format. What is of that format already stays byte for byte as it is. */
 static mc_error *
-convert_tile(mc_tile *tile, const mc_seed_task *task, mc_ctx *ctx)
+convert_copied_tile(mc_tile *tile, const mc_seed_task *task, mc_ctx *ctx)
 {
     const mc_format *format = task->target->format;
     mc_coding wanted = format->type == MC_FORMAT_JPEG ? MC_CODING_JPEG : MC_CODING_PNG;
@@ -83,9 +83,9 @@ convert_tile(mc_tile *tile, const mc_seed_task *task, mc_ctx *ctx)
 }
 
 static mc_error *
-read_block(seed_block *block, const mc_seed_result *place, const mc_seed_task *task, mc_ctx *ctx)
+read_seed_block(seed_block *block, const mc_seed_result *place, const mc_seed_task *task, mc_ctx *ctx)
 {
-    *block = make_block(place, task, ctx->pool);
+    *block = make_seed_block(place, task, ctx->pool);
     MC_TRY(mc_tileset_stored_all(block->tiles, block->from, block->count, ctx, ctx->pool));
     drop_missing(block);
     return MC_OK;
@@ -95,7 +95,7 @@ static mc_error *
 convert_block(const seed_block *block, const mc_seed_task *task, mc_ctx *ctx)
 {
     for (int i = 0; i < block->count && task->convert; i++)
-        MC_TRY(convert_tile(block->tiles[i], task, ctx));
+        MC_TRY(convert_copied_tile(block->tiles[i], task, ctx));
     return MC_OK;
 }
 
@@ -104,7 +104,7 @@ mc_seed_copy_block(mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx
 {
     seed_block block;
     result->tiles = result->kept = 0;
-    MC_TRY(read_block(&block, result, task, ctx));
+    MC_TRY(read_seed_block(&block, result, task, ctx));
     if (block.count > 0 && !task->force) {
         bool *exists = apr_pcalloc(ctx->pool, sizeof(*exists) * (size_t)block.count);
         int found = block.count;
@@ -135,7 +135,7 @@ mc_seed_compare_block(mc_seed_result *result, const mc_seed_task *task, mc_ctx *
     seed_block block;
     int wrong = 0, first = -1;
     result->tiles = result->kept = 0;
-    MC_TRY(read_block(&block, result, task, ctx));
+    MC_TRY(read_seed_block(&block, result, task, ctx));
     if (block.count == 0)
         return MC_OK;
     MC_TRY(convert_block(&block, task, ctx));

@@ -104,4 +104,5 @@ START_TEST(what_differs_is_named)
 }
 END_TEST
 
-UNIT_MAIN("same", a_name_and_a_corner_are_no_difference, another_code_of_the_same_crs_is_no_difference, what_differs_is_named)
+UNIT_MAIN("same", a_name_and_a_corner_are_no_difference, another_code_of_the_same_crs_is_no_difference,
+          what_differs_is_named)

@@ -633,8 +633,8 @@ END_TEST
 
 UNIT_MAIN("worker_pool", a_commit_that_is_given_up_is_no_failure, threads_begin_one_after_the_other,
           small_pipes_block_nobody, workers_fill_every_tile_once, force_draws_again,
-          only_older_tiles_are_drawn_again_or_deleted, delete_empties, transfer_copies_what_is_stored_and_draws_nothing, a_copy_and_its_comparison_look_at_each_tile,
-          failures_name_their_metatile_and_stop_nothing, dead_processes_are_noticed,
-          a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting, what_hangs_is_given_up,
-          an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
+          only_older_tiles_are_drawn_again_or_deleted, delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
+          a_copy_and_its_comparison_look_at_each_tile, failures_name_their_metatile_and_stop_nothing,
+          dead_processes_are_noticed, a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting,
+          what_hangs_is_given_up, an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
           who_cannot_be_hired_leaves_nothing_behind)
