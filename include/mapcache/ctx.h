@@ -44,6 +44,7 @@ typedef struct mc_process {
     struct mc_flights *flights;           /* who renders which metatile (lib/lock) */
     struct mc_memory *memory;             /* stored tiles, footprints, absences (lib/cache) */
     struct mc_clock_cache *query_results; /* what the databases of dimensions have said (lib/dimension) */
+    struct mc_documents *documents;       /* capabilities as they were written last (lib/service) */
     bool brief;                           /* ends after one request: what is made once for many maps does not pay */
     bool lasting;                         /* serves until it is told to end, and then closes what it has open */
     _Atomic bool draining;                /* it has been told to end */

@@ -58,6 +58,7 @@ typedef enum mc_mode { MC_MODE_NORMAL, MC_MODE_SPLIT_MIRROR, MC_MODE_COMBINED_MI
 /* The model of one configuration file: immutable once built. Lists are in file order. */
 typedef struct mc_config {
     const char *file;
+    uint64_t serial; /* of this model in the process: later ones have greater numbers */
     mc_mode mode;
     mc_metadata *metadata;
     apr_array_header_t *grids;    /* mc_grid *, builtin ones first */

@@ -18,6 +18,7 @@ typedef enum mc_request_kind {
 typedef struct mc_document {
     mc_buf *text;
     const char *mime;
+    uint64_t tag;         /* mc_hash64 of the text; 0: not computed yet */
     bool momentary;       /* as things stand now: without a validator, and nobody may keep it */
     const char *vary;     /* names of request headers that it depends on, or NULL */
     const char *location; /* the client is sent on to that address; without text then */

@@ -375,17 +375,14 @@ get_missing_of_child(int *missing, mc_tile **tiles, const layered *cache, int ch
     return MC_OK;
 }
 
-/* A child that fails is no child without the tile: where no other one has it, the failure is told, so that nothing is
- * rendered that may be there. */
+/* Tiles that are missing so far, of the children from one on. A child that fails is no child without the tile: where no
+ * other one has it, the first failure is told, so that nothing is rendered that may be there. */
 static mc_error *
-multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+get_from_tiers(mc_tile **tiles, const layered *cache, int child, mc_error *first, const mc_tile_key *keys, int count,
+               mc_ctx *ctx, apr_pool_t *pool)
 {
-    const layered *cache = (const layered *)base;
-    mc_error *first = MC_OK;
     int missing = count;
-    for (int i = 0; i < count; i++)
-        tiles[i] = NULL;
-    for (int i = 0; i < cache->count && missing > 0; i++) {
+    for (int i = child; i < cache->count && missing > 0; i++) {
         mc_error *error = get_missing_of_child(&missing, tiles, cache, i, keys, count, ctx, pool);
         if (error == MC_OK)
             continue;
@@ -396,9 +393,24 @@ multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int 
 }
 
 static mc_error *
-multitier_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    return multitier_get_all(tile, cache, key, 1, ctx, pool);
+    memset(tiles, 0, sizeof(mc_tile *) * (size_t)count);
+    return get_from_tiers(tiles, (const layered *)base, 0, MC_OK, keys, count, ctx, pool);
+}
+
+/* The first child has most tiles: a hit there costs nothing else. */
+static mc_error *
+multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const layered *cache = (const layered *)base;
+    mc_error *error = mc_cache_get(tile, cache->children[0].cache, key, ctx, pool);
+    if (error == MC_OK && *tile != NULL)
+        return MC_OK;
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_WARN, error);
+    *tile = NULL;
+    return get_from_tiers(tile, cache, 1, error, key, 1, ctx, pool);
 }
 
 static mc_error *

@@ -44,7 +44,7 @@ answer_document(mc_result *result, const mc_document *document, apr_pool_t *pool
     if (document->momentary)
         result->cache_control = "no-store";
     else
-        result->tag = mc_hash64(document->text->data, document->text->size, 0);
+        result->tag = document->tag != 0 ? document->tag : mc_hash64(document->text->data, document->text->size, 0);
 }
 
 /* A stored tile takes microseconds, unless a dimension has to ask its database. */

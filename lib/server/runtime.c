@@ -19,6 +19,7 @@
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 #include "remote/remote.h"
+#include "service/documents.h"
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
@@ -128,6 +129,14 @@ budget_of_process(const mc_config *config, int processes)
     return (share > least ? share : least) + kept;
 }
 
+/* Room for capabilities: those of a thousand layers take megabytes. */
+static size_t
+documents_of_process(const mc_config *config, int processes)
+{
+    const size_t most = (size_t)32 << 20, share = budget_of_process(config, processes) / 8;
+    return share < most ? share : most;
+}
+
 mc_error *
 mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, bool threads, const mc_log *log,
                   apr_pool_t *pool)
@@ -154,6 +163,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     mc_budget_set(budget_of_process(config, processes), &budget_hooks);
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->query_results = query_results_create(config->memory_cache / processes);
+    process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -169,6 +179,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     if (process->memory != NULL)
         mc_memory_destroy(process->memory);
     mc_clock_cache_destroy(process->query_results);
+    mc_documents_destroy(process->documents);
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);
     mc_postgres_destroy(process->postgres);

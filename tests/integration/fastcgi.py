@@ -76,13 +76,13 @@ class Client:
                             + b"".join(record(STDIN, body[at:at + 65535]) for at in range(0, len(body), 65535)) + record(STDIN))
 
     def receive(self):
-        output = b""
+        output = bytearray()
         while True:
             _, kind, _, size, padding, _ = struct.unpack(">BBHHBB", self._take(8))
             content = self._take(size)
             self._take(padding)
             if kind == END:
-                return Answer(output)
+                return Answer(bytes(output))
             assert kind in (STDOUT, STDERR)
             if kind == STDOUT:
                 output += content

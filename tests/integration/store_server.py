@@ -12,6 +12,7 @@ What a test orders, by a GET of /-/ and:
     stall/N                 the next N requests get no answer
     delay/MS                each answer comes so late
     damaged/N               the next N GETs get a tile with a bit changed, and the check sum of the good one
+    plain/N                 the next N requests need no signature
     html/N                  the next N GETs get an HTML page with status 200
     skew/SECONDS            its clock is so far ahead
     retry/SECONDS           what Retry-After says beside errors; 0: nothing
@@ -232,7 +233,7 @@ class Handler(BaseHTTPRequestHandler):
             given = give_credentials(self, body, self.server) if self.server.kind == "s3" else None
             if given is not None:
                 return self.answer(200, given)
-            if CHECKS[self.server.kind]:
+            if CHECKS[self.server.kind] and not self.server.take("plain"):
                 if "Authorization" not in self.headers and "sig=" not in self.path:
                     raise Refused(403, "AccessDenied")
                 CHECKS[self.server.kind](self, body, self.server)
@@ -284,6 +285,14 @@ class Handler(BaseHTTPRequestHandler):
         headers += {"azure": [("Content-MD5", md5)], "google": [("x-goog-hash", f"crc32c=n03x6A==,md5={md5}")]}.get(self.server.kind, [])
         if self.command == "GET" and self.server.take("damaged"):
             data = bytes([data[0] ^ 1]) + data[1:]
+        tag = '"' + hashlib.md5(data).hexdigest() + '"'
+        if self.headers.get("If-Match", tag) != tag:
+            raise Refused(412, "PreconditionFailed")
+        headers.append(("ETag", tag))
+        if self.command == "GET" and "Range" in self.headers:
+            first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+            part = data[first : last + 1]
+            return self.answer(206, part, headers + [("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(data)}")])
         self.answer(200, data, headers)
 
     do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = handle_any

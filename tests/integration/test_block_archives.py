@@ -132,6 +132,34 @@ def test_mrf(tmp_path, options):
     assert "no level of the MRF" in tiles_of(tmp_path, path, "3,3", status=1)
 
 
+def mrf_of_another_file(folder, data, index, pixels, page):
+    """An MRF whose data are those of a file elsewhere."""
+    (folder / "secret").write_bytes(data)
+    (folder / "w.mrf").write_text(f"""<MRF_META><Raster><Size x="{pixels}" y="{pixels}" c="3"/><PageSize x="{page}" y="{page}" c="3"/>
+        <Compression>PNG</Compression><DataFile>{folder}/secret</DataFile></Raster><Rsets model="uniform" scale="2"/></MRF_META>""")
+    (folder / "w.idx").write_bytes(index)
+    return config(folder, f'<cache name="archive" type="mrf"><file>{folder}/w.mrf</file></cache>')
+
+
+def test_an_mrf_shows_nothing_of_other_files(tmp_path):
+    """An MRF names its files: what is no picture stays where it is."""
+    secret = b"<mapcache><password>sesame</password></mapcache>"
+    path = mrf_of_another_file(tmp_path, secret, struct.pack(">QQ", 0, len(secret)), 256, 256)
+    assert "neither PNG nor JPEG" in tiles_of(tmp_path, path, "0,0", status=1)
+
+
+def test_an_mrf_with_more_pages_than_numbers_is_refused(tmp_path):
+    """2 ** 60 pages of 16 bytes: the next one would be the first one again."""
+    picture = png(256, 256, lambda *_: (1, 2, 3))
+    path = mrf_of_another_file(tmp_path, picture, struct.pack(">QQ", 0, len(picture)), 2**30, 1)
+    side = 2**29
+    path.write_text(path.read_text().replace("GoogleMapsCompatible", "deep").replace("<mapcache>", f"""<mapcache>
+        <grid name="deep"><size>1 1</size><extent>0 0 {side} {side}</extent><srs>EPSG:3857</srs><resolutions>1</resolutions></grid>"""))
+    said = run("seed", "-c", path, "-t", "a", "--mode", "transfer", "--transfer", "out", "-z", "0,0", "--extent", f"0.2,{side - 0.8},0.8,{side - 0.2}",
+               "--force", status=1)
+    assert "its index is too large" in said
+
+
 def slab(path, tiles, side=16, big=False):
     """A TIFF as ROK4 writes it: a head of 2048 bytes, the offsets, the sizes, the tiles, each a whole PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)

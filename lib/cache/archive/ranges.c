@@ -17,19 +17,6 @@ mc_ranges_look(mc_ranged_file *file, const char *path)
     file->missing = mc_stamp_take_plain(&file->stamp, path) ? 0 : errno;
 }
 
-uint64_t
-mc_ranges_size(const mc_ranged_file *file)
-{
-    return file->stamp.size > 0 ? (uint64_t)file->stamp.size : 0;
-}
-
-bool
-mc_ranges_holds(const mc_ranged_file *file, uint64_t offset, uint64_t size)
-{
-    uint64_t whole = mc_ranges_size(file);
-    return offset <= whole && size <= whole - offset;
-}
-
 static mc_error *
 range_error(const mc_ranged_file *file, mc_error_kind kind, const char *why, apr_pool_t *pool)
 {

@@ -11,9 +11,10 @@
 
 /* How files behind HTTP are asked for. */
 typedef struct mc_ranges_remote {
-    const char *name;                /* of the cache, for messages */
-    double connect_timeout, timeout; /* seconds */
-    double revalidate;               /* seconds for which a file is taken for unchanged */
+    const char *name;                 /* of the cache, for messages */
+    double connect_timeout, timeout;  /* seconds */
+    double revalidate;                /* seconds for which a file is taken for unchanged */
+    const struct mc_aws_options *aws; /* what requests are signed with; NULL: they are not */
 } mc_ranges_remote;
 
 /* A file as it was looked at. A file on disk is opened by the first read. */
@@ -45,11 +46,30 @@ mc_error *mc_ranges_ask(mc_ranged_file *file, const char *url, const mc_ranges_r
 /* mc_ranges_read of such a file, whose range lies in it. */
 mc_error *mc_ranges_fetch(void *out, mc_ranged_file *file, uint64_t offset, size_t size, apr_pool_t *pool) MC_CHECKED;
 
+/* A part of a file, and its bytes, attached to a pool. */
+typedef struct mc_range_part {
+    uint64_t offset;
+    size_t size; /* > 0 */
+    mc_buf *data;
+} mc_range_part;
+
+/* Many parts of such a file, asked for together. */
+mc_error *mc_ranges_fetch_all(mc_range_part *parts, int count, mc_ranged_file *file, apr_pool_t *pool) MC_CHECKED;
+
 /* Its bytes, by the look. */
-uint64_t mc_ranges_size(const mc_ranged_file *file);
+static inline uint64_t
+mc_ranges_size(const mc_ranged_file *file)
+{
+    return file->stamp.size > 0 ? (uint64_t)file->stamp.size : 0;
+}
 
 /* Whether a range lies in the file. */
-bool mc_ranges_holds(const mc_ranged_file *file, uint64_t offset, uint64_t size);
+static inline bool
+mc_ranges_holds(const mc_ranged_file *file, uint64_t offset, uint64_t size)
+{
+    uint64_t whole = mc_ranges_size(file);
+    return offset <= whole && size <= whole - offset;
+}
 
 /*
  * Reads `size` bytes at an offset. MC_ERR_CORRUPT where the file is shorter, MC_ERR_IO where it cannot be read,

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "cache/archive/ranges.h"
+#include "cache/archive/remote_send.h"
 #include "cache/memory.h"
-#include "http/http.h"
+#include "cache/rest/rest_base.h"
 #include "text/secret.h"
 #include "text/text.h"
 
@@ -75,43 +75,33 @@ validator_of(bool *modified, const mc_http_reply *reply)
     return *modified ? time : etag;
 }
 
-static mc_error *
-send_range_request(mc_http_reply *reply, const mc_ranged_file *file, uint64_t offset, size_t size, apr_pool_t *pool)
+/* The word of a store for its refusal, "" where it says none. */
+static const char *
+code_of_refusal(const mc_http_reply *reply, apr_pool_t *pool)
 {
-    mc_ctx *ctx = file->ctx;
-    apr_table_t *headers = apr_table_make(pool, 4);
-    const mc_remote_front *front = file->front;
-    apr_table_setn(headers, "Range",
-                   apr_psprintf(pool, "bytes=%" APR_UINT64_T_FMT "-%" APR_UINT64_T_FMT, offset, offset + size - 1));
-    apr_table_setn(headers, "Accept-Encoding", "identity");
-    if (front != NULL)
-        apr_table_setn(headers, front->modified ? "If-Unmodified-Since" : "If-Match", front->validator);
-    const mc_http_call call = { .method = "GET",
-                                .url = file->path,
-                                .headers = headers,
-                                .connect_timeout = file->remote->connect_timeout,
-                                .timeout = file->remote->timeout,
-                                .max_response = size,
-                                .store = true,
-                                .as_stored = true };
-    MC_SLOW(ctx);
-    mc_error *error = mc_http_send(reply, ctx->process == NULL ? NULL : ctx->process->http, &call, ctx, pool);
-    if (error == MC_OK)
-        return MC_OK;
-    return mc_error_wrap(pool, error, error->kind,
-                         "the archive of cache \"%s\" cannot be read (is it a server that"
-                         " answers parts of files?)",
-                         file->remote->name);
+    return mc_rest_xml_text((const char *)reply->body->data, reply->body->size, "Code", pool);
+}
+
+/* A bucket that is not there is a mistake in the configuration. */
+static bool
+is_absent_file(const mc_http_reply *reply, const mc_ranged_file *file, apr_pool_t *pool)
+{
+    if (reply->status != 404 && reply->status != 410)
+        return false;
+    return file->remote->aws == NULL || strcmp(code_of_refusal(reply, pool), "NoSuchBucket") != 0;
 }
 
 static mc_error *
-refuse_status(const mc_ranged_file *file, int status, apr_pool_t *pool)
+refuse_status(const mc_ranged_file *file, const mc_http_reply *reply, apr_pool_t *pool)
 {
+    int status = reply->status;
     const char *why = status == 401 || status == 403   ? "the server does not let us read it"
                       : status == 429 || status == 503 ? "the server is busy"
                       : status == 200                  ? "the server sends the whole file where a part is asked for"
                                                        : "the server does not give it";
-    return remote_error(file, MC_ERR_UPSTREAM, pool, apr_psprintf(pool, "status %d: %s", status, why));
+    const char *code = file->remote->aws == NULL ? "" : code_of_refusal(reply, pool);
+    return remote_error(file, MC_ERR_UPSTREAM, pool,
+                        apr_psprintf(pool, "status %d: %s%s%s", status, why, *code == '\0' ? "" : ": ", code));
 }
 
 /* Fills in what is remembered from the answer to the first request. */
@@ -154,17 +144,18 @@ stamp_remote(mc_ranged_file *file)
 static mc_error *
 ask_for_front(mc_ranged_file *file, apr_pool_t *pool)
 {
-    mc_http_reply reply;
+    mc_range_ask ask = { .offset = 0, .size = FRONT_BYTES };
+    const mc_http_reply *reply = &ask.reply;
     mc_range_key key;
-    MC_TRY(send_range_request(&reply, file, 0, FRONT_BYTES, pool));
-    if (reply.status == 404 || reply.status == 410) {
+    MC_TRY(mc_ranges_send(&ask, 1, file, NULL, false, pool));
+    if (is_absent_file(reply, file, pool)) {
         file->missing = ENOENT;
         return MC_OK;
     }
-    if (reply.status != 206 && reply.status != 200)
-        return refuse_status(file, reply.status, pool);
+    if (reply->status != 206 && reply->status != 200)
+        return refuse_status(file, reply, pool);
     mc_remote_front *front = apr_pcalloc(pool, sizeof(*front));
-    MC_TRY(take_front(front, file, &reply, pool));
+    MC_TRY(take_front(front, file, reply, pool));
     file->front = front;
     mc_remote_front *kept = malloc(sizeof(*kept));
     if (kept == NULL)
@@ -206,30 +197,60 @@ forget_remote(const mc_ranged_file *file, apr_pool_t *pool)
     return remote_error(file, MC_ERR_UNAVAILABLE, pool, "it was replaced just now");
 }
 
+/* What has come for a part. */
+static mc_error *
+judge_part(mc_range_part *part, const mc_range_ask *ask, const mc_ranged_file *file, apr_pool_t *pool)
+{
+    const mc_remote_front *front = file->front;
+    const mc_http_reply *reply = &ask->reply;
+    uint64_t first, whole;
+    bool modified;
+    if (reply->status == 412 || reply->status == 416 || reply->status == 404 || reply->status == 410)
+        return forget_remote(file, pool);
+    if (reply->status != 206)
+        return refuse_status(file, reply, pool);
+    const char *validator = validator_of(&modified, reply);
+    if (validator == NULL || modified != front->modified || strcmp(validator, front->validator) != 0)
+        return forget_remote(file, pool);
+    if (!parse_content_range(&first, &whole, apr_table_get(reply->headers, "Content-Range")) || first != ask->offset ||
+        whole != front->whole || reply->body->size != ask->size)
+        return remote_error(file, MC_ERR_UPSTREAM, pool, "the server sends another part than was asked for");
+    part->data = reply->body;
+    return MC_OK;
+}
+
+mc_error *
+mc_ranges_fetch_all(mc_range_part *parts, int count, mc_ranged_file *file, apr_pool_t *pool)
+{
+    const mc_remote_front *front = file->front;
+    mc_range_ask *asks = apr_pcalloc(pool, sizeof(*asks) * (size_t)(count + 1));
+    int *numbers = apr_pcalloc(pool, sizeof(*numbers) * (size_t)(count + 1)), asked = 0;
+    for (int i = 0; i < count; i++) {
+        mc_range_part *part = &parts[i];
+        if (!mc_ranges_holds(file, part->offset, part->size))
+            return remote_error(file, MC_ERR_CORRUPT, pool, "a part lies beyond the end of the file");
+        if (part->offset + part->size <= front->size) {
+            MC_TRY(mc_buf_duplicate(&part->data, front->bytes + part->offset, part->size, pool));
+            continue;
+        }
+        numbers[asked] = i;
+        asks[asked++] = (mc_range_ask){ .offset = part->offset, .size = part->size };
+    }
+    if (asked == 0)
+        return MC_OK;
+    MC_TRY(mc_ranges_send(asks, asked, file, front->validator, front->modified, pool));
+    for (int i = 0; i < asked; i++)
+        MC_TRY(judge_part(&parts[numbers[i]], &asks[i], file, pool));
+    return MC_OK;
+}
+
 mc_error *
 mc_ranges_fetch(void *out, mc_ranged_file *file, uint64_t offset, size_t size, apr_pool_t *pool)
 {
-    const mc_remote_front *front = file->front;
-    mc_http_reply reply;
-    uint64_t first, whole;
-    bool modified;
+    mc_range_part part = { .offset = offset, .size = size };
     if (size == 0)
         return MC_OK;
-    if (offset + size <= front->size) {
-        memcpy(out, front->bytes + offset, size);
-        return MC_OK;
-    }
-    MC_TRY(send_range_request(&reply, file, offset, size, pool));
-    if (reply.status == 412 || reply.status == 416 || reply.status == 404 || reply.status == 410)
-        return forget_remote(file, pool);
-    if (reply.status != 206)
-        return refuse_status(file, reply.status, pool);
-    const char *validator = validator_of(&modified, &reply);
-    if (validator == NULL || modified != front->modified || strcmp(validator, front->validator) != 0)
-        return forget_remote(file, pool);
-    if (!parse_content_range(&first, &whole, apr_table_get(reply.headers, "Content-Range")) || first != offset ||
-        whole != front->whole || reply.body->size != size)
-        return remote_error(file, MC_ERR_UPSTREAM, pool, "the server sends another part than was asked for");
-    memcpy(out, reply.body->data, size);
+    MC_TRY(mc_ranges_fetch_all(&part, 1, file, pool));
+    memcpy(out, part.data->data, size);
     return MC_OK;
 }

@@ -266,6 +266,8 @@ mc_tiff_read_tile(mc_buf **data, const mc_tiff_index *index, mc_ranged_file *fil
         return MC_OK;
     if (size > MC_TILE_BYTES_MAX || size <= begin)
         return mc_error_create(pool, MC_ERR_CORRUPT, "a tile of a TIFF cannot have %lu bytes", (unsigned long)size);
+    if (!mc_ranges_holds(file, offset, size)) /* also what is beyond the largest number */
+        return refuse_tiff("a tile lies beyond the end of the file", pool);
     *data = mc_buf_attach(mc_buf_create(shared + size, shared + size), pool);
     MC_TRY(mc_buf_reserve(*data, shared + (size_t)size, pool));
     memcpy((*data)->data, index->tables, shared);

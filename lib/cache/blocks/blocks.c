@@ -20,6 +20,17 @@ mc_block_row(const mc_tile_key *key)
     return mc_grid_flip_y(key->grid, key->z, key->y);
 }
 
+mc_error *
+mc_block_check_picture(const mc_buf *data, const mc_block_cache *cache, apr_pool_t *pool)
+{
+    mc_coding coding = mc_image_sniff(data->data, data->size);
+    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_CONFIG,
+                           "the tiles of cache \"%s\" are neither PNG nor JPEG, and cannot be served",
+                           cache->base.cache.name);
+}
+
 static mc_error *
 read_block_tile(mc_tile **tile, mc_ranged_file *file, const mc_block_cache *cache, const mc_tile_key *key, mc_ctx *ctx,
                 apr_pool_t *pool)

@@ -168,6 +168,8 @@ find_mrf_page(uint64_t *offset, uint64_t *size, const mrf_description *about, ui
     mc_ranged_file index;
     uint8_t entry[ENTRY_BYTES];
     *offset = *size = 0;
+    if (number > UINT64_MAX / ENTRY_BYTES)
+        return refuse_mrf("its index is too large", pool);
     mc_ranges_look(&index, about->index);
     if (index.missing != 0)
         return mc_error_create(pool, MC_ERR_IO, "the index of an MRF cannot be opened: %s", about->index);
@@ -206,7 +208,7 @@ read_mrf_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, c
         return mc_error_create(pool, MC_ERR_IO, "the data of an MRF cannot be opened: %s", about->data);
     mc_error *error = mc_ranges_read_buf(data, &pages, offset, (size_t)size, pool);
     mc_ranges_close(&pages);
-    return error;
+    return error == MC_OK ? mc_block_check_picture(*data, base, pool) : error; /* the MRF may name any file */
 }
 
 static const mc_block_kind mrf_kind = { mrf_path, read_mrf_tile };

@@ -83,12 +83,7 @@ read_slab_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, 
     uint64_t number = (uint64_t)(mc_block_row(key) % cache->rows) * (uint64_t)cache->columns +
                       (uint64_t)(mc_block_column(key) % cache->columns);
     MC_TRY(mc_tiff_read_tile(data, index, file, number, pool));
-    mc_coding coding = *data == NULL ? MC_CODING_PNG : mc_image_sniff((*data)->data, (*data)->size);
-    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
-        return MC_OK;
-    return mc_error_create(pool, MC_ERR_CONFIG,
-                           "the tiles of cache \"%s\" are neither PNG nor JPEG, and cannot be served",
-                           base->base.cache.name);
+    return *data == NULL ? MC_OK : mc_block_check_picture(*data, base, pool);
 }
 
 static const mc_block_kind slab_kind = { slab_path, read_slab_tile };

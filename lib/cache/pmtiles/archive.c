@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cache/memory.h"
+#include "compress/gzip.h"
 #include "grid/tile_id.h"
 
 enum {
@@ -102,15 +103,23 @@ mc_pmtiles_close(mc_pmtiles_archive *archive)
 }
 
 static mc_error *
-read_leaf(mc_pmtiles_directory **leaf, mc_pmtiles_archive *archive, const mc_pmtiles_entry *place, apr_pool_t *pool)
+check_leaf_place(const mc_pmtiles_archive *archive, const mc_pmtiles_entry *place, apr_pool_t *pool)
 {
     const mc_pmtiles_section *leaves = &archive->header.leaves;
     if (place->offset > leaves->size || place->length > leaves->size - place->offset ||
         place->length > DIRECTORY_BYTES_MAX)
         return mc_error_create(pool, MC_ERR_CORRUPT,
                                "a directory of a PMTiles archive lies outside of the section of directories");
+    return MC_OK;
+}
+
+static mc_error *
+read_leaf(mc_pmtiles_directory **leaf, mc_pmtiles_archive *archive, const mc_pmtiles_entry *place, apr_pool_t *pool)
+{
+    const mc_pmtiles_section *leaves = &archive->header.leaves;
     apr_pool_t *scratch;
     mc_buf *bytes;
+    MC_TRY(check_leaf_place(archive, place, pool));
     apr_pool_create(&scratch, pool);
     mc_error *error =
         mc_ranges_read_buf(&bytes, &archive->file, leaves->offset + place->offset, place->length, scratch);
@@ -180,14 +189,74 @@ mc_pmtiles_seek(mc_pmtiles_entry *entry, mc_pmtiles_archive *archive, uint64_t i
     return MC_OK;
 }
 
-/* Pictures that somebody has compressed once more are unpacked; of vector tiles clients undo gzip themselves. */
+static bool
+is_leaf_known(const mc_pmtiles_archive *archive, const mc_pmtiles_entry *place)
+{
+    mc_range_key key;
+    mc_clock_cache_entry *held;
+    mc_ranges_key(&key, &archive->file, LEAF_OF_ARCHIVE, place->offset, place->length);
+    if (mc_memory_find(memory_of_directories(archive->ctx), MC_SHARE_LARGE, &held, key.bytes, key.size) == NULL)
+        return false;
+    mc_clock_cache_release(held);
+    return true;
+}
+
+/* The leaves, each once, that tiles stand in and that are not in memory. Tiles of a map follow each other in few. */
+static mc_error *
+list_unknown_leaves(mc_pmtiles_entry *leaves, int *found, const mc_pmtiles_archive *archive, const uint64_t *ids,
+                    int count, apr_pool_t *pool)
+{
+    *found = 0;
+    for (int i = 0; i < count; i++) {
+        const mc_pmtiles_entry *place = mc_pmtiles_find(archive->root, ids[i]);
+        bool listed = place == NULL || place->length == 0 || place->run != 0;
+        for (int j = 0; j < *found && !listed; j++)
+            listed = leaves[j].id == place->id;
+        if (listed || is_leaf_known(archive, place))
+            continue;
+        MC_TRY(check_leaf_place(archive, place, pool));
+        leaves[(*found)++] = *place;
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_pmtiles_prepare(mc_pmtiles_archive *archive, const uint64_t *ids, int count, apr_pool_t *pool)
+{
+    int found;
+    mc_pmtiles_entry *leaves = apr_pcalloc(pool, sizeof(*leaves) * (size_t)(count + 1));
+    mc_range_part *parts = apr_pcalloc(pool, sizeof(*parts) * (size_t)(count + 1));
+    if (!is_archive_settled(archive))
+        return MC_OK;
+    MC_TRY(list_unknown_leaves(leaves, &found, archive, ids, count, pool));
+    if (found < 2) /* is read where it is looked into */
+        return MC_OK;
+    for (int i = 0; i < found; i++)
+        parts[i] =
+            (mc_range_part){ .offset = archive->header.leaves.offset + leaves[i].offset, .size = leaves[i].length };
+    MC_TRY(mc_ranges_fetch_all(parts, found, &archive->file, pool));
+    for (int i = 0; i < found; i++) {
+        mc_pmtiles_directory *leaf;
+        MC_TRY(mc_pmtiles_decode_directory(&leaf, parts[i].data->data, parts[i].data->size, archive->header.internal,
+                                           pool));
+        done_with_leaf(leaf, NULL, archive, &leaves[i], true);
+    }
+    return MC_OK;
+}
+
+/* Pictures that somebody has compressed once more are unpacked; of vector tiles clients undo gzip themselves, and not
+ * all of them undo anything else. */
 mc_error *
 mc_pmtiles_unpack(mc_buf **data, const mc_pmtiles_archive *archive, apr_pool_t *pool)
 {
     int coding = archive->header.coding;
     if (coding == MC_PMTILES_GZIP && archive->header.type <= MC_PMTILES_MVT)
         return MC_OK;
-    return mc_pmtiles_expand(data, *data, coding, MC_TILE_BYTES_MAX, pool);
+    MC_TRY(mc_pmtiles_expand(data, *data, coding, MC_TILE_BYTES_MAX, pool));
+    if (archive->header.type != MC_PMTILES_MVT || (coding != MC_PMTILES_BROTLI && coding != MC_PMTILES_ZSTD))
+        return MC_OK;
+    mc_buf *plain = *data;
+    return mc_gzip(data, plain->data, plain->size, MC_GZIP_FAST, pool);
 }
 
 mc_error *
@@ -227,7 +296,8 @@ walk_directory(pmtiles_walk *walk, const mc_pmtiles_directory *directory, uint64
 {
     for (uint32_t i = 0; i < directory->count; i++) {
         const mc_pmtiles_entry *entry = &directory->entries[i];
-        uint64_t following = i + 1 < directory->count ? directory->entries[i + 1].id : limit;
+        uint64_t next = i + 1 < directory->count ? directory->entries[i + 1].id : limit;
+        uint64_t following = next < limit ? next : limit;
         if (entry->id >= walk->end)
             return MC_OK;
         if (entry->id < walk->next || entry->id >= limit || (entry->run > 0 && entry->run > following - entry->id))

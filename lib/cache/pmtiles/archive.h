@@ -26,6 +26,10 @@ void mc_pmtiles_close(mc_pmtiles_archive *archive);
 mc_error *mc_pmtiles_seek(mc_pmtiles_entry *entry, mc_pmtiles_archive *archive, uint64_t id,
                           apr_pool_t *pool) MC_CHECKED;
 
+/* Of an archive behind HTTP: reads the leaf directories of these tiles together, for mc_pmtiles_seek, and keeps them in
+ * memory. What cannot be kept is left to mc_pmtiles_seek. */
+mc_error *mc_pmtiles_prepare(mc_pmtiles_archive *archive, const uint64_t *ids, int count, apr_pool_t *pool) MC_CHECKED;
+
 /* The bytes of an entry as clients get them: those of pictures without a compression around them, vector tiles
  * compressed with gzip or not at all. Attached to `pool`. */
 mc_error *mc_pmtiles_read(mc_buf **data, mc_pmtiles_archive *archive, const mc_pmtiles_entry *entry,

@@ -7,6 +7,8 @@
 #include "cache/memory.h"
 #include "cache/pmtiles/pmtiles_base.h"
 #include "grid/tile_id.h"
+#include "http/http_address.h"
+#include "text/text.h"
 
 enum { DRAFT_OF_ARCHIVE = 6 }; /* what is remembered of a file */
 
@@ -97,6 +99,21 @@ mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *pa
     return MC_OK;
 }
 
+/* The path of an address that is signed stands in the signature as it is sent. What is encoded already stays so. */
+static mc_error *
+encode_object_path(char *url, apr_pool_t *pool)
+{
+    size_t server = (size_t)(mc_http_path_of(url) - url);
+    const char *coded = mc_url_encode(url + server, "/%", true, false, pool);
+    size_t size = strlen(coded) + 1;
+    if (server + size > MC_PATH_MAX)
+        return mc_error_create(pool, MC_ERR_LIMIT, "the address of an archive is longer than %d bytes", MC_PATH_MAX);
+    if (strstr(coded, "/./") != NULL || strstr(coded, "/../") != NULL)
+        return mc_error_create(pool, MC_ERR_LAYER_NOT_DEFINED, "the name of the layer is no name of an archive");
+    memcpy(url + server, coded, size);
+    return MC_OK;
+}
+
 mc_error *
 mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
@@ -104,19 +121,26 @@ mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_ke
         return mc_error_create(pool, MC_ERR_CONFIG,
                                "a PMTiles archive cannot hold tiles of grid \"%s\": its tiles are those of web maps",
                                key->grid->name);
-    return mc_template_expand(path, cache->template, key, pool);
+    MC_TRY(mc_template_expand(path, cache->template, key, pool));
+    return cache->remote.aws == NULL ? MC_OK : encode_object_path(path, pool);
 }
 
 mc_error *
 mc_draft_step(mc_draft_cursor *cursor, apr_pool_t *pool)
 {
     int code = cursor->statement == NULL ? SQLITE_DONE : sqlite3_step(cursor->statement);
+    const bool first = !cursor->present;
+    const uint64_t before = cursor->id;
     cursor->present = code == SQLITE_ROW;
     if (!cursor->present)
         return code == SQLITE_DONE
                    ? MC_OK
                    : mc_handle_error(cursor->handle, "a draft of a PMTiles archive cannot be read", pool);
     cursor->id = (uint64_t)sqlite3_column_int64(cursor->statement, 0);
+    if (!first && cursor->id <= before) { /* somebody else's table, without our key */
+        cursor->present = false;
+        return mc_error_create(pool, MC_ERR_CORRUPT, "a draft of a PMTiles archive has a tile twice");
+    }
     cursor->data = sqlite3_column_blob(cursor->statement, 1);
     cursor->size = (size_t)sqlite3_column_bytes(cursor->statement, 1);
     if (cursor->size == 0 || mc_pmtiles_is_removed(cursor->data, cursor->size))

@@ -1,6 +1,7 @@
 /*
  * All tiles of a map from an archive behind HTTP: neighbours stand close together in an archive, so that a few requests
- * bring them all. What stands between two tiles is fetched along where it is less than a request is worth.
+ * bring them all, sent together. What stands between two tiles is fetched along where it is less than a request is
+ * worth.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,20 +39,38 @@ join_wanted(uint64_t *end, const mc_pmtiles_wanted *wanted, int first, int count
     return next;
 }
 
-/* Tiles first to next - 1, whose bytes end at `end` in the section of tiles. */
-static mc_error *
-fetch_joined(mc_pmtiles_wanted *wanted, int first, int next, uint64_t end, mc_pmtiles_archive *archive,
-             apr_pool_t *pool)
+/* Tiles that are fetched together: wanted[first] to wanted[next - 1]. */
+typedef struct wanted_group {
+    int first, next;
+} wanted_group;
+
+/* Groups of what is sorted, and their parts of the file. Returns how many there are. */
+static int
+group_wanted(wanted_group *groups, mc_range_part *parts, const mc_pmtiles_wanted *wanted, int count, uint64_t tiles)
 {
-    const mc_pmtiles_section *tiles = &archive->header.tiles;
-    uint64_t begin = wanted[first].entry.offset;
-    mc_buf *joined;
-    if (next == first + 1)
-        return mc_pmtiles_read(&wanted[first].data, archive, &wanted[first].entry, pool);
-    MC_TRY(mc_ranges_read_buf(&joined, &archive->file, tiles->offset + begin, (size_t)(end - begin), pool));
-    for (int i = first; i < next; i++) {
+    int made = 0;
+    for (int first = 0; first < count;) {
+        uint64_t end, begin = wanted[first].entry.offset;
+        int next = join_wanted(&end, wanted, first, count);
+        groups[made] = (wanted_group){ first, next };
+        parts[made++] = (mc_range_part){ .offset = tiles + begin, .size = (size_t)(end - begin) };
+        first = next;
+    }
+    return made;
+}
+
+/* The tiles of a group out of its part. */
+static mc_error *
+cut_group(mc_pmtiles_wanted *wanted, const wanted_group *group, const mc_range_part *part,
+          const mc_pmtiles_archive *archive, apr_pool_t *pool)
+{
+    uint64_t begin = wanted[group->first].entry.offset;
+    for (int i = group->first; i < group->next; i++) {
         const mc_pmtiles_entry *entry = &wanted[i].entry;
-        MC_TRY(mc_buf_duplicate(&wanted[i].data, joined->data + (entry->offset - begin), entry->length, pool));
+        if (group->next == group->first + 1)
+            wanted[i].data = part->data;
+        else
+            MC_TRY(mc_buf_duplicate(&wanted[i].data, part->data->data + (entry->offset - begin), entry->length, pool));
         MC_TRY(mc_pmtiles_unpack(&wanted[i].data, archive, pool));
     }
     return MC_OK;
@@ -61,15 +80,19 @@ mc_error *
 mc_pmtiles_fetch(mc_pmtiles_wanted *wanted, int count, mc_pmtiles_archive *archive, apr_pool_t *pool)
 {
     const mc_pmtiles_section *tiles = &archive->header.tiles;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (wanted[i].entry.offset > tiles->size || wanted[i].entry.length > tiles->size - wanted[i].entry.offset)
             return mc_error_create(pool, MC_ERR_CORRUPT, "a tile of a PMTiles archive lies outside of its section");
-    qsort(wanted, (size_t)count, sizeof(*wanted), compare_wanted);
-    for (int first = 0; first < count;) {
-        uint64_t end;
-        int next = join_wanted(&end, wanted, first, count);
-        MC_TRY(fetch_joined(wanted, first, next, end, archive, pool));
-        first = next;
+        if (wanted[i].entry.length > MC_TILE_BYTES_MAX)
+            return mc_error_create(pool, MC_ERR_LIMIT, "a tile of a PMTiles archive has more than %d bytes",
+                                   MC_TILE_BYTES_MAX);
     }
+    qsort(wanted, (size_t)count, sizeof(*wanted), compare_wanted);
+    wanted_group *groups = apr_pcalloc(pool, sizeof(*groups) * (size_t)(count + 1));
+    mc_range_part *parts = apr_pcalloc(pool, sizeof(*parts) * (size_t)(count + 1));
+    int made = group_wanted(groups, parts, wanted, count, tiles->offset);
+    MC_TRY(mc_ranges_fetch_all(parts, made, &archive->file, pool));
+    for (int i = 0; i < made; i++)
+        MC_TRY(cut_group(wanted, &groups[i], &parts[i], archive, pool));
     return MC_OK;
 }

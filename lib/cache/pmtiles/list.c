@@ -6,7 +6,10 @@
 #include "cache/pmtiles/pmtiles_base.h"
 #include "grid/tile_id.h"
 
-enum { ROWS_AT_ONCE = 4096 }; /* of a draft: nobody holds a lock on it while tiles are told */
+enum {
+    ROWS_AT_ONCE = 4096,  /* of a draft: nobody holds a lock on it while tiles are told */
+    LOOK_EVERY = 1 << 16, /* tiles, at the deadline */
+};
 
 typedef struct drafted_tile {
     uint64_t id;
@@ -112,6 +115,8 @@ tell_archived_entry(void *baton, const mc_pmtiles_entry *entry)
     uint64_t first = mc_tile_first_id(listing->key->z), end = entry->id + entry->run;
     for (uint64_t id = entry->id < first ? first : entry->id; id < end && id < listing->end; id++) {
         const drafted_tile *row;
+        if (id % LOOK_EVERY == 0) /* a run may be a whole level */
+            MC_TRY(mc_ctx_check(listing->ctx, listing->ctx->pool));
         MC_TRY(tell_drafted_before(&row, listing, id));
         if (row == NULL || !row->removed)
             MC_TRY(tell_archived_tile(listing, id));

@@ -76,7 +76,8 @@ read_draft_metadata(draft_metadata *found, mc_handle *handle, apr_pool_t *pool)
     mc_error *error = code == SQLITE_DONE ? MC_OK : mc_handle_error(handle, "a draft cannot be read", pool);
     sqlite3_reset(statement);
     /* As mc_mbtiles_put_metadata has written it. */
-    if (found->json != NULL && strncmp(found->json, layers, sizeof(layers) - 1) == 0) {
+    if (found->json != NULL && strncmp(found->json, layers, sizeof(layers) - 1) == 0 &&
+        found->json[strlen(found->json) - 1] == '}') {
         const char *list = found->json + sizeof(layers) - 1;
         mc_json_raw(found->out, "vector_layers", apr_pstrmemdup(pool, list, strlen(list) - 1));
     }
@@ -142,6 +143,8 @@ add_drafted_tile(pmtiles_merge *merge, uint64_t id, const void *data, size_t siz
         MC_TRY(mc_gunzip(&packed, data, size, MC_TILE_BYTES_MAX, merge->scratch));
     else
         MC_TRY(mc_gzip(&packed, data, size, MC_GZIP_GOOD, merge->scratch));
+    if (packed->size == 0) /* of nothing, which only a packed tile can be */
+        return MC_OK;
     return mc_pmtiles_writer_add(merge->writer, id, 1, packed->data, packed->size, merge->scratch);
 }
 

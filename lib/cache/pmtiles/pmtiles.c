@@ -15,50 +15,15 @@ enum {
 
 static const mc_cache_ops pmtiles_far_ops;
 
-#define FIELD(field) offsetof(pmtiles_cache, field)
-static const mc_key pmtiles_keys[] = {
-    MC_CACHE_KEYS(pmtiles_cache),
-    MC_KEY_TEXT("file", FIELD(file),
-                "Path of the archive; with {tileset}, {grid} and {dim} or {dim:NAME} one for each of them.",
-                .flags = MC_KEY_WORKDIR | MC_KEY_OURS),
-    MC_KEY_URL("url", FIELD(url),
-               "Address of the archive (http, https), instead of <file>: the archive is read by parts, nothing is"
-               " stored.",
-               .flags = MC_KEY_OURS),
-    MC_KEY_NUMBER("revalidate", FIELD(remote.revalidate),
-                  "Seconds for which an archive of <url> is taken for unchanged; an archive that was replaced is seen"
-                  " at once where a part of it has to be fetched.",
-                  .max = 1e6, .fallback = "60", .flags = MC_KEY_OURS),
-    MC_KEY_NUMBER("connection_timeout", FIELD(remote.connect_timeout), "Seconds to wait for a connection to <url>.",
-                  .min = 0.1, .max = 3600, .fallback = "5", .flags = MC_KEY_OURS),
-    MC_KEY_NUMBER("timeout", FIELD(remote.timeout), "Seconds to wait for a part of <url>.", .min = 0.1, .max = 3600,
-                  .fallback = "30", .flags = MC_KEY_OURS),
-    MC_KEY_END,
-};
-
-static bool
-is_archive_named(const pmtiles_cache *cache, const mc_node *node, mc_build *build)
-{
-    const char *wrong = NULL;
-    if ((cache->file == NULL) == (cache->url == NULL))
-        wrong = "a PMTiles cache has either a <file> or a <url>";
-    else if (cache->url != NULL && strncmp(cache->url, "http://", 7) != 0 && strncmp(cache->url, "https://", 8) != 0)
-        wrong = "the <url> of a PMTiles archive begins with http:// or https://";
-    if (wrong != NULL)
-        mc_complain(build->diagnostics, MC_REFUSED, node, "%s", wrong);
-    return wrong == NULL;
-}
-
 static mc_cache *
 pmtiles_from_config(const mc_node *node, mc_build *build)
 {
     pmtiles_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, &mc_cache_pmtiles, true, node, build))
         return NULL;
-    if (!is_archive_named(cache, node, build))
+    if (!mc_pmtiles_prepare_archive(cache, node, build))
         return NULL;
     const mc_template_rules rules = { .sqlite = true, .columns = -1, .rows = -1, .top = -1 };
-    cache->remote.name = cache->base.cache.name;
     cache->template = mc_template_compile(cache->url != NULL ? cache->url : cache->file, &rules, build->pool);
     if (mc_template_by_tile(cache->template) || (cache->url != NULL && mc_template_by_dimension(cache->template))) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
@@ -219,6 +184,10 @@ seek_all(mc_tile **tiles, mc_pmtiles_wanted *wanted, int *count, mc_pmtiles_arch
     mc_ctx *ctx = archive->ctx;
     bool remember = cache->base.cache.remember && ctx->process != NULL && ctx->process->memory != NULL;
     *count = 0;
+    uint64_t *ids = apr_palloc(pool, sizeof(*ids) * (size_t)(all + 1));
+    for (int i = 0; i < all; i++)
+        ids[i] = tile_id_of_key(&keys[i]);
+    MC_TRY(mc_pmtiles_prepare(archive, ids, all, pool));
     for (int i = 0; i < all; i++) {
         mc_memory_key memory_key;
         mc_memory_key_build(&memory_key, ARCHIVED_TILE, archive->file.path, &keys[i]);
@@ -226,7 +195,7 @@ seek_all(mc_tile **tiles, mc_pmtiles_wanted *wanted, int *count, mc_pmtiles_arch
             continue;
         mc_pmtiles_wanted *next = &wanted[*count];
         next->number = i;
-        MC_TRY(mc_pmtiles_seek(&next->entry, archive, tile_id_of_key(&keys[i]), pool));
+        MC_TRY(mc_pmtiles_seek(&next->entry, archive, ids[i], pool));
         *count += next->entry.length > 0;
     }
     return MC_OK;
@@ -387,7 +356,7 @@ pmtiles_tells_groups(const mc_cache *cache)
     .measure = mc_pmtiles_measure, .finish = mc_pmtiles_finish
 
 const mc_cache_ops mc_cache_pmtiles = {
-    MC_KIND("pmtiles", pmtiles_keys, pmtiles_from_config,
+    MC_KIND("pmtiles", mc_pmtiles_keys, pmtiles_from_config,
             "Tiles in PMTiles archives of version 3: one tileset and grid for each archive. What is stored and removed"
             " waits in a draft beside the archive until a seed, an ingest or `mapcache compact` ends."),
     .sample = "<file>{folder}/sample.pmtiles</file>",
@@ -405,7 +374,7 @@ pmtiles_reach(mc_cache *base, mc_ctx *ctx)
 
 static const mc_cache_ops pmtiles_far_ops = {
     .type = "pmtiles",
-    .keys = pmtiles_keys,
+    .keys = mc_pmtiles_keys,
     PMTILES_OPS,
     .get_all = pmtiles_get_all,
     .reach = pmtiles_reach,

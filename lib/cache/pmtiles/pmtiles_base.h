@@ -7,6 +7,7 @@
 #define MC_CACHE_PMTILES_PMTILES_BASE_H
 
 #include "cache/pmtiles/archive.h"
+#include "cache/rest/aws_options.h"
 #include "cache/sqlite/sqlite_base.h"
 
 #define MC_PMTILES_DRAFT ".draft" /* behind the path of the archive */
@@ -15,10 +16,19 @@ typedef struct pmtiles_cache {
     mc_cache_base base;
     const char *file, *url; /* path or address, or template, of the archives: one of the two */
     mc_template *template;  /* made of it */
+    const char *endpoint;   /* of s3://, or NULL */
     mc_ranges_remote remote;
+    mc_aws_options aws;       /* remote.aws, where requests are signed */
     const mc_tile_key *first; /* the first tile of a tileset that uses the cache; NULL: none does */
     sqlite_cache *draft;      /* NULL behind HTTP, where nothing is stored */
 } pmtiles_cache;
+
+extern const mc_key mc_pmtiles_keys[];
+
+/* After the keys are read: looks whether they name one archive, and makes its address of s3://. False after a
+ * complaint.
+ */
+bool mc_pmtiles_prepare_archive(pmtiles_cache *cache, const mc_node *node, mc_build *build);
 
 /* The drafts of a cache whose element is `node`; NULL after a complaint. */
 sqlite_cache *mc_pmtiles_make_draft(const pmtiles_cache *cache, const mc_node *node, mc_build *build);

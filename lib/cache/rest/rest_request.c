@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "cache/rest/rest_base.h"
+#include "http/http_address.h"
 #include "text/text.h"
 
 enum { HEADER_FILE_BYTES = 64 << 10 };
@@ -106,24 +107,6 @@ media_type_of(const mc_rest_ask *ask)
     return mc_coding_mime(mc_image_sniff(ask->body->data, ask->body->size));
 }
 
-/* RFC 9110 7.2: the port is told where it is not that of the scheme. */
-static const char *
-host_of_address(const char *url, const char *path, apr_pool_t *pool)
-{
-    const char *begin = strstr(url, "://") + 3;
-    const char *host = apr_pstrmemdup(pool, begin, (size_t)(path - begin));
-    const char *user = strrchr(host, '@');
-    if (user != NULL)
-        host = user + 1;
-    size_t size = strlen(host);
-    bool secure = strncasecmp(url, "https", 5) == 0;
-    const char *standard = secure ? ":443" : ":80";
-    size_t ending = strlen(standard);
-    if (size > ending && strcmp(host + size - ending, standard) == 0)
-        return apr_pstrmemdup(pool, host, size - ending);
-    return host;
-}
-
 mc_error *
 mc_rest_request_make(mc_rest_request *request, const mc_rest_ask *ask, const mc_rest_cache *cache, const void *secret,
                      apr_pool_t *pool)
@@ -144,7 +127,7 @@ mc_rest_request_make(mc_rest_request *request, const mc_rest_ask *ask, const mc_
         if (cache->header_files[ask->operation][i] != NULL)
             MC_TRY(add_header_file(request->headers, cache->header_files[ask->operation][i], cache, pool));
     if (apr_table_get(request->headers, "Host") == NULL)
-        apr_table_setn(request->headers, "Host", host_of_address(url, path, pool));
+        apr_table_setn(request->headers, "Host", mc_http_host_of(url, pool));
     request->host = apr_table_get(request->headers, "Host");
     if (ask->operation == MC_REST_PUT) {
         const char *type = media_type_of(ask);

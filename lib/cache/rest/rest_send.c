@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/wait.h"
 #include "cache/rest/rest_base.h"
+#include "http/http_address.h"
 #include "http/http_breakers.h"
 
 /* Microseconds before the first repetition; doubles with each, up to LONGEST_PAUSE. */
@@ -130,30 +131,18 @@ run_rounds(rest_round *round)
     }
 }
 
-/* Scheme, host and port of the first address: those that a breaker is for. Its name is shown: no user, no password. */
-static mc_error *
-server_of_asks(const char **server, const mc_rest_cache *cache, const mc_rest_ask *ask, apr_pool_t *pool)
-{
-    const char *url, *path;
-    MC_TRY(mc_rest_url(&url, &path, cache, ask->key, pool));
-    size_t scheme = (size_t)(strstr(url, "://") + 3 - url);
-    const char *host = apr_pstrmemdup(pool, url + scheme, (size_t)(path - url) - scheme);
-    const char *user = strrchr(host, '@');
-    *server = apr_psprintf(pool, "%.*s%s", (int)scheme, url, user == NULL ? host : user + 1);
-    return MC_OK;
-}
-
 mc_error *
 mc_rest_send(mc_rest_cache *cache, mc_rest_ask *asks, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SLOW(ctx);
     mc_http *http = ctx->process == NULL ? NULL : ctx->process->http;
-    const char *server;
+    const char *server, *url, *path;
     if (count == 0)
         return MC_OK;
     if (http == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "requests to stores are switched off");
-    MC_TRY(server_of_asks(&server, cache, &asks[0], pool));
+    MC_TRY(mc_rest_url(&url, &path, cache, asks[0].key, pool));
+    server = mc_http_server_of(url, pool);
     if (!mc_http_breakers_admit(mc_http_breakers_of(http), server))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE,
                                "cache \"%s\": the store has failed several times, and is left alone for a while",

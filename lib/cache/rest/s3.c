@@ -1,36 +1,21 @@
 /* The cache "s3": objects of Amazon S3 and of stores that speak its language. */
 #include <apr_strings.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cache/rest/aws_credentials.h"
+#include "cache/rest/aws_options.h"
 #include "cache/rest/rest_base.h"
 #include "text/text.h"
 
 typedef struct s3_cache {
     mc_rest_cache rest;
-    const char *id, *secret, *session_token;
-    const char *credentials_file, *profile, *region;
+    mc_aws_options aws;
     bool unsigned_payload, bucket_in_host;
-    mc_aws_chain chain;
 } s3_cache;
 
 #define S3_FIELD(field) offsetof(s3_cache, field)
 static const mc_key s3_keys[] = {
     MC_REST_KEYS,
-    MC_KEY_LINE("id", S3_FIELD(id),
-                "Access key; without it AWS_ACCESS_KEY_ID, a web identity, the shared file of credentials, the "
-                "container or the machine (IMDSv2) says it."),
-    MC_KEY_LINE("secret", S3_FIELD(secret), "Secret of the access key."),
-    MC_KEY_LINE("session_token", S3_FIELD(session_token), "Token of a session, for an access key that has one."),
-    MC_KEY_TEXT("credentials_file", S3_FIELD(credentials_file),
-                "File with the access key, its secret and perhaps a token, a line each, or with sections as the shared "
-                "file of AWS has; read with every request.",
-                .flags = MC_KEY_WORKDIR),
-    MC_KEY_LINE("profile", S3_FIELD(profile), "Section of the file of credentials [AWS_PROFILE, or default].",
-                .flags = MC_KEY_OURS),
-    MC_KEY_LINE("region", S3_FIELD(region),
-                "Region of the bucket, as the store names it; without it that of the host's name, or AWS_REGION."),
+    MC_AWS_KEYS(S3_FIELD(aws), 0),
     MC_KEY_BOOL("bucket_in_host", S3_FIELD(bucket_in_host),
                 "The host's name is that of the bucket; else the path begins with the bucket. Only for listing: names "
                 "of amazonaws.com say it themselves.",
@@ -45,7 +30,7 @@ static mc_error *
 prepare_s3(const void **secret, mc_rest_cache *rest, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_aws_secret *found;
-    MC_TRY(mc_aws_credentials(&found, &((s3_cache *)rest)->chain, ctx, pool));
+    MC_TRY(mc_aws_credentials(&found, &((s3_cache *)rest)->aws.chain, ctx, pool));
     *secret = found;
     return MC_OK;
 }
@@ -61,7 +46,7 @@ sign_s3(mc_rest_request *request, const mc_rest_cache *rest, const void *secret,
         .body = request->body,
         .body_size = request->body_size,
         .unsigned_body = cache->unsigned_payload && request->body != NULL,
-        .region = cache->region,
+        .region = cache->aws.region,
         .now = request->now,
     };
     (void)pool;
@@ -72,11 +57,7 @@ sign_s3(mc_rest_request *request, const mc_rest_cache *rest, const void *secret,
 static bool
 renew_s3(mc_rest_cache *rest, const void *secret, const char *code)
 {
-    static const char *const ended[] = { "ExpiredToken", "InvalidToken", "InvalidAccessKeyId", "TokenRefreshRequired" };
-    for (size_t i = 0; i < sizeof(ended) / sizeof(*ended); i++)
-        if (strcmp(ended[i], code) == 0)
-            return mc_aws_credentials_drop(&((s3_cache *)rest)->chain, secret);
-    return false;
+    return mc_aws_options_renew(&((s3_cache *)rest)->aws, secret, code);
 }
 
 /* Of "bucket.s3.region.amazonaws.com", by the header where there is one. */
@@ -115,60 +96,11 @@ static const mc_rest_lister s3_lister = { leading_parts_s3, list_query_s3,      
 
 static const mc_rest_signer s3_signer = { prepare_s3, sign_s3, renew_s3 };
 
-/* "eu-west-1" of "s3.eu-west-1.amazonaws.com", "bucket.s3.eu-west-1.amazonaws.com", "s3-eu-west-1.amazonaws.com" and
- * such; NULL where the name says none. */
-static const char *
-region_of_host(const char *url, apr_pool_t *pool)
-{
-    const char *begin = strstr(url, "://");
-    const char *host = apr_pstrmemdup(pool, begin + 3, strcspn(begin + 3, "/:"));
-    const char *end = strstr(host, ".amazonaws.com");
-    if (end == NULL)
-        return NULL;
-    for (const char *at = host; (at = strstr(at, "s3")) != NULL; at += 2) {
-        if ((at != host && at[-1] != '.') || (at[2] != '.' && at[2] != '-') || at + 3 >= end)
-            continue;
-        const char *name = at + 3;
-        if (strncmp(name, "dualstack.", 10) == 0)
-            name += 10;
-        if (name < end && memchr(name, '.', (size_t)(end - name)) == NULL)
-            return apr_pstrmemdup(pool, name, (size_t)(end - name));
-    }
-    return strncmp(end - 2, "s3", 2) == 0 ? "us-east-1" : NULL;
-}
-
-static const char *
-environment_region(apr_pool_t *pool)
-{
-    const char *region = getenv("AWS_REGION");
-    if (region == NULL || *region == '\0')
-        region = getenv("AWS_DEFAULT_REGION");
-    return region == NULL || *region == '\0' ? NULL : apr_pstrdup(pool, region);
-}
-
 static bool
 check_s3(s3_cache *cache, const mc_node *node, mc_build *build)
 {
-    if ((cache->id == NULL) != (cache->secret == NULL)) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "<id> and <secret> belong together: one of them is missing");
+    if (!mc_aws_options_complete(&cache->aws, cache->rest.base.cache.name, cache->rest.url, node, build))
         return false;
-    }
-    if (cache->region == NULL)
-        cache->region = region_of_host(cache->rest.url, build->pool);
-    if (cache->region == NULL)
-        cache->region = environment_region(build->pool);
-    if (cache->region == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "an s3 cache needs <region>, which neither the host's name nor "
-                    "AWS_REGION says");
-        return false;
-    }
-    if (cache->region[strspn(cache->region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] !=
-        0) {
-        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "region"), "%s cannot be the name of a region",
-                    mc_config_quote(cache->region, build->pool));
-        return false;
-    }
     if (cache->unsigned_payload && strncasecmp(cache->rest.url, "https://", 8) != 0) {
         mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "unsigned_payload"),
                     "tiles that are not signed need https");
@@ -186,13 +118,6 @@ s3_from_config(const mc_node *node, mc_build *build)
     cache->rest.lister = &s3_lister;
     if (!mc_rest_read(&cache->rest, &mc_cache_s3, node, build) || !check_s3(cache, node, build))
         return NULL;
-    cache->chain = (mc_aws_chain){
-        .name = cache->rest.base.cache.name,
-        .fixed = { cache->id, cache->secret, cache->session_token },
-        .credentials_file = cache->credentials_file,
-        .profile = cache->profile,
-    };
-    mc_aws_chain_complete(&cache->chain, cache->region, build->pool);
     return &cache->rest.base.cache;
 }
 

@@ -177,6 +177,16 @@ mc_pg_cancel(mc_postgres_engine *engine, mc_pg_connection *connection)
 }
 
 void
+mc_pg_cancel_session(mc_postgres_engine *engine, mc_pg_connection *connection)
+{
+    connection->spoiled = PQstatus(connection->pg) != CONNECTION_OK;
+    if (connection->spoiled)
+        mc_pg_release(engine, connection);
+    else
+        mc_pg_cancel(engine, connection);
+}
+
+void
 mc_pg_stop_canceller(mc_postgres_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);

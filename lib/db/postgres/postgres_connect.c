@@ -366,7 +366,7 @@ mc_pg_is_alive(const mc_pg_connection *connection)
 bool
 mc_pg_is_at_rest(const mc_pg_connection *connection)
 {
-    return !connection->spoiled && connection->pump.frames.settings < MC_PG_SETTINGS_MANY &&
+    return !connection->spoiled && !connection->interrupted && connection->pump.frames.settings < MC_PG_SETTINGS_MANY &&
            PQstatus(connection->pg) == CONNECTION_OK && PQtransactionStatus(connection->pg) == PQTRANS_IDLE &&
            PQbackendPID(connection->pg) == connection->backend;
 }

@@ -40,15 +40,16 @@ typedef struct mc_pg_connection {
     struct mc_pg_connection *next; /* in a list of the engine's; its lock */
     struct mc_pg_target *target;
     PGconn *pg;
-    mc_pg_pump pump; /* between libpq and the server */
-    bool sending;    /* something may have been written that the server has not got */
-    int backend;     /* process at the server that this connection was made to */
-    apr_time_t used; /* when it was given back */
-    bool reused;     /* it has served before */
-    bool spoiled;    /* it is in a state that only closing it ends */
-    int64_t drained; /* bytes that came since a query was cancelled */
-    bool copies;     /* a statement that begins a COPY was sent */
-    bool copying;    /* the rest of a COPY has not been read */
+    mc_pg_pump pump;  /* between libpq and the server */
+    bool sending;     /* something may have been written that the server has not got */
+    int backend;      /* process at the server that this connection was made to */
+    apr_time_t used;  /* when it was given back */
+    bool reused;      /* it has served before */
+    bool spoiled;     /* it is in a state that only closing it ends */
+    bool interrupted; /* the server is at a statement that nobody waits for: it is spoiled, and cancelled at the end */
+    int64_t drained;  /* bytes that came since a query was cancelled */
+    bool copies;      /* a statement that begins a COPY was sent */
+    bool copying;     /* the rest of a COPY has not been read */
     mc_pg_statement statements[MC_PG_STATEMENTS];
     int statement_count;
     int places;      /* connections that the server has room for; 0: it did not say */
@@ -175,6 +176,10 @@ void mc_pg_release(mc_postgres_engine *engine, mc_pg_connection *connection);
 
 /* Gives back a connection on which something is still under way: that is cancelled first, on a thread of its own. */
 void mc_pg_cancel(mc_postgres_engine *engine, mc_pg_connection *connection);
+
+/* The same of a session's connection, which is interrupted, and closed afterwards: the server would wait on for a lock,
+ * or go on computing, after the connection has ended. */
+void mc_pg_cancel_session(mc_postgres_engine *engine, mc_pg_connection *connection);
 void mc_pg_stop_canceller(mc_postgres_engine *engine);
 
 /* ---- postgres_copy.c */

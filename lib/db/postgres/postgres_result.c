@@ -103,8 +103,10 @@ release_answer_connection(pg_result *query_result)
     mc_count(metrics, MC_COUNT_postgres_bytes_total, (uint64_t)query_result->base.traffic.bytes);
     if (query_result->query.session !=
         NULL) { /* its owner keeps it; what was not read to its end cannot be gone on with */
-        if (!mc_pg_drain_arrived(connection))
+        if (!mc_pg_drain_arrived(connection)) {
+            connection->interrupted = !connection->spoiled;
             connection->spoiled = true;
+        }
         return;
     }
     if (connection->spoiled || mc_pg_is_at_rest(connection) || PQstatus(connection->pg) != CONNECTION_OK ||

@@ -30,7 +30,10 @@ clean_up_pg_session(void *data)
         /* With its connection the server ends an open transaction, and lets go of locks and settings of the session:
          * it does not go back among the others. */
         session->connection->spoiled |= !session->clean;
-        mc_pg_release(session->engine, session->connection);
+        if (session->connection->interrupted)
+            mc_pg_cancel_session(session->engine, session->connection);
+        else
+            mc_pg_release(session->engine, session->connection);
         session->connection = NULL;
     }
     return APR_SUCCESS;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "service/documents.h"
 #include "service/wms/wms_document.h"
 
 #define PROLOGUE_130 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -263,6 +264,11 @@ mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_p
                                 "the client's capabilities are the current ones");
     bool v130 = mc_wms_is_130(call);
     bool with_tile_sets = !v130 && (!call->service->strict || params.tiled == 1);
+    const char *form = v130 ? "1.3.0" : with_tile_sets ? "1.1.1 tiled" : "1.1.1", *mime = document_type(v130, call);
+    mc_tilesets_ask_places(call->config->tilesets, ctx);
+    const char *key = mc_document_key(call, form, params.sequence, pool);
+    if (mc_document_recall(request, key, mime, call, ctx, pool))
+        return MC_OK;
     const mc_wms_document doc = {
         .xml = mc_xml_create(v130             ? PROLOGUE_130
                              : with_tile_sets ? PROLOGUE_TILED
@@ -275,7 +281,6 @@ mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_p
         .url = mc_url_wms(call, pool),
         .sequence = params.sequence,
     };
-    mc_tilesets_ask_places(call->config->tilesets, ctx);
     open_wms_root(&doc);
     write_wms_service(&doc);
     mc_xml_open(doc.xml, "Capability");
@@ -286,5 +291,7 @@ mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_p
     mc_wms_write_layers(&doc);
     mc_xml_close(doc.xml);
     mc_xml_close(doc.xml);
-    return mc_request_document(request, doc.xml, document_type(v130, call));
+    MC_TRY(mc_request_document(request, doc.xml, mime));
+    mc_document_keep(request, key, call, ctx);
+    return MC_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "grid/earth.h"
+#include "service/documents.h"
 #include "service/wmts/wmts.h"
 
 #define PROLOGUE "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -498,23 +499,17 @@ open_wmts_root(mc_xml *xml, const mc_call *call, const char *sequence)
     mc_xml_attr(xml, "updateSequence", sequence);
 }
 
-mc_error *
-mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const char *mime, const mc_call *call,
-                     mc_ctx *ctx, apr_pool_t *pool)
+static mc_error *
+write_wmts_document(mc_request *request, const char *sequence, const char *mime, const mc_call *call, mc_ctx *ctx,
+                    apr_pool_t *pool)
 {
     const mc_config *config = call->config;
-    MC_TRY(mc_update_sequence_check(params, call, ctx, pool));
     mc_xml *xml = mc_xml_create(PROLOGUE, pool);
-    open_wmts_root(xml, call, params->sequence);
-    if (params->is_current) {
-        mc_xml_close(xml);
-        return mc_request_document(request, xml, mime);
-    }
+    open_wmts_root(xml, call, sequence);
     write_identification(xml, config->metadata);
     write_provider(xml, config->metadata, pool);
     write_operations(xml, call);
     mc_xml_open(xml, "Contents");
-    mc_tilesets_ask_places(config->tilesets, ctx);
     for (int i = 0; i < config->tilesets->nelts; i++)
         write_wmts_layer(xml, call, APR_ARRAY_IDX(config->tilesets, i, mc_tileset *), ctx, pool);
     for (int i = 0; i < config->grids->nelts; i++) {
@@ -529,4 +524,24 @@ mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const 
     mc_xml_close(xml);
     mc_xml_close(xml);
     return mc_request_document(request, xml, mime);
+}
+
+mc_error *
+mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const char *mime, const mc_call *call,
+                     mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_TRY(mc_update_sequence_check(params, call, ctx, pool));
+    if (params->is_current) {
+        mc_xml *xml = mc_xml_create(PROLOGUE, pool);
+        open_wmts_root(xml, call, params->sequence);
+        mc_xml_close(xml);
+        return mc_request_document(request, xml, mime);
+    }
+    mc_tilesets_ask_places(call->config->tilesets, ctx);
+    const char *key = mc_document_key(call, MC_WMTS_VERSION, params->sequence, pool);
+    if (mc_document_recall(request, key, mime, call, ctx, pool))
+        return MC_OK;
+    MC_TRY(write_wmts_document(request, params->sequence, mime, call, ctx, pool));
+    mc_document_keep(request, key, call, ctx);
+    return MC_OK;
 }

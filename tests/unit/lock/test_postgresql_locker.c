@@ -1,4 +1,5 @@
 /* Locks of a PostgreSQL server. */
+#include "base/clock.h"
 #include "config_text.h"
 #include "locker_cases.h"
 #include "postgres.h"
@@ -37,6 +38,29 @@ START_TEST(postgresql_locks_conform)
 }
 END_TEST
 
+/* The server does not notice that a client has gone while it has nothing to send: each would wait on, at a place that
+ * others need, until the lock is free. */
+START_TEST(who_gives_up_does_not_wait_on_at_the_server)
+{
+    static const char waiting[] = "sql SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    mc_locker *locker = make_postgresql_locker();
+    mc_lock *held, *lock;
+    bool waited;
+    ck_ok(mc_locker_acquire(&held, &waited, locker, "a", &ctx, pool));
+    for (int i = 0; i < 5; i++) {
+        ctx.deadline = mc_clock_now() + 300000;
+        ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    }
+    ctx.deadline = 0;
+    const apr_time_t end = mc_clock_now() + 30 * APR_USEC_PER_SEC;
+    while (strcmp(database_do(&postgres_server, waiting), "0") != 0 && mc_clock_now() < end)
+        usleep(50000);
+    ck_assert_str_eq(database_do(&postgres_server, waiting), "0");
+    ck_assert_str_eq(count_advisory_locks(), "1");
+    mc_lock_release(held);
+}
+END_TEST
+
 /* One connection for each lock that is held or waited for, and these are used again. */
 START_TEST(connections_of_locks_are_kept)
 {
@@ -71,5 +95,5 @@ START_TEST(a_restarted_server_gives_locks_again)
 }
 END_TEST
 
-POSTGRES_MAIN("postgresql_locker", 8, postgresql_locks_conform, connections_of_locks_are_kept,
-              a_restarted_server_gives_locks_again)
+POSTGRES_MAIN("postgresql_locker", 8, postgresql_locks_conform, who_gives_up_does_not_wait_on_at_the_server,
+              connections_of_locks_are_kept, a_restarted_server_gives_locks_again)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/bytes.h"
 #include "base/files.h"
 #include "cache/archive/tiff_index.h"
 #include "cache/blocks/tiff_cache.h"
@@ -128,6 +129,37 @@ START_TEST(damaged_files_are_refused)
 }
 END_TEST
 
+static uint8_t *
+put_big_entry(uint8_t *at, unsigned tag, unsigned type, uint64_t count, uint64_t value)
+{
+    at = mc_store_little32(at, tag | type << 16);
+    return mc_store_little64(mc_store_little64(at, count), value);
+}
+
+/* With the tables of a JPEG its first two bytes are passed over: the sum must not lead to the beginning of the file. */
+START_TEST(a_tile_beyond_all_numbers_is_refused)
+{
+    uint8_t bytes[256] = "II\x2b\0\x08\0\0\0\x10";
+    const char *path = apr_pstrcat(pool, cache_folder, "/big.tif", NULL);
+    uint8_t *at = put_big_entry(mc_store_little64(bytes + 16, 8), 256, 4, 1, 256);
+    at = put_big_entry(put_big_entry(at, 257, 4, 1, 256), 259, 3, 1, MC_TIFF_JPEG);
+    at = put_big_entry(put_big_entry(at, 322, 4, 1, 256), 323, 4, 1, 256);
+    at = put_big_entry(put_big_entry(at, 324, 16, 1, UINT64_MAX), 325, 16, 1, 100);
+    put_big_entry(at, 347, 7, 4, 0xd9ffd8ff);
+    int file = open(path, O_RDWR | O_CREAT, 0600);
+    ck_assert(mc_files_write_at(file, 0, bytes, sizeof(bytes)));
+    close(file);
+    mc_ranged_file ranged;
+    mc_tiff_index index;
+    mc_buf *data;
+    mc_ranges_look(&ranged, path);
+    ck_ok(mc_tiff_read_index(&index, &ranged, pool));
+    ck_assert(index.columns == 1 && index.rows == 1 && index.tables_size == 4);
+    ck_fails(CORRUPT, mc_tiff_read_tile(&data, &index, &ranged, 0, pool));
+    mc_ranges_close(&ranged);
+}
+END_TEST
+
 START_TEST(configurations_are_checked)
 {
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='tiff'/>"), MC_REFUSED);
@@ -147,4 +179,4 @@ END_TEST
 
 CACHE_MAIN("tiff", tiff_conforms, tiles_stand_where_mapcache_has_them, other_tiles_are_refused,
            the_last_tile_takes_the_file_along, files_of_another_layout_are_not_written_to, damaged_files_are_refused,
-           configurations_are_checked)
+           a_tile_beyond_all_numbers_is_refused, configurations_are_checked)

@@ -161,6 +161,48 @@ START_TEST(rows_of_an_interrupted_merge_do_no_harm)
 }
 END_TEST
 
+/* Drafts are files beside the archive: what others have made of one is merged or refused, and ends no process. */
+START_TEST(hostile_drafts_are_merged_or_refused)
+{
+    static const char *const twice[] = { "INSERT INTO tiles VALUES(3, 0, x'01'), (3, 0, x'02')",
+                                         "INSERT INTO tiles VALUES(1.5, 0, x'01'), (1.25, 0, x'02')" };
+    mc_cache *cache = pmtiles("a.pmtiles");
+    mc_tile_key key = key_at(0, 0, 0);
+    for (size_t i = 0; i < sizeof(twice) / sizeof(*twice); i++) {
+        put_text(cache, &key, "tile");
+        run_shell(apr_psprintf(pool,
+                               "sqlite3 %%s/a.pmtiles.draft \"DROP TABLE tiles; CREATE TABLE tiles(tile_id, generation,"
+                               " data); %s\"",
+                               twice[i]));
+        ck_fails(CORRUPT, mc_cache_finish(cache, &ctx));
+        run_shell("rm %s/a.pmtiles.draft");
+        mc_handles_destroy(process.handles);
+        process.handles = mc_handles_create(16);
+    }
+    put_text(cache, &key, "tile");
+    run_shell("sqlite3 %s/a.pmtiles.draft \"INSERT INTO metadata VALUES('json', '{\\\"vector_layers\\\":')\"");
+    ck_ok(mc_cache_finish(cache, &ctx));
+    expect_text(cache, &key, "tile");
+}
+END_TEST
+
+/* Of an archive whose tiles stand without gzip: packed they are something. */
+START_TEST(a_tile_of_nothing_is_no_tile)
+{
+    static const char nothing[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
+    mc_cache *cache = pmtiles("a.pmtiles");
+    mc_tile_key key = key_at(0, 0, 0);
+    mc_tile_write write = { .key = key_at(1, 1, 1),
+                            .data = mc_buf_attach(mc_buf_copy(nothing, sizeof(nothing) - 1), pool) };
+    put_text(cache, &key, "tile");
+    ck_ok(mc_cache_finish(cache, &ctx));
+    ck_ok(mc_cache_put(cache, &write, 1, &ctx));
+    ck_ok(mc_cache_finish(cache, &ctx));
+    expect_text(cache, &key, "tile");
+    expect_text(cache, &write.key, NULL);
+}
+END_TEST
+
 /* ---- the writer */
 
 /* Tile number `i` has content `i` modulo `different`, of some hundred bytes. */
@@ -494,7 +536,7 @@ START_TEST(configurations_that_cannot_be_are_refused)
     mc_grid_builtins(grids, pool);
     const char *const names[] = { "GoogleMapsCompatible", "g", "WGS84" };
     for (int i = 0; i < 3; i++) {
-        const mc_cache_use use = { "ts", apr_hash_get(grids, names[i], APR_HASH_KEY_STRING), false };
+        const mc_cache_use use = { "ts", apr_hash_get(grids, names[i], APR_HASH_KEY_STRING), false, "png" };
         mc_build each = config_build();
         mc_cache *own = i < 2 ? pmtiles(names[i]) : cache;
         mc_cache_used_by(own, &use, config_elements("<cache/>"), &each);
@@ -513,7 +555,8 @@ END_TEST
 
 CACHE_MAIN("pmtiles", a_draft_becomes_an_archive, what_changes_hides_the_archive_and_is_merged,
            an_archive_with_its_draft_is_read_as_one, rows_of_an_interrupted_merge_do_no_harm,
-           archives_of_all_sizes_are_written, a_level_of_one_content_is_one_entry, what_is_not_finished_leaves_nothing,
-           hostile_archives_are_refused, a_walk_goes_forward_only, a_cut_off_archive_gives_no_half_tile,
-           a_replaced_archive_shows_at_once, an_archive_must_be_there_where_nothing_is_rendered,
-           compacting_merges_each_draft, configurations_that_cannot_be_are_refused)
+           hostile_drafts_are_merged_or_refused, a_tile_of_nothing_is_no_tile, archives_of_all_sizes_are_written,
+           a_level_of_one_content_is_one_entry, what_is_not_finished_leaves_nothing, hostile_archives_are_refused,
+           a_walk_goes_forward_only, a_cut_off_archive_gives_no_half_tile, a_replaced_archive_shows_at_once,
+           an_archive_must_be_there_where_nothing_is_rendered, compacting_merges_each_draft,
+           configurations_that_cannot_be_are_refused)

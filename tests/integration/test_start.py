@@ -1,0 +1,130 @@
+"""A thousand tilesets in a hundred thousand lines: how soon they are served, and that no store is asked for anything before a client is."""
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, wait_until
+from fastcgi import Server
+from patience import patience
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from start.config import NOWHERE, configuration  # noqa: E402
+
+WMS, WMTS = ("/", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities"), ("/wmts/1.0.0/WMTSCapabilities.xml", "")
+LOAD, DOCUMENT = .5, .005  # seconds of processor time
+
+
+@pytest.fixture(scope="module")
+def config(shared_folder):
+    file = shared_folder / "mapcache.xml"
+    file.write_text(configuration(shared_folder / "tiles"))
+    assert file.read_text().count("\n") == 100_000 and file.read_text().count("<tileset ") == 1000
+    return file
+
+
+@pytest.fixture
+def started(build, config, folder):
+    running = []
+
+    def start(**options):
+        running.append(Server(build, config, folder, **options))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+def processor(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processor_of(command, **options):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def touches_of_stores(calls, folder):
+    """Lines of strace's that open or ask something in the folder of the stores, or speak to another host."""
+    names = [line for line in calls.splitlines() if f"{folder}/tiles/" in line or NOWHERE in line]
+    hosts = [line for line in calls.splitlines() if re.search(r"(connect|sendto|sendmsg)\(.*AF_INET", line)]
+    return names + hosts
+
+
+def test_check_takes_half_a_second(build, config):
+    taken = min(processor_of([build / "bin/mapcache", "check", config]) for _ in range(3))
+    assert taken <= patience(LOAD)
+
+
+def test_check_touches_no_store(build, config, folder):
+    calls = folder / "calls"
+    subprocess.run(["strace", "-f", "-s", "400", "-e", "trace=%network,%file", "-o", calls, build / "bin/mapcache", "check", config],
+                   check=True, stdout=subprocess.DEVNULL, timeout=patience(60))
+    assert str(config) in calls.read_text()
+    assert touches_of_stores(calls.read_text(), config.parent) == []
+
+
+def test_load_reload_and_documents_touch_no_store(started, config, folder):
+    calls = folder / "calls"
+    # -D: strace is the grandchild, the program itself has the number that is known here
+    server = started(before=("strace", "-D", "-f", "-s", "400", "-e", "trace=%network,%file", "-o", calls))
+    assert server.get(*WMS).status == server.get(*WMTS).status == 200
+    os.kill(server.program.process.pid, signal.SIGHUP)
+    wait_until(lambda: "reloaded config file" in server.log(), "the configuration is read again")
+    assert server.get(*WMS).status == 200
+    assert calls.read_text().count(f'"{config}", O_RDONLY') >= 2, "it was read twice"
+    assert touches_of_stores(calls.read_text(), config.parent) == []
+    # the same eyes see a store that is touched
+    name = re.search(r"<Name>([a-z]+-[a-z0-9-]+)</Name>", server.get(*WMS).body.decode())[1]
+    grid = re.search(r"<TileMatrixSet>(\w+)</TileMatrixSet>", server.get(*WMTS).body.decode())[1]
+    server.get(f"/tms/1.0.0/{name}@{grid}/0/0/0.png")
+    wait_until(lambda: touches_of_stores(calls.read_text(), config.parent), "a tile's store is seen to be touched")
+
+
+def test_load_and_reload_take_half_a_second(started):
+    server = started()
+    pid = server.program.process.pid
+    assert server.get("/tms/1.0.0/").status == 200  # needs all of the configuration
+    loaded = processor(pid)
+    assert loaded <= patience(LOAD)
+    os.kill(pid, signal.SIGHUP)
+    wait_until(lambda: "reloaded config file" in server.log(), "the configuration is read again")
+    assert processor(pid) - loaded <= patience(LOAD)
+
+
+@pytest.mark.parametrize("address", [WMS, WMTS], ids=["wms", "wmts"])
+def test_documents_take_five_milliseconds(started, address):
+    server, rounds = started(), 50
+    first = server.get(*address)
+    before = processor(server.program.process.pid)
+    for _ in range(rounds):
+        answer = server.get(*address)
+        assert answer.body == first.body and answer.header("ETag") == first.header("ETag") is not None
+    assert (processor(server.program.process.pid) - before) / rounds <= patience(DOCUMENT)
+
+
+def test_documents_are_those_of_the_address_and_the_configuration(started, config, folder):
+    text = config.read_text()
+    text = re.sub(r"<url>http://localhost/</url>", "", text, count=1)
+    config = folder / "own.xml"
+    config.write_text(text)
+    server = started(environment={"MAPCACHE_CONFIG_FILE": str(config)})
+    first = server.get(*WMS, variables={b"HTTP_HOST": b"one.example"}).body
+    assert b"one.example" in first and b"other.example" not in first
+    other = server.get(*WMS, variables={b"HTTP_HOST": b"other.example"}).body
+    assert other.replace(b"other.example", b"one.example") == first
+    assert server.get(*WMS, variables={b"HTTP_HOST": b"one.example"}).body == first
+    older = server.get("/", "SERVICE=WMS&VERSION=1.1.1&REQUEST=GetCapabilities", variables={b"HTTP_HOST": b"one.example"}).body
+    assert b"WMT_MS_Capabilities" in older
+    config.write_text(text.replace("A thousand layers", "More layers", 1))
+    os.kill(server.program.process.pid, signal.SIGHUP)
+    wait_until(lambda: "reloaded config file" in server.log(), "the configuration is read again")
+    assert b"<Title>More layers</Title>" in server.get(*WMS, variables={b"HTTP_HOST": b"one.example"}).body
