@@ -65,7 +65,10 @@ tell_target(const mc_copy *copy, const mc_seed_pair *pair)
     mc_node node = { .name = "cache", .text = "" };
     mc_diagnostics *diagnostics = mc_diagnostics_create(copy->pool);
     mc_build build = { .pool = copy->pool, .diagnostics = diagnostics };
-    const mc_cache_use use = { pair->target->name, pair->target_link->grid, pair->target->dimension_count > 0 };
+    const mc_cache_use use = { .tileset = pair->target->name,
+                               .grid = pair->target_link->grid,
+                               .dimensions = pair->target->dimension_count > 0,
+                               .extension = mc_tileset_extension(pair->target) };
     mc_cache_used_by(pair->target->cache, &use, &node, &build);
     for (int i = 0; i < diagnostics->complaints->nelts; i++) {
         const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
