@@ -65,6 +65,8 @@ typedef struct mc_source_ops {
     /* Looks up what is declared below sources (grids, tilesets), with complaints, once all of the configuration is
      * read; NULL: nothing. */
     void (*connect)(mc_source *source, const mc_node *node, mc_build *build);
+    /* Calls `visit` for each source that the source may draw from; NULL: none. */
+    void (*parts)(mc_source *source, void (*visit)(void *baton, mc_source *part), void *baton);
     mc_error *(*render)(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool);
     /* Draws the maps of several sources of this kind over each other, the first one at the bottom: one map for each,
      * all of one box and size. NULL: the source does not draw. */
@@ -101,6 +103,9 @@ struct mc_source {
 };
 
 extern const mc_source_ops *const mc_source_kinds[];
+
+/* Refuses a source that draws from itself, after all are connected. */
+void mc_source_refuse_loop(mc_source *source, const mc_node *node, mc_build *build);
 
 mc_source *mc_source_from_config(const mc_node *node, mc_build *build);
 

@@ -250,16 +250,23 @@ read_sections(mc_config *config, const root_config *root, mc_build *build)
         read_section(&sections[i].part, sections[i].nodes, build);
 }
 
-/* Sources are read before what some of them refer to. */
 static void
-connect_sources(const root_config *root, mc_build *build)
+connect_source(mc_source *source, const mc_node *node, mc_build *build)
+{
+    if (source->ops->connect != NULL)
+        source->ops->connect(source, node, build);
+}
+
+static void
+visit_sources(const root_config *root, void (*visit)(mc_source *source, const mc_node *node, mc_build *build),
+              mc_build *build)
 {
     for (int i = 0; root->sources != NULL && i < root->sources->nelts; i++) {
         const mc_node *node = APR_ARRAY_IDX(root->sources, i, const mc_node *);
         const char *name = mc_node_attr(node, "name");
         mc_source *source = name == NULL ? NULL : apr_hash_get(build->sources, name, APR_HASH_KEY_STRING);
-        if (source != NULL && source->ops->connect != NULL)
-            source->ops->connect(source, node, build);
+        if (source != NULL)
+            visit(source, node, build);
     }
 }
 
@@ -387,7 +394,8 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     set_environment(root.environment);
     add_builtins(config, build);
     read_sections(config, &root, build);
-    connect_sources(&root, build);
+    visit_sources(&root, connect_source, build); /* they are read before what some of them refer to */
+    visit_sources(&root, mc_source_refuse_loop, build);
     warn_of_unused_caches(config, &root, build);
     config->tilesets_by_name = build->tilesets;
     config->cubes = build->cubes;
@@ -413,6 +421,17 @@ mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics
     return mc_config_load_within(config, file, 0, diagnostics, pool);
 }
 
+/* From the tree to the model. */
+static mc_error *
+load_from_tree(mc_config *config, mc_node *root, double seconds, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    mc_data_expand(root, &config->pending, seconds, diagnostics, pool);
+    config->databases = apr_array_make(pool, 4, sizeof(const char *));
+    mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = config->databases };
+    build_model(config, root, &build);
+    return mc_diagnostics_error(diagnostics, pool);
+}
+
 mc_error *
 mc_config_load_within(mc_config **config, const char *file, double seconds, mc_diagnostics *diagnostics,
                       apr_pool_t *pool)
@@ -426,9 +445,16 @@ mc_config_load_within(mc_config **config, const char *file, double seconds, mc_d
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
     MC_TRY(mc_config_parse_file(&root, file, diagnostics, pool));
-    mc_data_expand(root, &(*config)->pending, seconds, diagnostics, pool);
-    (*config)->databases = apr_array_make(pool, 4, sizeof(const char *));
-    mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = (*config)->databases };
-    build_model(*config, root, &build);
-    return mc_diagnostics_error(diagnostics, pool);
+    return load_from_tree(*config, root, seconds, diagnostics, pool);
+}
+
+mc_error *
+mc_config_load_text(mc_config **config, const char *name, const char *text, mc_diagnostics *diagnostics,
+                    apr_pool_t *pool)
+{
+    mc_node *root;
+    *config = apr_pcalloc(pool, sizeof(**config));
+    (*config)->file = apr_pstrdup(pool, name);
+    MC_TRY(mc_config_parse_text(&root, name, text, strlen(text), diagnostics, pool));
+    return load_from_tree(*config, root, 0, diagnostics, pool);
 }

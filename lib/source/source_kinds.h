@@ -9,6 +9,7 @@
     X(wms)                                                                                                             \
     X(wmts)                                                                                                            \
     X(xyz)                                                                                                             \
+    X(tileset)                                                                                                         \
     X(mapserver)                                                                                                       \
     X(gdal)                                                                                                            \
     X(dummy)                                                                                                           \
