@@ -319,11 +319,12 @@ fallback_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
     return first;
 }
 
+/* The slowest child first: a reader may copy what it has into the others. */
 static mc_error *
 remove_from_all(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     layered *cache = (layered *)base;
-    for (int i = 0; i < cache->count; i++) {
+    for (int i = cache->count - 1; i >= 0; i--) {
         mc_error *error = mc_cache_remove(cache->children[i].cache, key, ctx);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error); /* docs/reference/configuration.md 5.13: not an error of the whole */
@@ -426,13 +427,16 @@ static mc_error *
 multitier_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     layered *cache = (layered *)base;
-    for (int i = 0; i < cache->count - 1; i++) /* an older copy in a faster child would hide what is stored now */
+    MC_TRY(mc_cache_put(cache->children[cache->count - 1].cache, tiles, count, ctx));
+    /* An older copy in a faster child would hide what is stored now; not before, as a reader would copy it there again.
+     */
+    for (int i = cache->count - 2; i >= 0; i--)
         for (int j = 0; j < count; j++) {
             mc_error *error = mc_cache_remove(cache->children[i].cache, &tiles[j].key, ctx);
             if (error != MC_OK)
                 mc_log_error(ctx, MC_LOG_WARN, error);
         }
-    return mc_cache_put(cache->children[cache->count - 1].cache, tiles, count, ctx);
+    return MC_OK;
 }
 
 static void

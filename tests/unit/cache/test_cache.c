@@ -162,6 +162,49 @@ START_TEST(a_multitier_copies_what_it_finds)
 }
 END_TEST
 
+/* A slow child that somebody reads through the others at the moment at which it is written to. */
+static mc_cache *read_meanwhile;
+static const mc_cache_ops *own_ops;
+
+static void
+read_before_change(const mc_tile_key *key, mc_ctx *changing)
+{
+    mc_tile *tile;
+    ck_ok(mc_cache_get(&tile, read_meanwhile, key, changing, changing->pool));
+}
+
+static mc_error *
+put_while_read(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *changing)
+{
+    read_before_change(&tiles[0].key, changing);
+    return own_ops->put(cache, tiles, count, changing);
+}
+
+static mc_error *
+remove_while_read(mc_cache *cache, const mc_tile_key *key, mc_ctx *changing)
+{
+    read_before_change(key, changing);
+    return own_ops->remove(cache, key, changing);
+}
+
+START_TEST(a_multitier_keeps_no_old_copy_of_a_reader)
+{
+    mc_cache *cache = layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "old");
+    own_ops = child_named("b")->ops;
+    mc_cache_ops slow = *own_ops;
+    slow.put = put_while_read;
+    slow.remove = remove_while_read;
+    child_named("b")->ops = &slow;
+    read_meanwhile = cache;
+    put_text(cache, &key, "new");
+    expect_text(cache, &key, "new");
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect_text(cache, &key, NULL);
+}
+END_TEST
+
 START_TEST(what_has_no_stamp_is_remembered_for_a_time)
 {
     mc_cache *cache = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
@@ -487,8 +530,8 @@ END_TEST
 
 CACHE_MAIN("cache", every_kind_conforms, every_sample_conforms, none_keeps_nothing, layered_caches_conform,
            a_composite_chooses_by_level_and_dimension, a_composite_parts_a_series_by_child,
-           a_multitier_copies_what_it_finds, what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so,
-           open_files_stay_bounded, writes_of_others_show_at_once_in_rollback_mode,
-           writes_of_others_show_at_once_in_wal_mode, a_file_renamed_over_another_shows_at_once,
-           paths_are_those_of_the_reference, broken_files_give_errors, configurations_are_checked,
-           threads_share_a_cache)
+           a_multitier_copies_what_it_finds, a_multitier_keeps_no_old_copy_of_a_reader,
+           what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so, open_files_stay_bounded,
+           writes_of_others_show_at_once_in_rollback_mode, writes_of_others_show_at_once_in_wal_mode,
+           a_file_renamed_over_another_shows_at_once, paths_are_those_of_the_reference, broken_files_give_errors,
+           configurations_are_checked, threads_share_a_cache)
