@@ -163,21 +163,3 @@ mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx)
     MC_TRY(mc_tileset_key(&put.key, wanted, ctx, ctx->pool));
     return mc_cache_put(wanted->tileset->cache, &put, 1, ctx);
 }
-
-mc_error *
-mc_tileset_name_broken(mc_error *error, const mc_tile_request *wanted, apr_pool_t *pool)
-{
-    const mc_cache *cache = wanted->tileset->cache;
-    if (error == MC_OK || error->kind != MC_ERR_CORRUPT)
-        return error;
-    return mc_error_wrap(pool, error, MC_ERR_CORRUPT,
-                         "tileset \"%s\": the tile %d/%d/%d%s%s%s is not an image that can be drawn",
-                         wanted->tileset->name, wanted->z, wanted->x, wanted->y, cache == NULL ? "" : " of cache \"",
-                         cache == NULL ? "" : cache->name, cache == NULL ? "" : "\"");
-}
-
-mc_error *
-mc_tileset_decode(mc_pixels **pixels, const mc_tile *tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
-{
-    return mc_tileset_name_broken(mc_tile_decode(pixels, tile, wanted->link->grid, ctx, pool), wanted, pool);
-}
