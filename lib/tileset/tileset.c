@@ -1,4 +1,5 @@
-/* What a tileset says about itself: links to grids, dimensions, extension, metatiles, lifetimes of its tiles, names of broken ones. */
+/* What a tileset says about itself: links to grids, dimensions, extension, metatiles, lifetimes of its tiles, names of
+ * broken ones. */
 #include "mapcache/tileset.h"
 
 #include <apr_strings.h>
