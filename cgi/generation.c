@@ -130,7 +130,17 @@ stamp_of_file(const mc_generations *generations)
     return stat(generations->file, &now) == 0 ? now : (struct stat){ 0 };
 }
 
-/* Loads the file, of which the stamp was taken before. Called with `loading` held. */
+/* What /ready says of the last load. */
+static void
+tell_load_failed(const mc_generations *generations, bool failed)
+{
+    mc_runtime *runtime = atomic_load(&generations->runtime);
+    if (runtime != NULL)
+        atomic_store(&mc_runtime_process(runtime)->reload_failed, failed);
+}
+
+/* Loads the file, of which the stamp was taken before. What is told of it is true once the log has it. Called with
+ * `loading` held. */
 static bool
 load_next_generation(mc_generations *generations, struct stat stamp)
 {
@@ -143,15 +153,14 @@ load_next_generation(mc_generations *generations, struct stat stamp)
     if (error == MC_OK) {
         generations->pause = 0;
         replace_current_generation(generations, next);
-    } else {
-        put_load_off(generations);
-        log_failure(generations, error, pool);
-        apr_pool_destroy(pool);
+        tell_load_failed(generations, false);
+        return true;
     }
-    mc_runtime *runtime = atomic_load(&generations->runtime);
-    if (runtime != NULL)
-        atomic_store(&mc_runtime_process(runtime)->reload_failed, error != MC_OK);
-    return error == MC_OK;
+    put_load_off(generations);
+    tell_load_failed(generations, true);
+    log_failure(generations, error, pool);
+    apr_pool_destroy(pool);
+    return false;
 }
 
 /* Loads the file if that is due. */

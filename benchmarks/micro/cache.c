@@ -25,15 +25,21 @@ static mc_process process;
 static mc_ctx ctx;
 static char folder[] = "/tmp/mapcache-micro-XXXXXX";
 
+/* What a cache is made of stands before it in `others`, or "". */
 static mc_cache *
-create_cache_of_type(const char *type, const char *inner)
+create_cache_of_type(const char *type, const char *inner, const char *others)
 {
     mc_node *root;
     mc_build build = { .pool = pool, .diagnostics = mc_diagnostics_create(pool), .caches = apr_hash_make(pool) };
-    const char *text = apr_psprintf(pool, "<mapcache><cache name='c' type='%s'>%s</cache></mapcache>", type, inner);
+    const char *text =
+        apr_psprintf(pool, "<mapcache>%s<cache name='c' type='%s'>%s</cache></mapcache>", others, type, inner);
     exit_on_error(mc_config_parse_text(&root, "micro", text, strlen(text), NULL, pool));
-    mc_cache *cache = mc_cache_from_config(root->children, &build);
-    exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
+    mc_cache *cache = NULL;
+    for (const mc_node *node = root->children; node != NULL; node = node->next) {
+        cache = mc_cache_from_config(node, &build);
+        exit_on_error(mc_diagnostics_error(build.diagnostics, pool));
+        apr_hash_set(build.caches, cache->name, APR_HASH_KEY_STRING, cache);
+    }
     return cache;
 }
 
@@ -105,12 +111,12 @@ measure_reads(const char *name, mc_cache *cache, int series, int rounds)
 
 /* `what` begins with the type. */
 static void
-compare_reads(const char *what, const char *wanted, const char *inner, int rounds)
+compare_reads_of(const char *what, const char *wanted, const char *inner, const char *others, int rounds)
 {
     const char *type = apr_pstrndup(pool, what, strcspn(what, " "));
     if (wanted != NULL && strcmp(type, wanted) != 0)
         return;
-    mc_cache *cache = create_cache_of_type(type, inner);
+    mc_cache *cache = create_cache_of_type(type, inner, others);
     fill_cache(cache);
     exit_on_error(mc_cache_finish(cache, &ctx));
     usleep(100000); /* so that it may be remembered */
@@ -124,6 +130,12 @@ compare_reads(const char *what, const char *wanted, const char *inner, int round
     cache->remember = true;
     measure_reads(apr_psprintf(pool, "%s, from memory", what), cache, 1, rounds);
     measure_reads(apr_psprintf(pool, "%s, from memory, 16 for a map", what), cache, 16, rounds);
+}
+
+static void
+compare_reads(const char *what, const char *wanted, const char *inner, int rounds)
+{
+    compare_reads_of(what, wanted, inner, "", rounds);
 }
 
 int
@@ -149,6 +161,12 @@ main(int argc, char **argv)
     compare_reads("lmdb", wanted, apr_psprintf(pool, "<base>%s/lmdb</base>", folder), rounds);
     compare_reads("bdb", wanted, apr_psprintf(pool, "<base>%s/bdb</base>", folder), rounds);
     compare_reads("disk", wanted, apr_psprintf(pool, "<base>%s/disk</base>", folder), rounds);
+    compare_reads_of("multitier", wanted, "<cache>near</cache><cache>far</cache>",
+                     apr_psprintf(pool,
+                                  "<cache name='near' type='disk'><base>%s/near</base></cache>"
+                                  "<cache name='far' type='disk'><base>%s/far</base></cache>",
+                                  folder, folder),
+                     rounds);
     mc_memory_destroy(process.memory);
     mc_handles_destroy(process.handles);
     mc_metrics_destroy(process.metrics);

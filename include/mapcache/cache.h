@@ -32,7 +32,8 @@ typedef struct mc_tile_write {
 typedef struct mc_cache_use {
     const char *tileset;
     const mc_grid *grid;
-    bool dimensions; /* the tileset has dimensions */
+    bool dimensions;       /* the tileset has dimensions */
+    const char *extension; /* of its tiles */
 } mc_cache_use;
 
 /* Told of a stored tile; false ends the list. */

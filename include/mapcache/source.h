@@ -62,6 +62,11 @@ typedef struct mc_source_ops {
     const mc_key *keys;
     const char *help;
     mc_source *(*from_config)(const mc_node *node, mc_build *build);
+    /* Looks up what is declared below sources (grids, tilesets), with complaints, once all of the configuration is
+     * read; NULL: nothing. */
+    void (*connect)(mc_source *source, const mc_node *node, mc_build *build);
+    /* Calls `visit` for each source that the source may draw from; NULL: none. */
+    void (*parts)(mc_source *source, void (*visit)(void *baton, mc_source *part), void *baton);
     mc_error *(*render)(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool);
     /* Draws the maps of several sources of this kind over each other, the first one at the bottom: one map for each,
      * all of one box and size. NULL: the source does not draw. */
@@ -91,12 +96,16 @@ struct mc_source {
     const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
     bool needs_format;                      /* gives pixels: the tileset must have a format */
     bool cascades;                          /* hands on the maps of another server */
+    bool tiles_as_sent;                     /* one tile of the server may be stored as it came */
     bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
     bool stacks_over;                       /* leaves what lies below its maps to be seen */
     const char *no_vector_tiles;            /* why the source makes no vector tiles; NULL: it makes vector tiles */
 };
 
 extern const mc_source_ops *const mc_source_kinds[];
+
+/* Refuses a source that draws from itself, after all are connected. */
+void mc_source_refuse_loop(mc_source *source, const mc_node *node, mc_build *build);
 
 mc_source *mc_source_from_config(const mc_node *node, mc_build *build);
 

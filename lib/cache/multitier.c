@@ -185,16 +185,15 @@ list_wanted_tiles(mc_tile **tiles, const multitier *cache, const mc_tile_key *ke
     return missing;
 }
 
-/* A child that fails is no child without the tile: where no other one has it, the failure is told, so that nothing is
- * rendered that may be there. */
+/* Of the children from one on. A child that fails is no child without the tile: where no other one has it, the first
+ * failure is told, so that nothing is rendered that may be there. */
 static mc_error *
-multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+get_from_tiers(mc_tile **tiles, const multitier *cache, int child, mc_error *first, const mc_tile_key *keys, int count,
+               mc_ctx *ctx, apr_pool_t *pool)
 {
-    const multitier *cache = (const multitier *)base;
     const int children = cache->layered.count;
-    mc_error *first = MC_OK;
     tiles_to_find missing = list_wanted_tiles(tiles, cache, keys, count, ctx, pool);
-    for (int i = 0; i < children && missing.count > 0; i++) {
+    for (int i = child; i < children && missing.count > 0; i++) {
         if (i == children - 1 && cache->queue != NULL)
             get_waiting_tiles(&missing, tiles, cache, pool);
         mc_error *error =
@@ -210,9 +209,22 @@ multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int 
 }
 
 static mc_error *
-multitier_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    return multitier_get_all(tile, cache, key, 1, ctx, pool);
+    return get_from_tiers(tiles, (const multitier *)base, 0, MC_OK, keys, count, ctx, pool);
+}
+
+/* The first child has most tiles: a hit there costs nothing else. */
+static mc_error *
+multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const multitier *cache = (const multitier *)base;
+    mc_error *error = mc_cache_get(tile, cache->layered.children[0].cache, key, ctx, pool);
+    if (error == MC_OK && *tile != NULL)
+        return MC_OK;
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_WARN, error);
+    return get_from_tiers(tile, cache, 1, error, key, 1, ctx, pool);
 }
 
 static mc_error *

@@ -71,12 +71,22 @@ typedef struct redis_group {
     redis_item **items;
 } redis_group;
 
+/* A server that does not know AUTH quotes what came with it. */
+static void
+cut_off_arguments(char *text)
+{
+    char *arguments = strstr(text, ", with args");
+    if (arguments != NULL)
+        *arguments = '\0';
+}
+
 static mc_error *
 read_redis_greeting(mc_stream *stream, int commands)
 {
     for (int i = 0; i < commands; i++) {
         mc_resp answer;
         MC_TRY(mc_resp_read(&answer, stream, 0));
+        cut_off_arguments(answer.text);
         if (answer.kind == MC_RESP_ERROR)
             return mc_error_create(mc_stream_call(stream)->pool, MC_ERR_FORBIDDEN, "%s lets nobody in: %s",
                                    mc_remote_name(mc_stream_remote(stream)), answer.text);
@@ -180,6 +190,7 @@ find_redis_node(mc_remote **remote, int number, redis_work *work)
     address.host = node.host;
     address.port = node.port;
     address.socket = NULL;
+    address.told = true;
     MC_TRY(find_redis_server(remote, &address, work->call));
     if (is_worth_asking(work, *remote))
         return MC_OK;

@@ -12,8 +12,8 @@
 struct mc_cluster {
     pthread_mutex_t lock; /* of all below */
     bool known;
-    apr_time_t asked; /* mc_clock_now(): when all slots were asked for */
-    int node_count;
+    apr_time_t asked;           /* mc_clock_now(): when all slots were asked for */
+    int node_count, next_place; /* next_place: where a place is looked for once all are taken */
     mc_cluster_node nodes[MC_CLUSTER_NODES_MAX];
     short owners[MC_CLUSTER_SLOTS]; /* number of the node and 1; 0: not known */
 };
@@ -96,6 +96,23 @@ mc_cluster_node_of(mc_cluster *cluster, int number)
     return node;
 }
 
+/* The place of a server that has no slots any more: a cluster that lives long names many. -1: there is none. With the
+ * lock held. */
+static int
+find_unused_place(mc_cluster *cluster)
+{
+    bool used[MC_CLUSTER_NODES_MAX + 1] = { false };
+    for (int i = 0; i < MC_CLUSTER_SLOTS; i++)
+        used[cluster->owners[i]] = true;
+    for (int i = 0; i < MC_CLUSTER_NODES_MAX; i++) {
+        int place = cluster->next_place++ % MC_CLUSTER_NODES_MAX;
+        cluster->next_place %= MC_CLUSTER_NODES_MAX;
+        if (!used[place + 1])
+            return place;
+    }
+    return -1;
+}
+
 /* With the lock held. */
 static int
 add_cluster_node(mc_cluster *cluster, const mc_cluster_node *node)
@@ -103,10 +120,11 @@ add_cluster_node(mc_cluster *cluster, const mc_cluster_node *node)
     for (int i = 0; i < cluster->node_count; i++)
         if (cluster->nodes[i].port == node->port && strcmp(cluster->nodes[i].host, node->host) == 0)
             return i;
-    if (cluster->node_count == MC_CLUSTER_NODES_MAX)
-        return -1;
-    cluster->nodes[cluster->node_count] = *node;
-    return cluster->node_count++;
+    bool full = cluster->node_count == MC_CLUSTER_NODES_MAX;
+    int place = full ? find_unused_place(cluster) : cluster->node_count++;
+    if (place >= 0)
+        cluster->nodes[place] = *node;
+    return place;
 }
 
 int

@@ -27,7 +27,8 @@ void mc_cluster_tell(mc_cluster *cluster);
 int mc_cluster_find(mc_cluster *cluster, int slot);
 mc_cluster_node mc_cluster_node_of(mc_cluster *cluster, int number);
 
-/* The number of a server, known from now on; -1: there are too many. */
+/* The number of a server, known from now on; -1: there are too many. A number may become another server's once its own
+ * has no slots: that one says where they are. */
 int mc_cluster_add(mc_cluster *cluster, const mc_cluster_node *node);
 void mc_cluster_learn(mc_cluster *cluster, int slot, int number);
 

@@ -10,13 +10,19 @@
 #include "base/metrics.h"
 #include "remote/remote_private.h"
 
-enum { REMOTES_MAX = 1024 /* a cluster names its own nodes */, IDENTITY_MAX = 8192 };
+enum { REMOTES_MAX = 1024, TOLD_MAX = 512 /* of these: a cluster names its own nodes */, IDENTITY_MAX = 8192 };
+
+/* Longer than any call goes on without finding its servers again. */
+#define UNUSED_TIME (3600 * APR_USEC_PER_SEC)
+
+/* So long a server counts as one that is asked: a cluster's node may have gone for good. */
+#define SPOKEN_OF_TIME (300 * APR_USEC_PER_SEC)
 
 /* With the first failure: each further try would cost a request its time. */
 static const mc_breaker_rules remote_rules = { 1, APR_USEC_PER_SEC / 4, 8 * APR_USEC_PER_SEC };
 
 struct mc_remotes {
-    pthread_mutex_t lock; /* of the list; its servers stay until the end */
+    pthread_mutex_t lock; /* of the list, and of when its servers were found */
     int count;
     mc_remote *list[REMOTES_MAX];
 };
@@ -149,6 +155,59 @@ create_remote(const mc_remote_address *address, const char *identity, size_t siz
     return remote;
 }
 
+static bool
+is_remote_in_use(mc_remote *remote)
+{
+    pthread_mutex_lock(&remote->lock);
+    bool used = atomic_load(&remote->opened) > remote->idle_count;
+    pthread_mutex_unlock(&remote->lock);
+    return used;
+}
+
+/* With the list's lock. */
+static void
+forget_unused_remotes(mc_remotes *remotes, apr_time_t before)
+{
+    int kept = 0;
+    for (int i = 0; i < remotes->count; i++)
+        if (remotes->list[i]->used >= before || is_remote_in_use(remotes->list[i]))
+            remotes->list[kept++] = remotes->list[i];
+        else
+            free_remote(remotes->list[i]);
+    remotes->count = kept;
+}
+
+void
+mc_remotes_forget(mc_remotes *remotes, apr_time_t before)
+{
+    pthread_mutex_lock(&remotes->lock);
+    forget_unused_remotes(remotes, before);
+    pthread_mutex_unlock(&remotes->lock);
+}
+
+/* Whether there is no place for one more server of that sort; with the list's lock. */
+static bool
+is_list_full(const mc_remotes *remotes, bool told)
+{
+    int count = 0;
+    for (int i = 0; i < remotes->count; i++)
+        count += remotes->list[i]->address.told;
+    return remotes->count == REMOTES_MAX || (told && count >= TOLD_MAX);
+}
+
+/* With the list's lock. */
+static mc_remote *
+add_remote(mc_remotes *remotes, const mc_remote_address *address, const char *identity, size_t size)
+{
+    for (int i = 0; i < remotes->count; i++) /* perhaps instead of one of these, after a reload */
+        mc_remote_close_idle(remotes->list[i], false);
+    if (is_list_full(remotes, address->told))
+        forget_unused_remotes(remotes, mc_clock_now() - UNUSED_TIME);
+    if (is_list_full(remotes, address->told))
+        return NULL;
+    return remotes->list[remotes->count++] = create_remote(address, identity, size);
+}
+
 mc_remote *
 mc_remote_find(mc_remotes *remotes, const mc_remote_address *address)
 {
@@ -161,10 +220,12 @@ mc_remote_find(mc_remotes *remotes, const mc_remote_address *address)
     for (int i = 0; i < remotes->count && found == NULL; i++)
         if (remotes->list[i]->identity_size == size && memcmp(remotes->list[i]->identity, identity, size) == 0)
             found = remotes->list[i];
-    for (int i = 0; i < remotes->count && found == NULL; i++) /* perhaps instead of one of these, after a reload */
-        mc_remote_close_idle(remotes->list[i], false);
-    if (found == NULL && remotes->count < REMOTES_MAX)
-        found = remotes->list[remotes->count++] = create_remote(address, identity, size);
+    if (found == NULL)
+        found = add_remote(remotes, address, identity, size);
+    if (found != NULL) {
+        found->used = mc_clock_now();
+        found->address.told = found->address.told && address->told;
+    }
     pthread_mutex_unlock(&remotes->lock);
     return found;
 }
@@ -209,10 +270,11 @@ void
 mc_remotes_visit(mc_remotes *remotes, void (*visit)(void *baton, const char *name, bool works), void *baton)
 {
     pthread_mutex_lock(&remotes->lock);
-    int count = remotes->count;
+    const apr_time_t since = mc_clock_now() - SPOKEN_OF_TIME;
+    for (int i = 0; i < remotes->count; i++)
+        if (remotes->list[i]->used >= since)
+            visit(baton, remotes->list[i]->name, mc_breaker_is_closed(&remotes->list[i]->breaker));
     pthread_mutex_unlock(&remotes->lock);
-    for (int i = 0; i < count; i++)
-        visit(baton, remotes->list[i]->name, mc_breaker_is_closed(&remotes->list[i]->breaker));
 }
 
 void

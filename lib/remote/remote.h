@@ -40,10 +40,15 @@ typedef struct mc_remote_address {
     size_t greeting_size;
     int greeting_commands;
     mc_remote_greet *greet;
+    bool told; /* by another server, not by the configuration: such servers never take the places of others */
 } mc_remote_address;
 
-/* The server of that address; it lives as long as `remotes`. NULL: there are too many. */
+/* The server of that address. It stays while it has connections that somebody uses, and for an hour after it was found
+ * last: whoever needs it for longer finds it again. NULL: there are too many. */
 mc_remote *mc_remote_find(mc_remotes *remotes, const mc_remote_address *address);
+
+/* Forgets the servers that nobody has found since `before` (mc_clock_now()), and of which nobody uses a connection. */
+void mc_remotes_forget(mc_remotes *remotes, apr_time_t before);
 
 /* "memcached at host:port": for messages of the log. */
 const char *mc_remote_name(const mc_remote *remote);
@@ -68,7 +73,7 @@ typedef struct mc_remote_call {
 /* The error of a server that is not asked because it has failed a moment ago, with what was wrong. */
 mc_error *mc_remote_resting(mc_remote *remote, const mc_remote_call *call) MC_CHECKED;
 
-/* Visits the servers that have been asked; `works`: the last one who asked got an answer. */
+/* Visits the servers that were asked in the last five minutes; `works`: the last one who asked got an answer. */
 void mc_remotes_visit(mc_remotes *remotes, void (*visit)(void *baton, const char *name, bool works), void *baton);
 
 /*

@@ -17,6 +17,8 @@ struct mc_remote {
     char *name;
     char *identity; /* all that tells it apart from others */
     size_t identity_size;
+    apr_time_t used;   /* mc_clock_now(): when it was found last; the list's lock */
+    atomic_int opened; /* connections that are there, kept ones and others */
     mc_breaker breaker;
     atomic_int late;      /* requests in a row that had little time, and no answer in it */
     pthread_mutex_t lock; /* of all below */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SKIPPED_MAX = 4096 /* bytes of a value that nobody wants */ };
+
 /* A whole number, perhaps negative, and nothing behind it. */
 static bool
 read_resp_number(int64_t *number, const char *text)
@@ -19,22 +21,9 @@ read_resp_number(int64_t *number, const char *text)
     return *at == '\0' && at != text + negative;
 }
 
-/* The bytes of a value whose size is known; -1: there is none. */
+/* The line of an answer; of a value its size, before its bytes. */
 static mc_error *
-read_resp_value(mc_resp *answer, mc_stream *stream, size_t most)
-{
-    if (answer->number == -1) {
-        answer->kind = MC_RESP_NIL;
-        return MC_OK;
-    }
-    if (answer->number < 0)
-        return mc_stream_nonsense(stream, "a value of negative size");
-    MC_TRY(mc_stream_value(&answer->value, stream, (size_t)answer->number, most));
-    return mc_stream_end_of_value(stream);
-}
-
-mc_error *
-mc_resp_read(mc_resp *answer, mc_stream *stream, size_t most)
+read_resp_line(mc_resp *answer, mc_stream *stream)
 {
     char *line;
     size_t size;
@@ -52,12 +41,8 @@ mc_resp_read(mc_resp *answer, mc_stream *stream, size_t most)
         answer->kind = MC_RESP_INTEGER;
         return read_resp_number(&answer->number, line + 1) ? MC_OK : mc_stream_nonsense(stream, line);
     case '$':
-        answer->kind = MC_RESP_VALUE;
-        if (!read_resp_number(&answer->number, line + 1))
-            return mc_stream_nonsense(stream, line);
-        return read_resp_value(answer, stream, most);
     case '*':
-        answer->kind = MC_RESP_ARRAY;
+        answer->kind = line[0] == '$' ? MC_RESP_VALUE : MC_RESP_ARRAY;
         if (!read_resp_number(&answer->number, line + 1) || answer->number < -1)
             return mc_stream_nonsense(stream, line);
         if (answer->number == -1)
@@ -66,6 +51,16 @@ mc_resp_read(mc_resp *answer, mc_stream *stream, size_t most)
     default:
         return mc_stream_nonsense(stream, line);
     }
+}
+
+mc_error *
+mc_resp_read(mc_resp *answer, mc_stream *stream, size_t most)
+{
+    MC_TRY(read_resp_line(answer, stream));
+    if (answer->kind != MC_RESP_VALUE)
+        return MC_OK;
+    MC_TRY(mc_stream_value(&answer->value, stream, (size_t)answer->number, most));
+    return mc_stream_end_of_value(stream);
 }
 
 /* Arrays in arrays only lengthen the count of what is still to come. */
@@ -77,9 +72,15 @@ mc_resp_skip(mc_stream *stream, int64_t count, int *budget)
         if (left > *budget)
             return mc_stream_nonsense(stream, "too long a list");
         --*budget;
-        MC_TRY(mc_resp_read(&answer, stream, 4096));
+        MC_TRY(read_resp_line(&answer, stream));
         if (answer.kind == MC_RESP_ARRAY)
             left += answer.number < *budget ? answer.number : *budget;
+        if (answer.kind != MC_RESP_VALUE)
+            continue;
+        if (answer.number > SKIPPED_MAX)
+            return mc_stream_nonsense(stream, "too long a value");
+        MC_TRY(mc_stream_pass(stream, (size_t)answer.number));
+        MC_TRY(mc_stream_end_of_value(stream));
     }
     return MC_OK;
 }

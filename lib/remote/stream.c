@@ -22,6 +22,7 @@ mc_stream_adopt(mc_remote *remote, int descriptor, const mc_remote_call *call)
     stream->descriptor = descriptor;
     stream->call = call;
     stream->fresh = true;
+    atomic_fetch_add(&remote->opened, 1);
     return stream;
 }
 
@@ -31,6 +32,7 @@ mc_stream_free(mc_stream *stream)
     if (stream->session != NULL)
         stream->remote->engine->end(stream->session);
     close(stream->descriptor);
+    atomic_fetch_sub(&stream->remote->opened, 1);
     free(stream);
 }
 
@@ -318,6 +320,17 @@ mc_stream_bytes(mc_stream *stream, void *out, size_t size)
         }
         at += part;
         size -= part;
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_stream_pass(mc_stream *stream, size_t size)
+{
+    char dropped[256];
+    for (size_t part; size > 0; size -= part) {
+        part = size < sizeof(dropped) ? size : sizeof(dropped);
+        MC_TRY(mc_stream_bytes(stream, dropped, part));
     }
     return MC_OK;
 }

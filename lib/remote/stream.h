@@ -26,6 +26,9 @@ mc_error *mc_stream_line(char **line, size_t *size, mc_stream *stream) MC_CHECKE
 /* Exactly so many bytes. */
 mc_error *mc_stream_bytes(mc_stream *stream, void *out, size_t size) MC_CHECKED;
 
+/* The same of bytes that nobody wants. */
+mc_error *mc_stream_pass(mc_stream *stream, size_t size) MC_CHECKED;
+
 /* As many bytes as a value has, attached to the call's pool; MC_ERR_CORRUPT beyond `most`. */
 mc_error *mc_stream_value(mc_buf **value, mc_stream *stream, size_t size, size_t most) MC_CHECKED;
 

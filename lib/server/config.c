@@ -250,6 +250,26 @@ read_sections(mc_config *config, const root_config *root, mc_build *build)
         read_section(&sections[i].part, sections[i].nodes, build);
 }
 
+static void
+connect_source(mc_source *source, const mc_node *node, mc_build *build)
+{
+    if (source->ops->connect != NULL)
+        source->ops->connect(source, node, build);
+}
+
+static void
+visit_sources(const root_config *root, void (*visit)(mc_source *source, const mc_node *node, mc_build *build),
+              mc_build *build)
+{
+    for (int i = 0; root->sources != NULL && i < root->sources->nelts; i++) {
+        const mc_node *node = APR_ARRAY_IDX(root->sources, i, const mc_node *);
+        const char *name = mc_node_attr(node, "name");
+        mc_source *source = name == NULL ? NULL : apr_hash_get(build->sources, name, APR_HASH_KEY_STRING);
+        if (source != NULL)
+            visit(source, node, build);
+    }
+}
+
 /* Of a file in which something is refused, nobody can say. */
 static void
 warn_of_unused_caches(const mc_config *config, const root_config *root, mc_build *build)
@@ -374,6 +394,8 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     set_environment(root.environment);
     add_builtins(config, build);
     read_sections(config, &root, build);
+    visit_sources(&root, connect_source, build); /* they are read before what some of them refer to */
+    visit_sources(&root, mc_source_refuse_loop, build);
     warn_of_unused_caches(config, &root, build);
     config->tilesets_by_name = build->tilesets;
     config->cubes = build->cubes;

@@ -56,6 +56,7 @@ fallback_source_from_config(const mc_node *node, mc_build *build)
     if (!mc_source_read(&fallback->base, &mc_source_fallback, node, build))
         return NULL;
     bool vector_tiles = true;
+    fallback->base.source.tiles_as_sent = true;
     fallback->count = fallback->nodes->nelts;
     fallback->sources = apr_pcalloc(build->pool, sizeof(mc_source *) * (size_t)fallback->count);
     for (int i = 0; i < fallback->count; i++) {
@@ -70,6 +71,7 @@ fallback_source_from_config(const mc_node *node, mc_build *build)
         fallback->sources[i] = source;
         fallback->base.source.needs_format |= source->needs_format;
         fallback->base.source.cascades |= source->cascades;
+        fallback->base.source.tiles_as_sent &= source->tiles_as_sent;
         if (source->no_vector_tiles != NULL)
             vector_tiles = false;
     }
@@ -153,8 +155,17 @@ fallback_vector_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *c
     return first->ops->vector_layers == NULL ? MC_OK : first->ops->vector_layers(layers, first, ctx, pool);
 }
 
+static void
+visit_fallback_parts(mc_source *source, void (*visit)(void *baton, mc_source *part), void *baton)
+{
+    const fallback_source *fallback = (const fallback_source *)source;
+    for (int i = 0; i < fallback->count; i++)
+        visit(baton, fallback->sources[i]);
+}
+
 const mc_source_ops mc_source_fallback = {
     MC_KIND("fallback", fallback_keys, fallback_source_from_config, "The first of several sources that succeeds."),
+    .parts = visit_fallback_parts,
     .render = fallback_render,
     .info = fallback_info,
     .vector_layers = fallback_vector_layers,

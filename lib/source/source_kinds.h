@@ -7,6 +7,9 @@
 
 #define MC_SOURCE_KINDS(X)                                                                                             \
     X(wms)                                                                                                             \
+    X(wmts)                                                                                                            \
+    X(xyz)                                                                                                             \
+    X(tileset)                                                                                                         \
     X(mapserver)                                                                                                       \
     X(gdal)                                                                                                            \
     X(dummy)                                                                                                           \

@@ -390,7 +390,10 @@ static void
 tell_cache(const mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     for (int i = 0; i < tileset->link_count && tileset->cache != NULL; i++) {
-        const mc_cache_use use = { tileset->name, tileset->links[i]->grid, tileset->dimension_count > 0 };
+        const mc_cache_use use = { .tileset = tileset->name,
+                                   .grid = tileset->links[i]->grid,
+                                   .dimensions = tileset->dimension_count > 0,
+                                   .extension = mc_tileset_extension(tileset) };
         mc_cache_used_by(tileset->cache, &use, node, build);
     }
 }

@@ -223,6 +223,24 @@ store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **
     return store_metatile(writes, count, tile, store_error, tileset, key, ctx, pool);
 }
 
+/* Whether the image of one tile is stored as the source sent it: always without a format; of a server of tiles also in
+ * the format that is wanted, so that nothing is lost by a second compression. */
+static bool
+suits_as_sent(const mc_rendered *map, const mc_tileset *tileset, const mc_metatile *metatile, const mc_grid *grid)
+{
+    const mc_format *format = tileset->format;
+    if (map->data == NULL || format == NULL || !mc_format_is_image(format))
+        return map->data != NULL;
+    if (!tileset->source->tiles_as_sent || metatile->columns * metatile->rows != 1 || tileset->metabuffer > 0 ||
+        tileset->watermark != NULL || map->pixels->width != grid->tile_width ||
+        map->pixels->height != grid->tile_height)
+        return false;
+    mc_coding coding = mc_image_sniff(map->data->data, map->data->size);
+    return (coding == MC_CODING_PNG && format->type == MC_FORMAT_PNG && format->colors == 0) ||
+           (coding == MC_CODING_JPEG && format->type == MC_FORMAT_JPEG) ||
+           (coding != MC_CODING_UNKNOWN && format->type == MC_FORMAT_MIXED);
+}
+
 mc_error *
 mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
                    apr_pool_t *pool)
@@ -238,7 +256,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
         MC_TRY(decode_map(&map, width, height, tileset->format == NULL, ctx, pool));
     if (map.tiles != NULL)
         return store_vector_tiles(map.tiles, &metatile, tile, store_error, tileset, key, ctx, pool);
-    if (map.data != NULL && (tileset->format == NULL || raw)) {
+    if (suits_as_sent(&map, tileset, &metatile, key->grid)) {
         mc_tile_write as_sent = {
             .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset
         };

@@ -108,6 +108,8 @@ mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t n
     if (tileset->auto_expire == 0 || tile->mtime == 0)
         return tileset->expires;
     apr_int64_t left = apr_time_sec(tile->mtime) + tileset->auto_expire - apr_time_sec(now);
+    if (left > tileset->auto_expire) /* its store says that it was made in the future */
+        return tileset->auto_expire;
     return left > 0 ? (int)left : 0;
 }
 

@@ -159,14 +159,12 @@ void
 mc_rest_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
     mc_rest_cache *cache = (mc_rest_cache *)base;
-    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = "" };
+    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
     const char *url, *path;
     if (mc_rest_url(&url, &path, cache, &key, build->pool) != MC_OK)
         return; /* said with the first request */
-    if (cache->first == NULL) {
+    if (cache->first == NULL)
         cache->first = apr_pmemdup(build->pool, &key, sizeof(key));
-        cache->first->extension = "png";
-    }
     const char *who = apr_psprintf(build->pool, "tileset \"%s\" on grid \"%s\"", use->tileset, use->grid->name);
     const char *other = apr_hash_get(cache->uses, url, APR_HASH_KEY_STRING);
     if (other != NULL && strcmp(other, who) != 0)

@@ -237,7 +237,8 @@ read_segments(unsigned last[2], const coded_segment segments[2], int blocks, con
         read_on(&a, codes);
     while (goes_on(&b))
         read_on(&b, codes);
-    return end_segment(last, &a) & (segments[1].bits == 0 || end_segment(last, &b));
+    bool ended = end_segment(last, &a);
+    return (segments[1].bits == 0 || end_segment(last, &b)) && ended;
 }
 
 /* Returns what follows the segment and its marker. `room` has the segment's bytes. */

@@ -9,8 +9,8 @@
 
 static const char *const kinds[] = {
     "<cache name='c' type='sqlite3'><dbfile>%s/a.db</dbfile></cache>",
-    "<cache name='c' "
-    "type='sqlite3'><dbfile>%s/{tileset}/{z}/{x}_{y}.db</dbfile><xcount>2</xcount><ycount>2</ycount></cache>",
+    ("<cache name='c' type='sqlite3'><dbfile>%s/{tileset}/{z}/{x}_{y}.db</dbfile>"
+     "<xcount>2</xcount><ycount>2</ycount></cache>"),
     "<cache name='c' type='sqlite3'><dbfile>%s/m.db</dbfile><memory>false</memory></cache>",
     "<cache name='c' type='mbtiles'><dbfile>%s/a.mbtiles</dbfile></cache>",
     "<cache name='c' type='geopackage'><dbfile>%s/a.gpkg</dbfile></cache>",

@@ -289,8 +289,8 @@ START_TEST(incomplete_declarations_are_refused)
         "<connection>dbname=x</connection><list_query>select 1</list_query>",
         "<connection>dbname=x</connection><validate_query>select 1</validate_query>",
         "<connection/><validate_query>select 1</validate_query><list_query>select 1</list_query>",
-        "<connection>dbname=x</connection><validate_query>select 1</validate_query><list_query>select 1</list_query>"
-        "<remember>file</remember>",
+        ("<connection>dbname=x</connection><validate_query>select 1</validate_query><list_query>select 1</list_query>"
+         "<remember>file</remember>"),
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char *text = apr_psprintf(pool, "<dimension name='n' type='postgresql' default='a'>%s</dimension>", wrong[i]);

@@ -41,8 +41,8 @@ START_TEST(what_is_no_character_has_no_size)
         "\xc0\x80",
         "\xc1\xbf",
         "\xc2",
-        "\xc2"
-        "A",
+        ("\xc2"
+         "A"),
         "\xe0\x9f\xbf",
         "\xe1\x80",
         "\xed\xa0\x80",

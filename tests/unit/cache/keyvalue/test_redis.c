@@ -2,7 +2,10 @@
  * lies. */
 #include "cache_fixture.h"
 
+#include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -10,6 +13,7 @@
 #include "memcached_server.h"
 #include "redis_server.h"
 #include "remote/redis_cluster.h"
+#include "remote/stream.h"
 
 static redis_server_process server;
 
@@ -397,6 +401,89 @@ START_TEST(a_full_server_says_so)
 }
 END_TEST
 
+/* One that does not know AUTH quotes the words that came with it. */
+START_TEST(no_message_has_a_password)
+{
+    static const char *const options[] = { "--rename-command", "AUTH", "", NULL };
+    start_server(options);
+    const char *why = why_not_got(redis_store(server.port, "<user>maps</user><password>sesame</password>"));
+    ck_assert_msg(strstr(why, "unknown command") != NULL && strstr(why, "sesame") == NULL, "%s", why);
+    stop_redis(&server);
+}
+END_TEST
+
+static mc_remote_address
+node_at(int port, bool told)
+{
+    return (mc_remote_address){ .kind = "redis", .host = "127.0.0.1", .port = port, .told = told };
+}
+
+/* Addresses of a cluster come and go: neither they nor what a liar says takes the places of others. */
+START_TEST(servers_that_are_told_leave_room_for_others)
+{
+    int told = 0;
+    for (int port = 1; port <= 1100; port++) {
+        const mc_remote_address address = node_at(port, true);
+        told += mc_remote_find(process.remotes, &address) != NULL;
+    }
+    ck_assert_int_eq(told, 512);
+    const mc_remote_address configured = node_at(2000, false), late = node_at(3000, true);
+    mc_remote *own = mc_remote_find(process.remotes, &configured);
+    ck_assert_ptr_nonnull(own);
+    ck_assert_ptr_null(mc_remote_find(process.remotes, &late));
+    const mc_remote_call call = { .ctx = &ctx, .pool = pool };
+    mc_stream *stream = mc_stream_adopt(own, open("/dev/null", O_RDONLY), &call);
+    mc_remotes_forget(process.remotes, mc_clock_now() + 1);
+    ck_assert_ptr_nonnull(mc_remote_find(process.remotes, &late));
+    ck_assert_ptr_eq(mc_remote_find(process.remotes, &configured), own); /* somebody uses it */
+    mc_stream_close(stream);
+}
+END_TEST
+
+START_TEST(a_cluster_may_name_ever_new_servers)
+{
+    mc_cluster *cluster = mc_cluster_create(pool);
+    mc_cluster_node node = { .host = "127.0.0.1" };
+    for (node.port = 1; node.port <= 3 * MC_CLUSTER_NODES_MAX; node.port++) {
+        int number = mc_cluster_add(cluster, &node);
+        ck_assert_int_ge(number, 0);
+        if (node.port == 7)
+            mc_cluster_learn(cluster, 100, number);
+    }
+    ck_assert_int_eq(mc_cluster_node_of(cluster, mc_cluster_find(cluster, 100)).port, 7);
+}
+END_TEST
+
+/* What a server says of its copies and such is dropped as it comes, however much that is. */
+START_TEST(what_nobody_wants_takes_no_memory)
+{
+    enum { COUNT = 2000, SIZE = 4000 };
+    static const char head[] = "$4000\r\n";
+    const mc_remote_address address = node_at(1, false);
+    const mc_remote_call call = { .ctx = &ctx, .pool = pool };
+    int ends[2], budget = COUNT;
+    char *value = apr_pcalloc(pool, SIZE + 2);
+    memset(value, 'v', SIZE);
+    memcpy(value + SIZE, "\r\n", 2);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    pid_t teller = fork();
+    if (teller == 0) {
+        for (int i = 0; i < COUNT; i++)
+            if (send(ends[1], head, sizeof(head) - 1, MSG_NOSIGNAL) < 0 ||
+                send(ends[1], value, SIZE + 2, MSG_NOSIGNAL) < 0)
+                break;
+        _exit(0);
+    }
+    close(ends[1]);
+    mc_stream *stream = mc_stream_adopt(mc_remote_find(process.remotes, &address), ends[0], &call);
+    const size_t before = mallinfo2().uordblks;
+    ck_ok(mc_resp_skip(stream, COUNT, &budget));
+    ck_assert_uint_lt(mallinfo2().uordblks, before + (1 << 20));
+    mc_stream_close(stream);
+    waitpid(teller, NULL, 0);
+}
+END_TEST
+
 /* What a get says of a server that answers so. */
 static mc_error *
 get_at_liar(mc_tile **tile, const char *answer, size_t size, size_t first)
@@ -515,5 +602,6 @@ CACHE_MAIN("redis", redis_conforms, values_are_those_of_mapcache, tiles_go_when_
            other_values_are_no_tiles, all_tiles_of_a_map_come_together, passwords_open_the_server,
            connections_can_be_encrypted, a_cluster_tells_where_its_keys_are, slots_that_move_are_followed,
            a_lost_seed_is_replaced, a_lost_node_is_replaced, a_stalled_server_holds_nobody_up, a_full_server_says_so,
-           answers_are_read_whatever_their_pieces_are, answers_that_are_none_give_no_tile,
-           slots_are_those_of_the_specification, redis_configurations_are_checked)
+           no_message_has_a_password, servers_that_are_told_leave_room_for_others, a_cluster_may_name_ever_new_servers,
+           what_nobody_wants_takes_no_memory, answers_are_read_whatever_their_pieces_are,
+           answers_that_are_none_give_no_tile, slots_are_those_of_the_specification, redis_configurations_are_checked)

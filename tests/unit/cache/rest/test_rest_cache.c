@@ -46,6 +46,17 @@ START_TEST(it_conforms)
 }
 END_TEST
 
+START_TEST(clients_are_not_told_our_password)
+{
+    mc_cache *cache = cache_of("<cache name='c' type='rest'><url>http://maps:ses@me@127.0.0.1:1/{z}/{x}/{y}@2</url>"
+                               "<use_redirects>true</use_redirects></cache>");
+    const mc_tile_key key = key_at(1, 1, 0);
+    const char *url;
+    ck_ok(mc_cache_redirect(&url, cache, &key, pool));
+    ck_assert_str_eq(url, "http://127.0.0.1:1/1/1/0%402");
+}
+END_TEST
+
 /* docs/reference/configuration.md 5.11: the example that was seen of MapCache. */
 START_TEST(addresses_are_those_of_mapcache)
 {
@@ -420,7 +431,8 @@ complaints_of_uses(const char *template, const char *second, bool dimensions)
     const char *xml = apr_psprintf(pool, "<cache name='c' type='rest'><url>http://h/%s</url></cache>", template);
     mc_node *node = config_elements(xml);
     mc_cache *cache = mc_cache_from_config(node, &build);
-    const mc_cache_use first = { "ts", &cache_grid, dimensions }, other = { second, &cache_grid, dimensions };
+    const mc_cache_use first = { "ts", &cache_grid, dimensions, "png" },
+                       other = { second, &cache_grid, dimensions, "png" };
     ck_assert_ptr_nonnull(cache);
     mc_cache_used_by(cache, &first, node, &build);
     mc_cache_used_by(cache, &first, node, &build);
@@ -441,6 +453,18 @@ START_TEST(tiles_that_would_overwrite_each_other_are_told_of)
 }
 END_TEST
 
+/* Whether a server can be reached is asked for a tile as the tileset has them. */
+START_TEST(the_tile_that_is_asked_for_first_has_the_extension_of_its_tileset)
+{
+    mc_cache *cache = plain_store("");
+    const mc_cache_use use = { "photos", &cache_grid, false, "jpg" };
+    mc_build build = config_build();
+    mc_cache_used_by(cache, &use, config_elements("<cache/>"), &build);
+    ck_ok(cache->ops->reach(cache, &ctx));
+    ck_assert_ptr_nonnull(strstr(store_order(&server, "log"), "/t/photos/G/0/0/0.jpg"));
+}
+END_TEST
+
 START_TEST(transparent_tiles_are_not_stored)
 {
     static const uint8_t nothing[4] = { 0 };
@@ -457,6 +481,7 @@ int
 main(void)
 {
     const TTest *const tests[] = { it_conforms,
+                                   clients_are_not_told_our_password,
                                    addresses_are_those_of_mapcache,
                                    no_value_leads_elsewhere,
                                    tiles_of_a_map_come_together,
@@ -472,6 +497,7 @@ main(void)
                                    a_store_that_is_away_is_left_alone_and_comes_back,
                                    what_is_wrong_is_said_when_the_file_is_read,
                                    tiles_that_would_overwrite_each_other_are_told_of,
+                                   the_tile_that_is_asked_for_first_has_the_extension_of_its_tileset,
                                    transparent_tiles_are_not_stored };
     return unit_run_between("rest_cache", tests, (int)(sizeof(tests) / sizeof(*tests)), set_up_store, tear_down_store);
 }

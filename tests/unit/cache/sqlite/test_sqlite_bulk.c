@@ -334,8 +334,8 @@ static const char *const manners[] = {
     "<pragma name='journal_mode'>wal</pragma><pragma name='synchronous'>normal</pragma>",
     "<pragma name='journal_mode'>wal</pragma><pragma name='synchronous'>off</pragma>",
     "<pragma name='journal_mode'>truncate</pragma><pragma name='synchronous'>off</pragma>",
-    "<pragma name='cache_spill'>20</pragma><pragma name='cache_size'>20</pragma>"
-    "<pragma name='journal_mode'>delete</pragma>",
+    ("<pragma name='cache_spill'>20</pragma><pragma name='cache_size'>20</pragma>"
+     "<pragma name='journal_mode'>delete</pragma>"),
     "<pragma name='page_size'>65536</pragma><pragma name='wal_autocheckpoint'>3</pragma>",
 };
 enum { MANNERS = sizeof(manners) / sizeof(*manners) };

@@ -43,8 +43,8 @@ rows_of(mc_postgres_result *query_result)
 START_TEST(rows_are_those_of_a_select)
 {
     static const char *const statements[] = {
-        "select v::text, case when v % 3 > 0 then repeat('x', v) end, ''::text, null::text from generate_series(1, "
-        "2000) v",
+        ("select v::text, case when v % 3 > 0 then repeat('x', v) end, ''::text, null::text "
+         "from generate_series(1, 2000) v"),
         "select 'a'::text where false",
         "select null::text",
         "select 'one'::text, repeat('long', 500000)",

@@ -1,0 +1,263 @@
+/* Maps from the tiles of a server: bytes as they are where the map is one tile, else pixels of a mosaic. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "compress/gzip.h"
+#include "mapcache/trace.h"
+#include "source/tiles/tile_origin.h"
+#include "vector/mvt/mvt.h"
+
+/* So many levels above a tile that is absent are looked into at most. */
+enum { CLIMB = 8 };
+
+/* A map while it is made. */
+typedef struct tile_map {
+    const mc_tile_origin *origin;
+    const mc_render *wanted;
+    mc_mosaic_supply supply;
+    mc_mosaic mosaic;
+    mc_origin_tile *tiles; /* of the mosaic, by rows of the grid */
+    int count;
+    mc_pixels *pixels;
+    apr_pool_t *pool;
+} tile_map;
+
+static mc_error *
+describe_supply(tile_map *map)
+{
+    const mc_tile_origin *origin = map->origin;
+    const mc_grid *grid = origin->grid != NULL ? origin->grid : map->wanted->grid;
+    int density = grid->density > 1 ? grid->density : 1; /* the server knows nothing of our variants */
+    int last = grid->level_count - 1;
+    map->supply = (mc_mosaic_supply){
+        .source = origin->base.source.name,
+        .grid = grid,
+        .tile_width = origin->tile_size > 0 ? origin->tile_size : grid->tile_width / density,
+        .tile_height = origin->tile_size > 0 ? origin->tile_size : grid->tile_height / density,
+        .first = origin->minzoom,
+        .last = origin->maxzoom >= 0 && origin->maxzoom < last ? origin->maxzoom : last,
+        .limit = origin->extent_numbers.count == 4 ? &origin->extent : NULL,
+    };
+    if (map->supply.first > map->supply.last)
+        return mc_error_create(map->pool, MC_ERR_CONFIG, "source \"%s\": grid \"%s\" has no level %d",
+                               origin->base.source.name, grid->name, origin->minzoom);
+    return MC_OK;
+}
+
+static mc_error *
+absent_error(const tile_map *map)
+{
+    return mc_error_create(map->pool, MC_ERR_NOT_FOUND, "source \"%s\" has no tile there", map->supply.source);
+}
+
+static void
+list_mosaic_tiles(tile_map *map)
+{
+    const mc_tile_range *range = &map->mosaic.range;
+    map->count = (range->maxx - range->minx) * (range->maxy - range->miny);
+    map->tiles = apr_pcalloc(map->pool, sizeof(*map->tiles) * (size_t)(map->count + 1));
+    mc_origin_tile *tile = map->tiles;
+    for (int y = range->miny; y < range->maxy; y++)
+        for (int x = range->minx; x < range->maxx; x++, tile++)
+            *tile = (mc_origin_tile){ .z = map->mosaic.z, .x = x, .y = y };
+}
+
+static mc_error *
+draw_origin_tile(tile_map *map, const mc_origin_tile *tile, const mc_extent *clip, mc_ctx *ctx)
+{
+    mc_extent extent = mc_grid_tile_extent(map->supply.grid, tile->z, tile->x, tile->y);
+    return mc_mosaic_draw(map->pixels, &map->mosaic, tile->body, &extent, clip == NULL ? &extent : clip, ctx,
+                          map->pool);
+}
+
+/* The tile of a level above among those that are listed, which is added where it is not there. */
+static void
+add_parent(apr_array_header_t *parents, int z, int x, int y)
+{
+    for (int i = 0; i < parents->nelts; i++) {
+        const mc_origin_tile *known = &APR_ARRAY_IDX(parents, i, mc_origin_tile);
+        if (known->x == x && known->y == y)
+            return;
+    }
+    APR_ARRAY_PUSH(parents, mc_origin_tile) = (mc_origin_tile){ .z = z, .x = x, .y = y };
+}
+
+/* Draws a missing tile from those above it that are there; whether there was one. */
+static mc_error *
+draw_from_parents(bool *drawn, tile_map *map, const mc_origin_tile *child, const mc_tile_range *range,
+                  const apr_array_header_t *parents, mc_ctx *ctx)
+{
+    mc_extent clip = mc_grid_tile_extent(map->supply.grid, child->z, child->x, child->y);
+    *drawn = false;
+    for (int i = 0; i < parents->nelts; i++) {
+        const mc_origin_tile *parent = &APR_ARRAY_IDX(parents, i, mc_origin_tile);
+        if (parent->body == NULL || parent->x < range->minx || parent->x >= range->maxx || parent->y < range->miny ||
+            parent->y >= range->maxy)
+            continue;
+        MC_TRY(draw_origin_tile(map, parent, &clip, ctx));
+        *drawn = true;
+    }
+    return MC_OK;
+}
+
+/* One level up for all that is missing. The missing tiles that stay so come to the front of `missing`. */
+static mc_error *
+climb_level(const mc_origin_tile **missing, int *count, tile_map *map, int z, mc_ctx *ctx)
+{
+    apr_array_header_t *parents = apr_array_make(map->pool, 16, sizeof(mc_origin_tile));
+    mc_tile_range *ranges = apr_pcalloc(map->pool, sizeof(*ranges) * (size_t)*count);
+    for (int i = 0; i < *count; i++) {
+        mc_extent extent = mc_grid_tile_extent(map->supply.grid, missing[i]->z, missing[i]->x, missing[i]->y);
+        if (!mc_mosaic_tiles_of(&ranges[i], &map->supply, &extent, z, map->pool))
+            continue;
+        for (int y = ranges[i].miny; y < ranges[i].maxy; y++)
+            for (int x = ranges[i].minx; x < ranges[i].maxx; x++)
+                add_parent(parents, z, x, y);
+    }
+    MC_TRY(mc_tile_origin_fetch((mc_origin_tile *)(void *)parents->elts, parents->nelts, map->origin, map->supply.grid,
+                                map->wanted, ctx, map->pool));
+    int left = 0;
+    for (int i = 0; i < *count; i++) {
+        bool drawn;
+        MC_TRY(draw_from_parents(&drawn, map, missing[i], &ranges[i], parents, ctx));
+        if (!drawn)
+            missing[left++] = missing[i];
+    }
+    *count = left;
+    return MC_OK;
+}
+
+static mc_error *
+fill_missing_tiles(tile_map *map, int count, mc_ctx *ctx)
+{
+    const mc_origin_tile **missing = apr_pcalloc(map->pool, sizeof(*missing) * (size_t)count);
+    int left = 0;
+    for (int i = 0; i < map->count; i++)
+        if (map->tiles[i].body == NULL)
+            missing[left++] = &map->tiles[i];
+    for (int z = map->mosaic.z - 1; left > 0 && z >= map->supply.first && z >= map->mosaic.z - CLIMB; z--)
+        MC_TRY(climb_level(missing, &left, map, z, ctx));
+    return MC_OK;
+}
+
+static int
+count_missing(const tile_map *map)
+{
+    int missing = 0;
+    for (int i = 0; i < map->count; i++)
+        missing += map->tiles[i].body == NULL;
+    return missing;
+}
+
+static mc_error *
+draw_tile_map(mc_rendered *rendered, tile_map *map, mc_ctx *ctx)
+{
+    int missing = count_missing(map);
+    bool overzooms = map->origin->absent == MC_ABSENT_OVERZOOM;
+    if (map->count > 0 && (missing < map->count || overzooms)) {
+        MC_TRY(mc_pixels_create(&map->pixels, map->mosaic.width, map->mosaic.height, true, map->pool));
+        mc_pixels_attach(map->pixels, map->pool);
+    }
+    for (int i = 0; i < map->count; i++)
+        if (map->tiles[i].body != NULL)
+            MC_TRY(draw_origin_tile(map, &map->tiles[i], NULL, ctx));
+    if (missing > 0 && overzooms)
+        MC_TRY(fill_missing_tiles(map, missing, ctx));
+    return mc_mosaic_finish(&rendered->pixels, map->pixels, &map->mosaic, map->wanted, ctx, map->pool);
+}
+
+/* Vector tiles begin with a layer (Mapbox Vector Tile Specification 2.1, 4.1); an empty one has no bytes. */
+static mc_error *
+zip_vector_tile(mc_buf **zipped, const mc_buf *body, const tile_map *map)
+{
+    if (body == NULL || body->size == 0)
+        return mc_mvt_empty(zipped, map->pool);
+    mc_buf *plain;
+    *zipped = NULL;
+    if (mc_is_gzip(body->data, body->size)) {
+        mc_error *error = mc_gunzip(&plain, body->data, body->size, 256 << 20, map->pool);
+        if (error != MC_OK)
+            return mc_error_wrap(map->pool, error, MC_ERR_UPSTREAM, "source \"%s\": a vector tile cannot be expanded",
+                                 map->supply.source);
+        body = plain;
+    }
+    if (((const uint8_t *)body->data)[0] != 0x1a)
+        return mc_error_create(map->pool, MC_ERR_UPSTREAM,
+                               "source \"%s\" answered with something that is no vector tile", map->supply.source);
+    return mc_gzip(zipped, body->data, body->size, (mc_gzip_level)map->wanted->vector_tile->compression, map->pool);
+}
+
+/* One by one, as vector tiles are not drawn: those of a block from its upper left corner. */
+static mc_error *
+hand_on_vector_tiles(mc_rendered *rendered, tile_map *map)
+{
+    const mc_mosaic *mosaic = &map->mosaic;
+    if (!mosaic->exact || mosaic->left != 0 || mosaic->top != 0 || mosaic->width != map->wanted->width ||
+        mosaic->height != map->wanted->height || map->origin->absent == MC_ABSENT_OVERZOOM)
+        return mc_error_create(map->pool, MC_ERR_CONFIG,
+                               "source \"%s\": vector tiles are handed on as they are: the server's grid and tile size "
+                               "must be those of the tileset, and <absent> error or empty",
+                               map->supply.source);
+    int columns = mosaic->range.maxx - mosaic->range.minx;
+    rendered->tiles = apr_pcalloc(map->pool, sizeof(mc_buf *) * (size_t)map->count);
+    for (int i = 0; i < map->count; i++) {
+        int left, top;
+        mc_mosaic_slot(&left, &top, mosaic, map->tiles[i].x, map->tiles[i].y);
+        int at = top / map->supply.tile_height * columns + left / map->supply.tile_width;
+        MC_ASSERT(at >= 0 && at < map->count);
+        MC_TRY(zip_vector_tile(&rendered->tiles[at], map->tiles[i].body, map));
+    }
+    rendered->data = rendered->tiles[0];
+    return MC_OK;
+}
+
+/* The bytes of the one tile, whatever it is where RAW is wanted. */
+static mc_error *
+hand_on_tile(mc_rendered *rendered, tile_map *map, mc_ctx *ctx)
+{
+    int width = 0, height = 0;
+    const mc_buf *body = map->tiles[0].body;
+    if (!map->wanted->raw && mc_image_sniff(body->data, body->size) != MC_CODING_UNKNOWN &&
+        (mc_image_size(&width, &height, body->data, body->size, map->pool) != MC_OK || width != map->wanted->width ||
+         height != map->wanted->height))
+        return draw_tile_map(rendered, map, ctx);
+    rendered->data = map->tiles[0].body;
+    return MC_OK;
+}
+
+static mc_error *
+finish_tile_map(mc_rendered *rendered, tile_map *map, mc_ctx *ctx)
+{
+    if (map->wanted->vector_tile != NULL)
+        return hand_on_vector_tiles(rendered, map);
+    bool one = map->count == 1 && mc_mosaic_is_one_tile(&map->mosaic, map->wanted);
+    if (one && map->tiles[0].body != NULL)
+        return hand_on_tile(rendered, map, ctx);
+    if (map->wanted->raw)
+        return one || map->count == 0
+                   ? absent_error(map)
+                   : mc_error_create(map->pool, MC_ERR_CONFIG,
+                                     "source \"%s\": tiles that are not decoded are handed on as they are: the "
+                                     "server's grid and tile size must be those of the tileset",
+                                     map->supply.source);
+    return draw_tile_map(rendered, map, ctx);
+}
+
+mc_error *
+mc_tile_origin_render(mc_rendered *rendered, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    tile_map map = { .origin = (const mc_tile_origin *)source, .wanted = wanted, .pool = pool };
+    MC_TRY(describe_supply(&map));
+    MC_TRY(mc_mosaic_plan(&map.mosaic, &map.supply, wanted, pool));
+    bool strict = map.origin->absent == MC_ABSENT_ERROR;
+    if (map.mosaic.beyond && strict)
+        return absent_error(&map);
+    if (map.mosaic.beyond && map.origin->absent == MC_ABSENT_EMPTY)
+        map.mosaic.range = (mc_tile_range){ 0 };
+    list_mosaic_tiles(&map);
+    if (map.count > 0)
+        MC_TRY(mc_tile_origin_fetch(map.tiles, map.count, map.origin, map.supply.grid, wanted, ctx, pool));
+    if (strict && count_missing(&map) > 0)
+        return absent_error(&map);
+    return finish_tile_map(rendered, &map, ctx);
+}
