@@ -83,11 +83,11 @@ is_known_absent(const multitier *cache, const mc_tile_key *key, mc_ctx *ctx, apr
 }
 
 static void
-remember_absences(const multitier *cache, mc_tile *const *tiles, const mc_tile_key *keys, int count, mc_ctx *ctx)
+remember_absences(const multitier *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
     for (int i = 0; i < count; i++) {
         mc_memory_key memory_key;
-        if (tiles[i] != NULL || !remembers_absence(cache, &keys[i]))
+        if (!remembers_absence(cache, &keys[i]))
             continue;
         mc_memory_key_build(&memory_key, cache->base.cache.serial, "absent", &keys[i]);
         mc_memory_put_for(&memory_key, cache->remember_absent, NULL, ctx);
@@ -204,7 +204,7 @@ get_from_tiers(mc_tile **tiles, const multitier *cache, int child, mc_error *fir
         first = first == MC_OK ? error : first;
     }
     if (first == MC_OK)
-        remember_absences(cache, tiles, keys, count, ctx);
+        remember_absences(cache, missing.keys, missing.count, ctx); /* not those that were recalled: once is enough */
     return missing.count > 0 ? first : MC_OK;
 }
 
