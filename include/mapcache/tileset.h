@@ -107,6 +107,13 @@ mc_error *mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, 
 mc_error *mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* The same for tiles of one tileset, link, level and values: together where the store can. Entries for missing tiles
+ * are NULL. */
+mc_error *mc_tileset_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int count, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_tileset_exist_all(bool *exists, const mc_tile_request *wanted, int count, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_tileset_put_all(const mc_tile_request *wanted, mc_tile *const *tiles, int count, mc_ctx *ctx) MC_CHECKED;
+
 /* First tile and size of the metatile that holds a tile; cut at the level's edge. Those for fine screens are at most
  * 4096 pixels a side. */
 typedef struct mc_metatile {

@@ -293,11 +293,12 @@ fallback_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
     return first;
 }
 
+/* The slowest child first: a reader may copy what it has into the others. */
 mc_error *
 mc_layered_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
     mc_layered *cache = (mc_layered *)base;
-    for (int i = 0; i < cache->count; i++) {
+    for (int i = cache->count - 1; i >= 0; i--) {
         mc_error *error = mc_cache_remove_all(cache->children[i].cache, keys, count, ctx);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);

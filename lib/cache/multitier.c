@@ -109,16 +109,16 @@ forget_absence(const multitier *cache, const mc_tile_key *key, mc_ctx *ctx)
 /* Copies hits of a child into the faster ones before it. They get what a client would get: a stored colour as its
  * picture. */
 static void
-copy_to_faster_children(const mc_layered *cache, int child, mc_tile *const *found, const mc_tile_key *keys, int count,
+copy_to_faster_children(const multitier *cache, int child, mc_tile *const *found, const mc_tile_key *keys, int count,
                         mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tile_write *copies = apr_pcalloc(pool, sizeof(*copies) * (size_t)(count + 1));
     int size = 0;
     for (int i = 0; i < count; i++)
-        if (found[i] != NULL)
+        if (found[i] != NULL && (cache->queue == NULL || !mc_write_behind_get(NULL, cache->queue, &keys[i], pool)))
             copies[size++] = (mc_tile_write){ .key = keys[i], .data = found[i]->data };
     for (int i = 0; i < child && size > 0; i++) {
-        mc_error *error = mc_cache_put(cache->children[i].cache, copies, size, ctx);
+        mc_error *error = mc_cache_put(cache->layered.children[i].cache, copies, size, ctx);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
     }
@@ -148,11 +148,11 @@ take_found_tiles(tiles_to_find *missing, mc_tile **tiles, mc_tile *const *found)
 }
 
 static mc_error *
-get_missing_of_child(tiles_to_find *missing, mc_tile **tiles, const mc_layered *cache, int child, mc_ctx *ctx,
+get_missing_of_child(tiles_to_find *missing, mc_tile **tiles, const multitier *cache, int child, mc_ctx *ctx,
                      apr_pool_t *pool)
 {
     mc_tile **found = apr_pcalloc(pool, sizeof(*found) * (size_t)(missing->count + 1));
-    MC_TRY(mc_layered_get_all(found, cache->children[child].cache, missing->keys, missing->count, ctx, pool));
+    MC_TRY(mc_layered_get_all(found, cache->layered.children[child].cache, missing->keys, missing->count, ctx, pool));
     if (child > 0)
         copy_to_faster_children(cache, child, found, missing->keys, missing->count, ctx, pool);
     take_found_tiles(missing, tiles, found);
@@ -196,8 +196,7 @@ get_from_tiers(mc_tile **tiles, const multitier *cache, int child, mc_error *fir
     for (int i = child; i < children && missing.count > 0; i++) {
         if (i == children - 1 && cache->queue != NULL)
             get_waiting_tiles(&missing, tiles, cache, pool);
-        mc_error *error =
-            missing.count == 0 ? MC_OK : get_missing_of_child(&missing, tiles, &cache->layered, i, ctx, pool);
+        mc_error *error = missing.count == 0 ? MC_OK : get_missing_of_child(&missing, tiles, cache, i, ctx, pool);
         if (error == MC_OK)
             continue;
         mc_log_error(ctx, MC_LOG_WARN, error);
@@ -248,26 +247,30 @@ list_written_keys(const mc_tile_write *tiles, int count, apr_pool_t *pool)
     return keys;
 }
 
-/* An older copy in a faster child would hide what is stored now. */
 static mc_error *
 put_through(multitier *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     const mc_tile_key *keys = list_written_keys(tiles, count, ctx->pool);
     if (cache->queue != NULL)
         mc_write_behind_forget(cache->queue, keys, count, ctx);
-    for (int i = 0; i < cache->layered.count - 1; i++) {
+    MC_TRY(mc_cache_put(cache->layered.children[cache->layered.count - 1].cache, tiles, count, ctx));
+    /* An older copy in a faster child would hide what is stored now; not before, as a reader would copy it there again.
+     */
+    for (int i = cache->layered.count - 2; i >= 0; i--) {
         mc_error *error = mc_cache_remove_all(cache->layered.children[i].cache, keys, count, ctx);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
     }
-    return mc_cache_put(cache->layered.children[cache->layered.count - 1].cache, tiles, count, ctx);
+    return MC_OK;
 }
 
-/* Where one of the faster children fails, or there is no room, the tiles are stored through. */
+/* False: there is no room, or one of the faster children fails, so that the tiles have to be stored through. They wait
+ * first: a reader that has an older copy of the last child sees that, and copies nothing. */
 static bool
 put_behind(multitier *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
-    if (cache->queue == NULL || ctx->bulk || ctx->writes != NULL)
+    if (cache->queue == NULL || ctx->bulk || ctx->writes != NULL ||
+        !mc_write_behind_put(cache->queue, tiles, count, ctx))
         return false;
     for (int i = 0; i < cache->layered.count - 1; i++) {
         mc_error *error = mc_cache_put(cache->layered.children[i].cache, tiles, count, ctx);
@@ -276,7 +279,7 @@ put_behind(multitier *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
             return false;
         }
     }
-    return mc_write_behind_put(cache->queue, tiles, count, ctx);
+    return true;
 }
 
 static mc_error *

@@ -190,6 +190,9 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def date_time_string(self, timestamp=None):
+        return super().date_time_string(time.time() + self.server.skew if timestamp is None else timestamp)
+
     def answer(self, status, body=b"", headers=()):
         self.send_response(status)
         for name, value in headers:

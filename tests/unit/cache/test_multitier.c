@@ -70,6 +70,49 @@ START_TEST(copies_what_it_finds)
 }
 END_TEST
 
+/* A slow child that somebody reads through the others at the moment at which it is written to. */
+static mc_cache *read_meanwhile;
+static const mc_cache_ops *own_ops;
+
+static void
+read_before_change(const mc_tile_key *key, mc_ctx *changing)
+{
+    mc_tile *tile;
+    ck_ok(mc_cache_get(&tile, read_meanwhile, key, changing, changing->pool));
+}
+
+static mc_error *
+put_while_read(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *changing)
+{
+    read_before_change(&tiles[0].key, changing);
+    return own_ops->put(cache, tiles, count, changing);
+}
+
+static mc_error *
+remove_while_read(mc_cache *cache, const mc_tile_key *key, mc_ctx *changing)
+{
+    read_before_change(key, changing);
+    return own_ops->remove(cache, key, changing);
+}
+
+START_TEST(keeps_no_old_copy_of_a_reader)
+{
+    mc_cache *cache = cache_of_two("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "old");
+    own_ops = child_named("b")->ops;
+    mc_cache_ops slow = *own_ops;
+    slow.put = put_while_read;
+    slow.remove = remove_while_read;
+    child_named("b")->ops = &slow;
+    read_meanwhile = cache;
+    put_text(cache, &key, "new");
+    expect_text(cache, &key, "new");
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect_text(cache, &key, NULL);
+}
+END_TEST
+
 START_TEST(stores_behind)
 {
     mc_cache *cache = open_multitier_without_far(BEHIND);
@@ -214,6 +257,6 @@ START_TEST(remembers_what_is_absent)
 }
 END_TEST
 
-CACHE_MAIN("multitier", copies_what_it_finds, stores_behind, what_is_removed_is_not_stored_later, gives_up_in_time,
-           without_room_stores_through, the_end_waits_for_what_waits, the_end_counts_what_is_lost, tools_store_through,
-           remembers_what_is_absent)
+CACHE_MAIN("multitier", copies_what_it_finds, keeps_no_old_copy_of_a_reader, stores_behind,
+           what_is_removed_is_not_stored_later, gives_up_in_time, without_room_stores_through,
+           the_end_waits_for_what_waits, the_end_counts_what_is_lost, tools_store_through, remembers_what_is_absent)

@@ -44,6 +44,7 @@ mc_tile_key key_at(int z, int x, int y);
 
 /* What stands before all texts of put_text, expect_text and conform_cache, for kinds that look at tiles; "". */
 extern const char *cache_text_before;
+mc_buf *buf_of_text(const char *text);
 void put_text(mc_cache *cache, const mc_tile_key *key, const char *text);
 
 /* A tile of one colour, premultiplied, whose bytes are "picture". */
