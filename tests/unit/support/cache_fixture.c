@@ -19,6 +19,36 @@ cache_of(const char *xml)
     return cache;
 }
 
+static apr_hash_t *children;
+
+mc_cache *
+cache_of_two(const char *xml)
+{
+    mc_node *root;
+    mc_build build = config_build();
+    const char *text = apr_pstrcat(pool, "<mapcache>",
+                                   "<cache name='a' type='sqlite3'><dbfile>%s/la.db</dbfile></cache>"
+                                   "<cache name='b' type='disk'><base>%s/lb</base></cache>",
+                                   xml, "</mapcache>", NULL);
+    text = mc_replace_all(text, "%s", cache_folder, pool);
+    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), NULL, pool));
+    mc_cache *cache = NULL;
+    for (mc_node *node = root->children; node != NULL; node = node->next) {
+        cache = mc_cache_from_config(node, &build);
+        ck_ok(mc_diagnostics_error(build.diagnostics, pool));
+        ck_assert_ptr_nonnull(cache);
+        apr_hash_set(build.caches, cache->name, APR_HASH_KEY_STRING, cache);
+    }
+    children = build.caches;
+    return cache;
+}
+
+mc_cache *
+child_named(const char *name)
+{
+    return apr_hash_get(children, name, APR_HASH_KEY_STRING);
+}
+
 mc_severity
 cache_complaint_of(const char *xml)
 {
