@@ -67,6 +67,24 @@ const mc_cli_command mc_cli_commands[] = {
           "mapcache seed -c mapcache.xml -t world -z 0,14 --checkpoint place --resume\ngoes on where a run ended\n"
           "mapcache seed -c mapcache.xml -t world -z 0,14 --dry-run\nhow many tiles that would be, level by level",
       .page = "seeding.md" },
+    { "copy", "copy tiles to another tileset, cache or file", "--from NAME --to NAME [OPTIONS]", &mc_copy_option_table,
+      mc_command_copy, mc_check_copy_options,
+      .about =
+          "Copies tiles as they are stored from a tileset, a cache or a file to another one, where both grids have\n"
+          "the same tiles. Tiles that the target has stay, unless --force says otherwise. A file is opened by its\n"
+          "path, and made where it is missing. Where a store cannot list its tiles, --zoom names the levels.",
+      .statuses = "0 all is copied; with --verify, and equal\n"
+                  "1 an error, wrong options or configuration, or blocks that could not be copied\n"
+                  "2 interrupted\n"
+                  "3 done, but some lines of --list are no tiles\n"
+                  "4 --verify has found tiles that differ, each block told with its first one",
+      .also = "mapcache-seed(1) mapcache-compact(1) mapcache.xml(5)",
+      .examples =
+          "mapcache copy -c mapcache.xml --from world --to world.pmtiles --verify\na tileset into one file\n"
+          "mapcache copy -c mapcache.xml --from disk --to s3 -z 0,12 -n 4\nall tilesets of a cache into another cache\n"
+          "mapcache copy --from old.mbtiles --to new.gpkg\nfrom file to file\n"
+          "mapcache copy -c mapcache.xml --from old --to new --checkpoint place --resume\ngoes on where a run ended",
+      .page = "seeding.md" },
     { "jobs", "share seeding between any number of hosts", "COMMAND -c FILE [OPTIONS]", &no_options,
       .about = "A queue of seeding jobs in PostgreSQL. A job is put into the queue once; workers on any number of\n"
                "hosts share the job, and each of its metatiles is drawn once.",

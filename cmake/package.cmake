@@ -35,7 +35,7 @@ endforeach()
 install(CODE "
     file(MAKE_DIRECTORY \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/cgi-bin)
     file(CREATE_LINK ../../${CMAKE_INSTALL_BINDIR}/mapcache.fcgi \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/cgi-bin/mapcache SYMBOLIC)")
-foreach(name bdb curl gdal gif json lmdb postgres proj svg text tiff tls)
+foreach(name bdb brotli curl gdal gif json lmdb postgres proj svg text tiff tls zstd)
     if(TARGET mapcache-${name})
         install(TARGETS mapcache-${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/mapcache)
     endif()

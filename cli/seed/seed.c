@@ -44,7 +44,7 @@ open_seed_process(mc_process **process, void *baton, apr_pool_t *pool)
 {
     seed_run *run = baton;
     int processes = run->plan.processes ? run->plan.workers : 1;
-    MC_TRY(mc_runtime_create(&run->runtime, mc_server_config(run->setup.server), processes, true, &run->log, pool));
+    MC_TRY(mc_runtime_create(&run->runtime, run->setup.config, processes, true, &run->log, pool));
     *process = mc_runtime_process(run->runtime);
     return MC_OK;
 }
@@ -119,8 +119,8 @@ static void
 visit_stored(seed_run *run, mc_seed_visit *visit, void *baton)
 {
     run->passed = run->checkpoint.begun;
-    mc_error *error = mc_seed_stored_visit(&run->setup.area, &run->setup.task, mc_server_config(run->setup.server),
-                                           &run->log, visit, baton, run->setup.pool);
+    mc_error *error = mc_seed_stored_visit(&run->setup.area, &run->setup.task, run->setup.config, &run->log, visit,
+                                           baton, run->setup.pool);
     if (run->failure == MC_OK)
         run->failure = error;
 }
@@ -218,7 +218,17 @@ finish_seeded_stores(seed_run *run)
 {
     const mc_seed_task *task = &run->setup.task;
     mc_ctx ctx = { .pool = run->setup.pool, .log = &run->log };
-    return mc_cache_finish(task->mode == MC_SEED_TRANSFER ? task->target->cache : task->tileset->cache, &ctx);
+    if (task->mode == MC_SEED_COMPARE)
+        return MC_OK;
+    return mc_cache_finish(task->target != NULL ? task->target->cache : task->tileset->cache, &ctx);
+}
+
+static void
+tell_pair(mc_seed_pair *pair, const mc_seed_progress *progress)
+{
+    pair->tiles = progress->tiles;
+    pair->kept = progress->skipped_tiles;
+    pair->failed = progress->failed;
 }
 
 static int
@@ -247,6 +257,8 @@ run_seed_workers(seed_run *run, FILE *tiles, FILE *failures)
         run->failure = mc_error_create(run->setup.pool, MC_ERR_IO, "failures cannot be written to %s: %s",
                                        run->setup.options.failures, strerror(errno));
     int status = run->failure != MC_OK || run->progress.aborted ? 1 : status_of_list(run);
+    if (run->setup.options.pair != NULL)
+        tell_pair(run->setup.options.pair, &run->progress);
     if (run->failure != MC_OK)
         fprintf(stderr, "%s\n", mc_error_chain(run->failure, run->setup.pool));
     else
@@ -258,7 +270,7 @@ static int
 dry_run(seed_run *run, FILE *tiles)
 {
     mc_seed_dry dry = { .area = &run->setup.area, .task = &run->setup.task };
-    run->failure = mc_seed_dry_begin(&dry, mc_server_config(run->setup.server), &run->log, run->setup.pool);
+    run->failure = mc_seed_dry_begin(&dry, run->setup.config, &run->log, run->setup.pool);
     if (run->failure != MC_OK) {
         fprintf(stderr, "%s\n", mc_error_chain(run->failure, run->setup.pool));
         return 1;

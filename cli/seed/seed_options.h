@@ -9,8 +9,19 @@
 #include "mapcache/seed.h"
 #include "seed/area.h"
 
+/* What `mapcache copy` has found out for one run: from where to where, and afterwards how many tiles. The tilesets are
+ * copies that nobody else uses. */
+typedef struct mc_seed_pair {
+    const struct mc_config *config; /* whose budgets hold */
+    mc_tileset *source, *target;
+    const mc_grid_link *source_link, *target_link;
+    bool convert;
+    int64_t tiles, kept, failed; /* copied or equal; there before; failed blocks */
+} mc_seed_pair;
+
 typedef struct mc_seed_options {
-    bool drop_in; /* called as mapcache_seed: MapCache's seeder passes over some things */
+    mc_seed_pair *pair; /* of MC_SEED_COPY and MC_SEED_COMPARE, instead of the names below */
+    bool drop_in;       /* called as mapcache_seed: MapCache's seeder passes over some things */
     const char *config, *tileset, *grid, *transfer, *cache;
     const char *failures, *retry, *list, *checkpoint; /* files */
     mc_seed_mode mode;

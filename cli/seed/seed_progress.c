@@ -31,18 +31,22 @@ seconds_since(apr_time_t began)
 static const char *
 name_seed_deed(const mc_seed_progress *progress)
 {
-    static const char *const deeds[] = {
-        [MC_SEED_FILL] = "seeded", [MC_SEED_DELETE] = "deleted", [MC_SEED_TRANSFER] = "copied"
-    };
+    static const char *const deeds[] = { [MC_SEED_FILL] = "seeded",
+                                         [MC_SEED_DELETE] = "deleted",
+                                         [MC_SEED_TRANSFER] = "copied",
+                                         [MC_SEED_COPY] = "copied",
+                                         [MC_SEED_COMPARE] = "compared" };
     return deeds[progress->drop_in ? MC_SEED_FILL : progress->task->mode];
 }
 
 static const char *
 name_seed_attempt(const mc_seed_progress *progress)
 {
-    static const char *const attempts[] = {
-        [MC_SEED_FILL] = "seed", [MC_SEED_DELETE] = "delete", [MC_SEED_TRANSFER] = "copy"
-    };
+    static const char *const attempts[] = { [MC_SEED_FILL] = "seed",
+                                            [MC_SEED_DELETE] = "delete",
+                                            [MC_SEED_TRANSFER] = "copy",
+                                            [MC_SEED_COPY] = "copy",
+                                            [MC_SEED_COMPARE] = "compare" };
     return attempts[progress->drop_in ? MC_SEED_FILL : progress->task->mode];
 }
 
@@ -101,9 +105,11 @@ show_line(const mc_seed_progress *progress)
            progress->last.x, progress->last.y, progress->carriage_return ? '\r' : '\n');
 }
 
-static const char *const mode_names[] = {
-    [MC_SEED_FILL] = "seed", [MC_SEED_DELETE] = "delete", [MC_SEED_TRANSFER] = "transfer"
-};
+static const char *const mode_names[] = { [MC_SEED_FILL] = "seed",
+                                          [MC_SEED_DELETE] = "delete",
+                                          [MC_SEED_TRANSFER] = "transfer",
+                                          [MC_SEED_COPY] = "copy",
+                                          [MC_SEED_COMPARE] = "compare" };
 
 /* One object a line; counts are of metatiles but for "tiles". status below 0: it goes on. */
 static void
@@ -169,10 +175,12 @@ check_seed_failure_share(mc_seed_progress *progress, bool failed)
     }
 }
 
-/* Those of its tiles that are inside the grid. */
+/* Those of its tiles that are inside the grid, unless somebody has counted what was done with each. */
 static int64_t
 count_metatile_tiles(const mc_seed_progress *progress, const mc_seed_result *result)
 {
+    if (result->tiles >= 0)
+        return result->outcome == MC_SEED_SKIPPED ? 0 : result->tiles;
     mc_metatile metatile =
         mc_tileset_metatile(progress->task->tileset, progress->task->link->grid, result->z, result->x, result->y);
     return (int64_t)metatile.columns * metatile.rows;
@@ -184,6 +192,7 @@ mc_seed_progress_take(mc_seed_progress *progress, const mc_seed_result *result)
     progress->last = *result;
     for (int i = 0; i < MC_SEED_PART_COUNT; i++)
         progress->seconds[i] += (double)result->seconds[i];
+    progress->skipped_tiles += result->kept;
     switch (result->outcome) {
     case MC_SEED_SKIPPED:
         progress->skipped++;

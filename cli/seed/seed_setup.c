@@ -9,16 +9,24 @@
 
 #include "base/hash.h"
 #include "cli/common/values.h"
+#include "grid/same.h"
 #include "mapcache/server.h"
 
 static const char *
 load_seed_tileset(mc_seed_setup *setup)
 {
+    const mc_seed_pair *pair = setup->options.pair;
+    if (pair != NULL) {
+        setup->config = pair->config;
+        setup->tileset = pair->source;
+        return NULL;
+    }
+    mc_server *server;
     mc_diagnostics *diagnostics = mc_diagnostics_create(setup->pool);
-    mc_error *error = mc_server_load(&setup->server, setup->options.config, diagnostics, setup->pool);
+    mc_error *error = mc_server_load(&server, setup->options.config, diagnostics, setup->pool);
     if (error != MC_OK)
         return mc_error_chain(error, setup->pool);
-    const mc_config *config = mc_server_config(setup->server);
+    const mc_config *config = setup->config = mc_server_config(server);
     setup->tileset = apr_hash_get(config->tilesets_by_name, setup->options.tileset, APR_HASH_KEY_STRING);
     if (setup->tileset == NULL)
         return mc_config_lacks_tileset(config, setup->options.tileset, setup->pool);
@@ -30,7 +38,7 @@ load_seed_tileset(mc_seed_setup *setup)
 static const char *
 choose_cache(mc_seed_setup *setup)
 {
-    const apr_array_header_t *caches = mc_server_config(setup->server)->caches;
+    const apr_array_header_t *caches = setup->config->caches;
     if (setup->options.cache == NULL)
         return NULL;
     for (int i = 0; i < caches->nelts; i++) {
@@ -40,16 +48,27 @@ choose_cache(mc_seed_setup *setup)
             return NULL;
         }
     }
-    return mc_config_lacks_cache(mc_server_config(setup->server), setup->options.cache, setup->pool);
+    return mc_config_lacks_cache(setup->config, setup->options.cache, setup->pool);
 }
 
 static const char *
 choose_target(mc_seed_setup *setup)
 {
     mc_seed_task *task = &setup->task;
+    const mc_seed_pair *pair = setup->options.pair;
+    if (pair != NULL) {
+        task->target = pair->target;
+        task->target_link = pair->target_link;
+        task->convert = pair->convert;
+        const char *difference = mc_grid_difference(task->link->grid, task->target_link->grid, setup->area.minzoom,
+                                                    setup->area.maxzoom, setup->pool);
+        return difference == NULL
+                   ? NULL
+                   : apr_pstrcat(setup->pool, difference, ": tiles are copied as they are, not warped", NULL);
+    }
     if (task->mode != MC_SEED_TRANSFER)
         return NULL;
-    const mc_config *config = mc_server_config(setup->server);
+    const mc_config *config = setup->config;
     task->target = apr_hash_get(config->tilesets_by_name, setup->options.transfer, APR_HASH_KEY_STRING);
     if (task->target == NULL)
         return mc_config_lacks_tileset(config, setup->options.transfer, setup->pool);
@@ -68,6 +87,13 @@ static const char *
 choose_dimensions(mc_seed_setup *setup)
 {
     const char **values;
+    if (setup->options.pair != NULL) { /* as they are stored */
+        values = mc_tileset_defaults(setup->tileset, setup->pool);
+        for (int i = 0; i < setup->tileset->dimension_count; i++)
+            values[i] = apr_table_get(setup->options.dimensions, setup->tileset->dimensions[i]->name);
+        setup->task.values = values;
+        return NULL;
+    }
     const char *problem = mc_cli_dimension_values(&values, setup->tileset, setup->options.dimensions,
                                                   setup->options.drop_in, setup->pool);
     setup->task.values = values;
@@ -113,7 +139,8 @@ choose_metatile(mc_seed_setup *setup)
 static const char *
 choose_grid(mc_seed_setup *setup)
 {
-    const mc_grid_link *link = mc_tileset_link(setup->tileset, setup->options.grid);
+    const mc_seed_pair *pair = setup->options.pair;
+    const mc_grid_link *link = pair != NULL ? pair->source_link : mc_tileset_link(setup->tileset, setup->options.grid);
     if (link == NULL)
         return mc_tileset_lacks_grid(setup->tileset, setup->options.grid, setup->pool);
     setup->task.link = link;
@@ -135,6 +162,8 @@ static const char *
 choose_access(mc_seed_setup *setup)
 {
     mc_tileset *tileset = setup->tileset;
+    if (setup->options.pair != NULL)
+        return NULL;
     if (setup->task.mode == MC_SEED_TRANSFER) {
         if (!tileset->read_only && tileset->source != NULL && setup->options.older == 0) {
             printf("switching tileset (%s) to read-only as we are in transfer mode\n", tileset->name);
@@ -194,8 +223,11 @@ mc_seed_setup_hash(const mc_seed_setup *setup, uint64_t list)
     uint64_t hash = mc_hash64(numbers, sizeof(numbers), region ^ list);
     for (int z = area->minzoom; z <= area->maxzoom; z++)
         hash = mc_hash64(&area->limits[z], sizeof(area->limits[z]), hash);
-    const char *names[] = { tileset->name, area->grid->name, tileset->cache->name,
-                            setup->options.transfer == NULL ? "" : setup->options.transfer,
+    const mc_seed_pair *pair = setup->options.pair;
+    const char *target = pair != NULL ? apr_pstrcat(setup->pool, pair->target->cache->name, " ", pair->target->name,
+                                                    " ", pair->target_link->grid->name, NULL)
+                                      : setup->options.transfer;
+    const char *names[] = { tileset->name, area->grid->name, tileset->cache->name, target == NULL ? "" : target,
                             setup->options.retry != NULL  ? "failed"
                             : setup->options.list != NULL ? "tiles"
                                                           : "" };

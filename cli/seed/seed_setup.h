@@ -9,7 +9,7 @@
 typedef struct mc_seed_setup {
     apr_pool_t *pool;
     mc_seed_options options;
-    mc_server *server;
+    const mc_config *config;
     mc_tileset *tileset;
     mc_seed_area area;
     mc_seed_order order;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Metatiles that were visited not long ago: a list by columns meets each several times. */
-enum { RECENT = 65536 };
+enum { RECENT = 65536, MOST_DIMENSIONS = 64 };
 
 typedef struct metatile {
     int x, y; /* of its first tile, and 1 more: zero is an empty place */
@@ -34,14 +34,17 @@ make_stored_tile_key(const mc_seed_task *task, int z, mc_dimension_value *dimens
                           .extension = mc_tileset_extension(tileset) };
 }
 
-/* The values of dimensions that a database resolves are not the keys' before it was asked. */
+/* The values of dimensions that a database resolves are not the keys' before it was asked; those of a copy are. */
 bool
 mc_seed_stored_possible(const mc_seed_task *task)
 {
     const mc_tileset *tileset = task->tileset;
-    if (task->mode == MC_SEED_FILL || tileset->dimension_count > 0 || tileset->assembly != MC_ASSEMBLE_NONE)
+    bool copy = task->mode == MC_SEED_COPY || task->mode == MC_SEED_COMPARE;
+    if (task->mode == MC_SEED_FILL || (tileset->dimension_count > 0 && !copy) ||
+        tileset->assembly != MC_ASSEMBLE_NONE || tileset->dimension_count > MOST_DIMENSIONS)
         return false;
-    mc_tile_key key = make_stored_tile_key(task, 0, NULL);
+    mc_dimension_value dimensions[MOST_DIMENSIONS];
+    mc_tile_key key = make_stored_tile_key(task, 0, dimensions);
     return mc_cache_lists(tileset->cache, &key);
 }
 
@@ -73,7 +76,8 @@ mc_seed_stored_visit(const mc_seed_area *area, const mc_seed_task *task, const m
         /* Whole metatiles, as the walks visit them. */
         const mc_level *level = &area->grid->levels[z];
         mc_tile_range range = area->limits[z];
-        mc_tile_key key = make_stored_tile_key(task, z, NULL);
+        mc_dimension_value dimensions[MOST_DIMENSIONS];
+        mc_tile_key key = make_stored_tile_key(task, z, dimensions);
         if (range.minx >= range.maxx || range.miny >= range.maxy)
             continue;
         range.minx -= range.minx % area->columns;

@@ -9,7 +9,14 @@
 
 #include "mapcache/tileset.h"
 
-typedef enum mc_seed_mode { MC_SEED_FILL, MC_SEED_DELETE, MC_SEED_TRANSFER } mc_seed_mode;
+/* TRANSFER copies a metatile by its first tile. COPY copies each tile; COMPARE holds each tile against its copy. */
+typedef enum mc_seed_mode {
+    MC_SEED_FILL,
+    MC_SEED_DELETE,
+    MC_SEED_TRANSFER,
+    MC_SEED_COPY,
+    MC_SEED_COMPARE
+} mc_seed_mode;
 
 /* The area of a walk. Tiles are counted from the grid's origin. */
 typedef struct mc_seed_area {
@@ -59,18 +66,15 @@ typedef struct mc_seed_task {
     mc_tileset *tileset;
     const mc_grid_link *link;
     const char *const *values;       /* of the tileset's dimensions */
-    mc_tileset *target;              /* of a transfer */
-    const mc_grid_link *target_link; /* the same grid */
+    mc_tileset *target;              /* of a transfer, a copy, a comparison */
+    const mc_grid_link *target_link; /* of a transfer the same grid; else one without a mc_grid_difference */
+    bool convert;                    /* a copy has the target's format, PNG or JPEG, whatever the tile had */
     bool force;                      /* do not look whether the tile exists */
     apr_time_t older;                /* only tiles stored before then; 0: any */
     const apr_table_t *headers;      /* for {Header} in origin headers, or NULL */
 } mc_seed_task;
 
 typedef enum mc_seed_outcome { MC_SEED_DONE, MC_SEED_SKIPPED, MC_SEED_FAILED } mc_seed_outcome;
-
-/* Decides by the first tile of the metatile (docs/reference/services.md 9.2), then acts. *outcome is DONE or SKIPPED;
- * an error means failed. */
-mc_error *mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, int y, mc_ctx *ctx) MC_CHECKED;
 
 /* What the time of a worker goes into. */
 #define MC_SEED_PARTS(X)                                                                                               \
@@ -93,10 +97,15 @@ typedef struct mc_seed_result {
     int64_t number; /* of its order, from 0 */
     mc_seed_outcome outcome;
     int z, x, y;
+    int tiles, kept; /* tiles that were copied (or are equal), and that were there before; tiles -1: nobody counted */
     float seconds[MC_SEED_PART_COUNT]; /* by part, of all threads that took part; the time of a commit belongs to one
                                         * of its metatiles */
     char message[480];                 /* of a failure; cut */
 } mc_seed_result;
+
+/* Acts on the metatile of result->z, x, y. COPY and COMPARE look at each of its tiles, all others decide by the first
+ * one (docs/reference/services.md 9.2). The outcome is DONE or SKIPPED; an error means failed. */
+mc_error *mc_seed_act(mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx) MC_CHECKED;
 
 /*
  * The workers. process_open makes the handles and connections of a worker process, or those of the one process of all

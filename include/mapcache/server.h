@@ -100,6 +100,11 @@ typedef struct mc_config {
 mc_error *mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics,
                          apr_pool_t *pool) MC_CHECKED;
 
+/* The same of a text that stands in no file. Complaints call it `name`; relative paths are seen from the folder of that
+ * name. */
+mc_error *mc_config_load_text(mc_config **config, const char *name, const char *text, mc_diagnostics *diagnostics,
+                              apr_pool_t *pool) MC_CHECKED;
+
 /* One generation: the model and its reference count. */
 mc_error *mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics,
                          apr_pool_t *parent_pool) MC_CHECKED;

@@ -102,12 +102,26 @@ mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC
 mc_error *mc_tileset_redirect(const char **url, const mc_tile_request *wanted, mc_ctx *ctx,
                               apr_pool_t *pool) MC_CHECKED;
 
+/* mc_tile_decode of a tile that was got so: MC_ERR_CORRUPT names the tileset, the tile and the cache. */
+mc_error *mc_tileset_decode(mc_pixels **pixels, const mc_tile *tile, const mc_tile_request *wanted, mc_ctx *ctx,
+                            apr_pool_t *pool) MC_CHECKED;
+
+/* Puts these names before MC_ERR_CORRUPT, which says what is wrong with the bytes; all else is handed on. */
+mc_error *mc_tileset_name_broken(mc_error *error, const mc_tile_request *wanted, apr_pool_t *pool) MC_CHECKED;
+
 /* For the seeder. The tile names its metatile. */
 mc_error *mc_tileset_exists(bool *exists, const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_render(const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The same for tiles of one tileset, link, level and values: together where the store can. Entries for missing tiles
+ * are NULL. */
+mc_error *mc_tileset_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int count, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_tileset_exist_all(bool *exists, const mc_tile_request *wanted, int count, mc_ctx *ctx) MC_CHECKED;
+mc_error *mc_tileset_put_all(const mc_tile_request *wanted, mc_tile *const *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 
 /* First tile and size of the metatile that holds a tile; cut at the level's edge. Those for fine screens are at most
  * 4096 pixels a side. */

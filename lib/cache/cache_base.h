@@ -120,6 +120,11 @@ bool mc_template_by_tile(const mc_template *template);
 bool mc_template_by_dimension(const mc_template *template);
 bool mc_template_by_grid(const mc_template *template);
 
+/* For used_by: complains where `place`, the path of a tile of this use, is in `places` (path to the name of a use)
+ * already for another tileset or grid; else adds it. `remedy`: what the administrator may do. */
+void mc_cache_note_place(const mc_cache *cache, apr_hash_t *places, const char *place, const char *remedy,
+                         const mc_cache_use *use, const mc_node *node, mc_build *build);
+
 /* The SQLite file that a tile stands in: mc_sqlite_get_stamped reads it. */
 typedef struct mc_store_location {
     mc_cache *cache;      /* the cache that holds the tile: the cache itself or a part of it; NULL: no SQLite file */

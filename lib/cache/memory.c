@@ -55,12 +55,15 @@ mc_memory_key_build(mc_memory_key *memory_key, uint64_t identity, const char *pa
         key_text(memory_key, key->dimensions[i].value);
 }
 
+/* The end of the year 9999: whatever a store says, times can be added to and printed. */
+#define LATEST_TIME (INT64_C(253402300799) * APR_USEC_PER_SEC)
+
 mc_tile *
 mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool)
 {
     mc_tile *tile = apr_pcalloc(pool, sizeof(*tile));
     tile->data = data;
-    tile->mtime = mtime;
+    tile->mtime = mtime < 0 ? 0 : mtime > LATEST_TIME ? LATEST_TIME : mtime;
     tile->coding = mc_image_sniff(data->data, data->size);
     return tile;
 }

@@ -182,11 +182,11 @@ loggable_url(const char *url, apr_pool_t *pool)
     return url;
 }
 
-/* The URL of a call; behind the path of a tile may stand a signature. */
+/* A URL of a call; behind the path of a tile may stand a signature. */
 static const char *
-loggable_call(const mc_http_call *call, apr_pool_t *pool)
+loggable_hop(const mc_http_call *call, const char *url, apr_pool_t *pool)
 {
-    const char *url = loggable_url(call->url, pool);
+    url = loggable_url(url, pool);
     return call->store ? apr_pstrmemdup(pool, url, strcspn(url, "?")) : url;
 }
 
@@ -194,9 +194,9 @@ loggable_call(const mc_http_call *call, apr_pool_t *pool)
 static mc_error *
 describe_failure(const mc_http_transfer *t, const char *reason)
 {
-    const char *asked = loggable_call(t->call, t->pool);
+    const char *asked = loggable_hop(t->call, t->call->url, t->pool);
     if (t->hop.url != t->call->url)
-        asked = apr_pstrcat(t->pool, asked, ", redirected to ", loggable_url(t->hop.url, t->pool), NULL);
+        asked = apr_pstrcat(t->pool, asked, ", redirected to ", loggable_hop(t->call, t->hop.url, t->pool), NULL);
     return mc_error_create(t->pool, MC_ERR_UPSTREAM, "%s %s: %s", t->call->method, asked, reason);
 }
 

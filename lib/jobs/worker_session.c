@@ -194,6 +194,20 @@ adjust_unit_pause(session *s, const jobs_unit_lease *held)
     }
 }
 
+/* With the last unit of a job: what its store keeps apart meanwhile becomes what other programs read. A store that this
+ * worker cannot finish is left to `mapcache compact`. */
+static void
+finish_job_store(session *s, const jobs_unit_lease *held, const mc_job_told *told)
+{
+    if (!told->held || told->state != MC_JOB_DONE || held->unit.job != s->job.id)
+        return;
+    mc_ctx ctx = { .pool = s->job_pool, .process = s->plan->process, .log = s->plan->log };
+    mc_error *error =
+        mc_cache_finish((s->task.mode == MC_SEED_TRANSFER ? s->task.target : s->task.tileset)->cache, &ctx);
+    if (error != MC_OK)
+        mc_log_error(&ctx, MC_LOG_WARN, error);
+}
+
 /* Units that are through leave; those that cannot be told about wait for the next beat. */
 static void
 finish_units(session *s)
@@ -211,6 +225,7 @@ finish_units(session *s)
         s->result->lost += !told.held;
         s->look = 0; /* what is left may be another's: look at once */
         adjust_unit_pause(s, held);
+        finish_job_store(s, held, &told);
         drop_held_unit(s, held);
     }
 }

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "lock/locker.h"
 #include "remote/redis_config.h"
 
@@ -21,7 +22,16 @@
  */
 #define LOOK_AGAIN 1.0
 
-enum { TOKEN_BYTES = 16, PLACES_MAX = 4 /* times that a lock's server may turn out to be another one */ };
+/* Microseconds from one look to the next at least, however much is said on the channel: anybody may say something
+ * there.
+ */
+#define LOOK_AT_MOST_EACH (APR_USEC_PER_SEC / 50)
+
+enum {
+    TOKEN_BYTES = 16,
+    PLACES_MAX = 4,       /* times that a lock's server may turn out to be another one */
+    EVENTS_AT_ONCE = 1000 /* that are read before a look */
+};
 
 /* KEYS: the lock. ARGV: our token, milliseconds. 1: it is ours (also when this is sent twice). */
 #define ACQUIRE_SCRIPT                                                                                                 \
@@ -40,6 +50,7 @@ typedef struct redis_held {
     const char *channel; /* that bears the token */
     mc_stream *stream;   /* that listens there, and on the channel of the key */
     int place;           /* the server of the stream */
+    apr_time_t looked;   /* mc_clock_now(): when it was tried to take the lock last */
 } redis_held;
 
 /* A call for one answer: with a deadline of its own. */
@@ -170,6 +181,7 @@ try_redis_lock(bool *taken, redis_held *held, const mc_locker *locker, mc_ctx *c
     mc_redis *redis = locker->baton;
     const char *milliseconds = apr_psprintf(pool, "%.0f", locker->timeout * 1000 < 1 ? 1 : locker->timeout * 1000);
     begin_redis_turn(&turn, ANSWER_AT_MOST, ctx, pool);
+    held->looked = mc_clock_now();
     for (int i = 0; i < PLACES_MAX; i++) {
         if (held->stream == NULL)
             MC_TRY(listen_at_redis(held, redis, &turn.call));
@@ -193,11 +205,16 @@ await_redis_release(redis_held *held, const mc_locker *locker, apr_time_t until,
     const mc_remote_call call = { .ctx = &own, .pool = pool };
     own.deadline = until;
     mc_stream_hand_over(held->stream, &call);
-    bool spoken = mc_stream_wait(held->stream, look < until ? look : until);
-    if (spoken && read_redis_event(event, held->stream) != MC_OK) {
-        mc_stream_close(held->stream); /* the next look listens anew, or says what is wrong */
-        held->stream = NULL;
-    }
+    look = look < until ? look : until;
+    for (int events = 0; events < EVENTS_AT_ONCE && mc_stream_wait(held->stream, events == 0 ? look : 0); events++)
+        if (read_redis_event(event, held->stream) != MC_OK) {
+            mc_stream_close(held->stream); /* the next look listens anew, or says what is wrong */
+            held->stream = NULL;
+            break;
+        }
+    apr_interval_time_t rest = held->looked + LOOK_AT_MOST_EACH - mc_clock_now();
+    if (rest > 0)
+        (void)mc_wait_pause(rest, ctx);
     return mc_clock_now() < until && !mc_ctx_abandoned(ctx);
 }
 

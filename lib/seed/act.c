@@ -2,7 +2,7 @@
  * What a seeder does with one metatile, by mode and by what the cache holds (the table of
  * docs/reference/services.md 9.2).
  */
-#include "mapcache/seed.h"
+#include "seed/copy.h"
 
 static bool
 too_old(const mc_seed_task *task, const mc_tile *tile)
@@ -82,16 +82,22 @@ transfer_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_t
 }
 
 mc_error *
-mc_seed_act(mc_seed_outcome *outcome, const mc_seed_task *task, int z, int x, int y, mc_ctx *ctx)
+mc_seed_act(mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx)
 {
-    mc_tile_request first = { task->tileset, task->link, z, x, y, task->values };
-    *outcome = MC_SEED_SKIPPED;
+    mc_tile_request first = { task->tileset, task->link, result->z, result->x, result->y, task->values };
+    result->outcome = MC_SEED_SKIPPED;
+    result->tiles = -1;
     switch (task->mode) {
     case MC_SEED_DELETE:
-        return remove_metatile(outcome, task, &first, ctx);
+        return remove_metatile(&result->outcome, task, &first, ctx);
     case MC_SEED_TRANSFER:
-        return transfer_metatile(outcome, task, &first, ctx);
-    default:
-        return seed_metatile(outcome, task, &first, ctx);
+        return transfer_metatile(&result->outcome, task, &first, ctx);
+    case MC_SEED_COPY:
+        return mc_seed_copy_block(result, task, ctx);
+    case MC_SEED_COMPARE:
+        return mc_seed_compare_block(result, task, ctx);
+    case MC_SEED_FILL:
+        break;
     }
+    return seed_metatile(&result->outcome, task, &first, ctx);
 }

@@ -196,7 +196,7 @@ attempt_once(mc_seed_result *result, seed_worker *me)
     mc_error *error;
     {
         MC_SPAN(&me->ctx, "mc_seed_act");
-        error = mc_seed_act(&result->outcome, &me->worker_pool->plan.task, result->z, result->x, result->y, &me->ctx);
+        error = mc_seed_act(result, &me->worker_pool->plan.task, &me->ctx);
     }
     tell_throttle(me, mc_seed_parts_take(result->seconds, me->ctx.trace), error);
     return error;

@@ -421,6 +421,17 @@ mc_config_load(mc_config **config, const char *file, mc_diagnostics *diagnostics
     return mc_config_load_within(config, file, 0, diagnostics, pool);
 }
 
+/* From the tree to the model. */
+static mc_error *
+load_from_tree(mc_config *config, mc_node *root, double seconds, mc_diagnostics *diagnostics, apr_pool_t *pool)
+{
+    mc_data_expand(root, &config->pending, seconds, diagnostics, pool);
+    config->databases = apr_array_make(pool, 4, sizeof(const char *));
+    mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = config->databases };
+    build_model(config, root, &build);
+    return mc_diagnostics_error(diagnostics, pool);
+}
+
 mc_error *
 mc_config_load_within(mc_config **config, const char *file, double seconds, mc_diagnostics *diagnostics,
                       apr_pool_t *pool)
@@ -434,9 +445,16 @@ mc_config_load_within(mc_config **config, const char *file, double seconds, mc_d
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
     MC_TRY(mc_config_parse_file(&root, file, diagnostics, pool));
-    mc_data_expand(root, &(*config)->pending, seconds, diagnostics, pool);
-    (*config)->databases = apr_array_make(pool, 4, sizeof(const char *));
-    mc_build build = { .pool = pool, .diagnostics = diagnostics, .databases = (*config)->databases };
-    build_model(*config, root, &build);
-    return mc_diagnostics_error(diagnostics, pool);
+    return load_from_tree(*config, root, seconds, diagnostics, pool);
+}
+
+mc_error *
+mc_config_load_text(mc_config **config, const char *name, const char *text, mc_diagnostics *diagnostics,
+                    apr_pool_t *pool)
+{
+    mc_node *root;
+    *config = apr_pcalloc(pool, sizeof(**config));
+    (*config)->file = apr_pstrdup(pool, name);
+    MC_TRY(mc_config_parse_text(&root, name, text, strlen(text), diagnostics, pool));
+    return load_from_tree(*config, root, 0, diagnostics, pool);
 }

@@ -1,11 +1,9 @@
 """Tiles behind HTTP through the whole program: moto, which checks the signatures of S3 by AWS's own library; nginx with DAV; and
 Debian's MapCache beside ours on the same store."""
-import contextlib
 import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
 import urllib.request
 
@@ -15,84 +13,19 @@ from drop_in import PEER_SEED
 from fastcgi import Server
 from origin import Origin
 from patience import patience
-from store_server import ACCESS, ACCOUNT, AZURE_KEY, REGION, SECRET
+from http_stores import KEYS, OwnStore, make_certificate, running_dav, running_moto
+from store_server import ACCESS, REGION, SECRET
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", HERE.parents[1] / "build" / "release"))
-MOTO = HERE.parents[1] / "build" / "moto"
 WORLD = "-20037508.342789248,-20037508.342789248,20037508.342789248,20037508.342789248"
 MAP = f"SERVICE=WMS&REQUEST=GetMap&LAYERS=world&SRS=EPSG:3857&BBOX={WORLD}&WIDTH=2048&HEIGHT=2048&FORMAT=image/png"
 TEMPLATE = "{tileset}/{grid}/{z}/{x}/{y}.{ext}"
 
-# Makes a user who may use the bucket only, then lets moto check who asks; prints the user's keys.
-SET_UP = """
-import json, sys, urllib.request
-import boto3
-address = sys.argv[1]
-known = dict(endpoint_url=address, region_name="eu-test-1", aws_access_key_id="none", aws_secret_access_key="none")
-boto3.client("s3", **known).create_bucket(Bucket="tiles", CreateBucketConfiguration={"LocationConstraint": "eu-test-1"})
-iam = boto3.client("iam", **known)
-iam.create_user(UserName="maps")
-policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
-iam.put_user_policy(UserName="maps", PolicyName="tiles", PolicyDocument=json.dumps(policy))
-key = iam.create_access_key(UserName="maps")["AccessKey"]
-urllib.request.urlopen(urllib.request.Request(address + "/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"})).read()
-print(key["AccessKeyId"], key["SecretAccessKey"])
-"""
-
-
-def make_certificate(folder):
-    """Of localhost, signed by itself: the files of the certificate and of its key."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder / "key.pem", "-out", folder / "certificate.pem",
-                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
-    return folder / "certificate.pem", folder / "key.pem"
-
-
-@contextlib.contextmanager
-def running_moto(folder, options=(), address="http://127.0.0.1", trust=""):
-    """moto with a bucket, and a user who may use it: its port, the user's key and secret."""
-    port = free_port()
-    environment = {"PYTHONPATH": str(MOTO), "PYTHONDONTWRITEBYTECODE": "1", "AWS_CA_BUNDLE": trust, "SSL_CERT_FILE": trust}
-    environment = {name: value for name, value in environment.items() if value}
-    program = Program([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", port, *options], folder / "moto.log", environment)
-    try:
-        wait_until(lambda: listens(("127.0.0.1", port)), "moto starts", 60)
-        made = subprocess.run([sys.executable, "-c", SET_UP, f"{address}:{port}"], env={**os.environ, **environment},
-                              capture_output=True, text=True, timeout=patience(60), check=False)
-        assert made.returncode == 0, made.stderr + program.log()
-        access, secret = made.stdout.split()
-        yield port, access, secret
-    finally:
-        program.stop()
-
-
 @pytest.fixture(scope="module")
 def moto(tmp_path_factory):
     with running_moto(tmp_path_factory.mktemp("moto")) as made:
-        yield made
-
-
-class OwnStore:
-    """store_server.py of a kind, and what it is ordered."""
-
-    def __init__(self, kind, folder):
-        self.log_file = folder / f"{kind}.log"
-        with open(self.log_file, "wb") as log:
-            self.process = subprocess.Popen([sys.executable, HERE / "store_server.py", "--kind", kind], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=log, text=True)
-        self.port = int(self.process.stdout.readline())
-
-    def order(self, words):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/{words}", timeout=patience(30)) as answer:
-            return answer.read()
-
-    def objects(self):
-        return json.loads(self.order("list"))
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait(patience(30))
-        self.process.stdout.close()
+        yield made[:3]
 
 
 @pytest.fixture
@@ -110,27 +43,8 @@ def own_store(tmp_path):
 
 @pytest.fixture
 def dav(tmp_path):
-    """nginx that keeps files by DAV: its port, and the folder."""
-    port, root = free_port(), tmp_path / "dav"
-    root.mkdir()
-    (tmp_path / "nginx.conf").write_text(f"""
-worker_processes 1; daemon off; user {'root' if os.getuid() == 0 else 'nobody'}; pid {tmp_path}/nginx.pid; error_log {tmp_path}/nginx.log warn;
-events {{ worker_connections 512; }}
-http {{
-  access_log {tmp_path}/access.log; keepalive_requests 1000000; client_max_body_size 10m; client_body_temp_path {tmp_path}/body;
-  proxy_temp_path {tmp_path}/p; fastcgi_temp_path {tmp_path}/f; uwsgi_temp_path {tmp_path}/u; scgi_temp_path {tmp_path}/s;
-  server {{ listen 127.0.0.1:{port} backlog=512; root {root};
-    location / {{ dav_methods PUT DELETE; create_full_put_path on; }}
-    location /closed/ {{ deny all; }}
-  }}
-}}
-""")
-    program = Program(["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], tmp_path / "nginx.out")
-    try:
-        wait_until(lambda: listens(("127.0.0.1", port)), "nginx starts")
+    with running_dav(tmp_path) as (port, root, _):
         yield port, root
-    finally:
-        program.stop()
 
 
 @pytest.fixture
@@ -250,7 +164,7 @@ def test_names_with_blanks_are_those_of_mapcache(tmp_path, build, moto):
 def test_s3_over_tls(tmp_path, build):
     """What is stored is not hashed: the signature says so, and TLS proves that it is whole."""
     certificate, key = make_certificate(tmp_path)
-    with running_moto(tmp_path, ["-c", certificate, "-k", key], "https://localhost", str(certificate)) as (port, access, secret):
+    with running_moto(tmp_path, ["-c", certificate, "-k", key], "https://localhost", str(certificate)) as (port, access, secret, _):
         cache = (f"s3 <url>https://localhost:{port}/tiles/{TEMPLATE}</url><id>{access}</id><secret>{secret}</secret><region>eu-test-1</region>"
                  "<unsigned_payload>true</unsigned_payload><connections>8</connections>")
         server = Server(build, config(tmp_path, cache), tmp_path, environment={"CURL_CA_BUNDLE": str(certificate)})
@@ -373,14 +287,6 @@ def test_a_stalled_store_ends_with_the_request(tmp_path, build, own_store):
         assert server.get(tile(1, 0, 0)).status == 200
     finally:
         server.stop()
-
-
-KEYS = {
-    "rest": "",
-    "s3": f"<id>{ACCESS}</id><secret>{SECRET}</secret><region>{REGION}</region>",
-    "azure": f"<id>{ACCOUNT}</id><secret>{AZURE_KEY}</secret><container>c</container>",
-    "google": f"<access>{ACCESS}</access><secret>{SECRET}</secret>",
-}
 
 
 @pytest.mark.parametrize("kind", sorted(KEYS))

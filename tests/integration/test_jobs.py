@@ -1,4 +1,5 @@
 """The queue of seeding jobs: several workers as processes of their own, killed, stopped, without their database."""
+import contextlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from jobs_site import PROGRAM, Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
 from patience import patience
 from postgres import Postgres
+from pypi_pmtiles import reader as pmtiles_reader
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,12 @@ def database():
 def origin():
     with Origin() as running:
         yield running
+
+
+@contextlib.contextmanager
+def pmtiles_opened(path):
+    with open(path, "rb") as file:
+        yield pmtiles_reader.Reader(pmtiles_reader.MmapSource(file))
 
 
 def end(workers):
@@ -313,6 +321,19 @@ def test_modes(tmp_path, database, origin):
     work()
     assert len(queue.tiles()) == 85 - 16
     assert len(queue.tiles("other", "copy")) == 85
+
+
+def test_the_last_unit_of_a_job_makes_the_archive(tmp_path, database):
+    queue = Queue(tmp_path / "archive", database)
+    archive = queue.folder / "tiles.pmtiles"
+    queue.config.write_text(queue.config.read_text().replace(f'type="sqlite3"><dbfile>{queue.folder}/tiles.sqlite3</dbfile>',
+                                                             f'type="pmtiles"><file>{archive}</file>'))
+    job = queue.enqueue("-z", "0,4", "--side", 1)
+    workers = [queue.worker("--drain") for _ in range(2)]
+    assert sum(last_line(worker)["done"] for worker in workers) == queue.job(job)["metatiles"]
+    assert archive.read_bytes()[:7] == b"PMTiles"
+    with pmtiles_opened(archive) as found:
+        assert found.header()["addressed_tiles_count"] == sum(4**z for z in range(5))
 
 
 def test_all_are_all_jobs_however_many(tmp_path, database):

@@ -101,6 +101,7 @@ tiff_from_config(const mc_node *node, mc_build *build)
     tiff_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     cache->block.kind = &tiff_kind;
     cache->block.identity = 4;
+    cache->places = apr_hash_make(build->pool);
     if (!mc_cache_read(&cache->block.base, &mc_cache_tiff, true, node, build))
         return NULL;
     if (cache->storage != NULL) {
@@ -188,7 +189,12 @@ tiff_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_bu
                     "grid \"%s\" in a tiff cache: other programs see the rows of tiles of a file in the wrong order, as"
                     " MapCache stores them for an <origin> of bottom-left",
                     use->grid->name);
-    if (use->dimensions && !mc_template_by_dimension(((tiff_cache *)base)->template))
+    tiff_cache *cache = (tiff_cache *)base;
+    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
+    char path[MC_PATH_MAX];
+    if (mc_template_expand(path, cache->template, &key, build->pool) == MC_OK)
+        mc_cache_note_place(base, cache->places, path, "put {tileset} and {grid} into <template>", use, node, build);
+    if (use->dimensions && !mc_template_by_dimension(cache->template))
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "tileset \"%s\" has dimensions, and the files of cache \"%s\" cannot tell the tiles of their values"
                     " apart: put {dim} into the <template>",

@@ -14,6 +14,7 @@ typedef struct tiff_cache {
     const mc_node *storage, *locking;
     mc_template *template;
     mc_locker *locker;
+    apr_hash_t *places; /* of mc_cache_note_place */
 } tiff_cache;
 
 /* The tiles of the file that has a tile: MapCache's layout (docs/reference/configuration.md 5.10). */

@@ -50,6 +50,7 @@ disk_from_config(const mc_node *node, mc_build *build)
                     cache->layout == TEMPLATE ? "template" : "base");
         return NULL;
     }
+    cache->places = apr_hash_make(build->pool);
     mc_template_rules rules = { .sqlite = false };
     if (cache->layout == TEMPLATE)
         cache->template = mc_template_compile(cache->template_text, &rules, build->pool);
@@ -345,6 +346,27 @@ disk_tells_grids(const mc_cache *base)
     return cache->layout == TEMPLATE ? mc_template_by_grid(cache->template) : cache->layout != WORLDWIND;
 }
 
+static void
+disk_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
+{
+    disk_cache *cache = (disk_cache *)base;
+    const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
+    char path[MC_PATH_MAX];
+    if (tile_path(path, cache, &key, build->pool) != MC_OK)
+        return; /* said with the first request */
+    mc_cache_note_place(base, cache->places, path,
+                        cache->layout == TEMPLATE ? "put {tileset} and {grid} into <template>"
+                                                  : "another layout keeps them apart",
+                        use, node, build);
+    if (use->dimensions &&
+        (cache->layout == WORLDWIND || (cache->layout == TEMPLATE && !mc_template_by_dimension(cache->template))))
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\" has dimensions, and the files of cache \"%s\" cannot tell the tiles of their values"
+                    " apart: %s",
+                    use->tileset, base->name,
+                    cache->layout == TEMPLATE ? "put {dim} into the <template>" : "another layout does");
+}
+
 const mc_cache_ops mc_cache_disk = {
     MC_KIND("disk", disk_keys, disk_from_config, "A file for each tile."),
     .sample = "<base>{folder}/sample</base>",
@@ -353,6 +375,7 @@ const mc_cache_ops mc_cache_disk = {
     .put = disk_put,
     .remove = disk_remove,
     .tells_grids = disk_tells_grids,
+    .used_by = disk_used_by,
     .upkeep = mc_disk_upkeep,
     .tells_groups = mc_disk_tells_groups,
     .measure = mc_disk_measure,

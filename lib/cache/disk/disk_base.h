@@ -18,7 +18,8 @@ typedef struct disk_cache {
     bool detect_blank;
     int creation_retry;
     mc_template *template;
-    _Atomic bool seen; /* the root has been there */
+    _Atomic bool seen;  /* the root has been there */
+    apr_hash_t *places; /* of mc_cache_note_place */
 } disk_cache;
 
 /* mc_cache_ops.upkeep and measure: what lies in folders of the layouts that have some. */

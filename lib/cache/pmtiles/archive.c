@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cache/memory.h"
+#include "compress/gzip.h"
 #include "grid/tile_id.h"
 
 enum {
@@ -243,14 +244,19 @@ mc_pmtiles_prepare(mc_pmtiles_archive *archive, const uint64_t *ids, int count, 
     return MC_OK;
 }
 
-/* Pictures that somebody has compressed once more are unpacked; of vector tiles clients undo gzip themselves. */
+/* Pictures that somebody has compressed once more are unpacked; of vector tiles clients undo gzip themselves, and not
+ * all of them undo anything else. */
 mc_error *
 mc_pmtiles_unpack(mc_buf **data, const mc_pmtiles_archive *archive, apr_pool_t *pool)
 {
     int coding = archive->header.coding;
     if (coding == MC_PMTILES_GZIP && archive->header.type <= MC_PMTILES_MVT)
         return MC_OK;
-    return mc_pmtiles_expand(data, *data, coding, MC_TILE_BYTES_MAX, pool);
+    MC_TRY(mc_pmtiles_expand(data, *data, coding, MC_TILE_BYTES_MAX, pool));
+    if (archive->header.type != MC_PMTILES_MVT || (coding != MC_PMTILES_BROTLI && coding != MC_PMTILES_ZSTD))
+        return MC_OK;
+    mc_buf *plain = *data;
+    return mc_gzip(data, plain->data, plain->size, MC_GZIP_FAST, pool);
 }
 
 mc_error *

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "cache/pmtiles/format.h"
+#include "compress/expand.h"
 #include "compress/gzip.h"
 #include "grid/tile_id.h"
 
@@ -11,16 +12,22 @@ enum { COLUMNS_MAX = MC_PMTILES_ENTRIES_MAX * 24 };
 mc_error *
 mc_pmtiles_expand(mc_buf **out, mc_buf *bytes, int compression, size_t most, apr_pool_t *pool)
 {
-    static const char *const names[] = { "none that is named", "none", "gzip", "brotli", "zstd" };
     *out = bytes;
-    if (compression == MC_PMTILES_NONE || compression == MC_PMTILES_UNKNOWN)
+    switch (compression) {
+    case MC_PMTILES_UNKNOWN:
+    case MC_PMTILES_NONE:
         return MC_OK;
-    if (compression == MC_PMTILES_GZIP)
+    case MC_PMTILES_GZIP:
         return mc_gunzip(out, bytes->data, bytes->size, most, pool);
-    return mc_error_create(pool, MC_ERR_CONFIG,
-                           "a PMTiles archive is compressed with %s: gzip and none are read (pmtiles convert rewrites"
-                           " it)",
-                           compression <= MC_PMTILES_ZSTD ? names[compression] : "a method of a later version");
+    case MC_PMTILES_BROTLI:
+        return mc_brotli_expand(out, bytes->data, bytes->size, most, pool);
+    case MC_PMTILES_ZSTD:
+        return mc_zstd_expand(out, bytes->data, bytes->size, most, pool);
+    default:
+        return mc_error_create(pool, MC_ERR_CONFIG,
+                               "a PMTiles archive is compressed by a method of a later version: gzip, brotli, zstd and"
+                               " none are read (pmtiles convert rewrites it)");
+    }
 }
 
 /* Numbers that are still to be read. A broken one makes `broken` true, and all that follow 0. */

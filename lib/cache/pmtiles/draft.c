@@ -178,6 +178,7 @@ look_into_draft(bool *any, const pmtiles_cache *cache, const char *path, const m
     mc_handle *handle;
     mc_draft_cursor cursor;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
+    mc_cache_reads_drop(ctx); /* a writer who waits for what a series of gets holds would let nobody else in */
     MC_TRY(mc_handle_acquire(&handle, handles, path, stamp, &cache->draft->reading, ctx, pool));
     mc_error *error = mc_draft_begin(&cursor, handle, 0, INT64_MAX, pool);
     *any = cursor.present;

@@ -69,7 +69,7 @@ mc_pmtiles_directory_bytes(const mc_pmtiles_directory *directory)
 }
 
 /* *directory is from malloc(). MC_ERR_CORRUPT for what is no directory, MC_ERR_LIMIT for more entries than
- * MC_PMTILES_ENTRIES_MAX, MC_ERR_CONFIG for a compression that this build cannot undo. */
+ * MC_PMTILES_ENTRIES_MAX, MC_ERR_CONFIG for a compression of a later version. */
 mc_error *mc_pmtiles_decode_directory(mc_pmtiles_directory **directory, const void *bytes, size_t size, int compression,
                                       apr_pool_t *pool) MC_CHECKED;
 

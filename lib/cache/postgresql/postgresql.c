@@ -279,6 +279,16 @@ postgresql_tells_grids(const mc_cache *cache)
     return true;
 }
 
+/* Asks for a tile that nobody stores: the database, the rights and the table's columns are looked at. */
+static mc_error *
+postgresql_reach(mc_cache *base, mc_ctx *ctx)
+{
+    static const mc_grid grid = { .name = "" };
+    const mc_tile_key key = { .tileset = "", .grid = &grid, .extension = "", .renderable = true };
+    bool exists;
+    return postgresql_exists(&exists, base, &key, ctx);
+}
+
 const mc_cache_ops mc_cache_postgresql = {
     MC_KIND("postgresql", postgresql_keys, postgresql_cache_from_config,
             "Tiles as rows of a PostgreSQL table that several servers and seeders share."),
@@ -293,4 +303,5 @@ const mc_cache_ops mc_cache_postgresql = {
     .measure = mc_postgresql_measure,
     .list = postgresql_list,
     .lists = postgresql_lists,
+    .reach = postgresql_reach,
 };

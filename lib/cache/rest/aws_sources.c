@@ -1,6 +1,7 @@
 /* Sources of credentials that have to be asked: the token service, the container, the machine. */
 #include <apr_strings.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cache/rest/aws_credentials.h"
 #include "cache/rest/rest_base.h"
@@ -129,11 +130,33 @@ read_source_fields(mc_aws_answer *answer, const char *text, const char *source, 
     return check_aws_answer(answer, fields.expiration, source, pool);
 }
 
+/* As AWS's own programs have it: by TLS anywhere, else this machine, or what containers are told by. Who answers there
+ * gets the token, and says who we are. */
+static bool
+is_container_address(const char *url)
+{
+    static const char *const near[] = { "127.0.0.1",     "localhost",      "[::1]",
+                                        "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]" };
+    if (strncasecmp(url, "https://", 8) == 0)
+        return true;
+    const char *host = url + 7;
+    if (strncasecmp(url, "http://", 7) != 0 || memchr(host, '@', strcspn(host, "/?#")) != NULL)
+        return false;
+    for (size_t i = 0; i < sizeof(near) / sizeof(*near); i++)
+        if (strncasecmp(host, near[i], strlen(near[i])) == 0 && strchr(":/?#", host[strlen(near[i])]) != NULL)
+            return true;
+    return false;
+}
+
 mc_error *
 mc_aws_ask_container(mc_aws_answer *answer, const mc_aws_chain *chain, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *text, *token = chain->container_token;
     apr_table_t *headers = apr_table_make(pool, 2);
+    if (!is_container_address(chain->container))
+        return mc_error_create(pool, MC_ERR_CONFIG,
+                               "the environment has credentials of a container, whose address leads to another machine"
+                               " without TLS");
     if (chain->container_token_file != NULL)
         MC_TRY(mc_rest_file_text(&token, chain->container_token_file, FILE_BYTES, pool));
     if (token != NULL)

@@ -155,7 +155,14 @@ mc_rest_redirect(const char **url, mc_cache *base, const mc_tile_key *key, apr_p
 {
     const char *path;
     const mc_rest_cache *cache = (const mc_rest_cache *)base;
-    return cache->use_redirects ? mc_rest_url(url, &path, cache, key, pool) : MC_OK;
+    if (!cache->use_redirects)
+        return MC_OK;
+    MC_TRY(mc_rest_url(url, &path, cache, key, pool));
+    const char *host = strstr(*url, "://") + 3;
+    const char *user = memrchr(host, '@', (size_t)(path - host));
+    if (user != NULL) /* ours, and no client's */
+        *url = apr_pstrcat(pool, apr_pstrmemdup(pool, *url, (size_t)(host - *url)), user + 1, NULL);
+    return MC_OK;
 }
 
 bool

@@ -14,6 +14,7 @@
 #define BASE64_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 
 enum { MD5_TEXT_BYTES = 24, TEXT_BYTES = 300, LOOKED_THROUGH = 16 << 10 /* bytes of an error's body */ };
+enum { CLOCK_TOLERANCE = 15 * 60 }; /* seconds that clocks may differ, of all these stores */
 
 /* Where `<element>` begins its text, or NULL. */
 static const char *
@@ -138,17 +139,25 @@ judge_good_answer(const mc_rest_ask *ask, const char *name, apr_pool_t *pool)
     return MC_OK;
 }
 
-/* How far the clocks are apart, by the answer's Date; in words for the log. */
-static const char *
-clock_difference(const mc_rest_ask *ask, apr_pool_t *pool)
+/* Seconds that our clock is ahead of the store's, by the answer's Date; false: the answer does not say the time. */
+static bool
+read_clock_lead(int64_t *seconds, const mc_rest_ask *ask)
 {
     const char *date = apr_table_get(ask->reply.headers, "Date");
     int64_t theirs = date == NULL ? 0 : mc_http_date_parse(date);
-    int64_t ours = apr_time_sec(apr_time_now());
-    if (theirs == 0)
+    *seconds = apr_time_sec(apr_time_now()) - theirs;
+    return theirs != 0;
+}
+
+/* How far the clocks are apart, in words for the log. */
+static const char *
+clock_difference(const mc_rest_ask *ask, apr_pool_t *pool)
+{
+    int64_t lead;
+    if (!read_clock_lead(&lead, ask))
         return "the clocks of this machine and of the store differ too much";
-    return apr_psprintf(pool, "the clock of this machine is %ld seconds %s that of the store",
-                        labs((long)(ours - theirs)), ours < theirs ? "behind" : "ahead of");
+    return apr_psprintf(pool, "the clock of this machine is %ld seconds %s that of the store", labs((long)lead),
+                        lead < 0 ? "behind" : "ahead of");
 }
 
 /* Which of the codes of the stores mean that requests are signed for another time. */
@@ -157,6 +166,15 @@ is_clock_code(const char *code)
 {
     return strcmp(code, "RequestTimeTooSkewed") == 0 || strcmp(code, "RequestExpired") == 0 ||
            strcmp(code, "InvalidSignatureTime") == 0;
+}
+
+/* Whether a request was refused for its time. Azure says no more than that it does not know who asks. */
+static bool
+is_clock_refusal(const mc_rest_ask *ask, const char *code)
+{
+    int64_t lead;
+    return is_clock_code(code) || (ask->reply.status == 403 && strcmp(code, "AuthenticationFailed") == 0 &&
+                                   read_clock_lead(&lead, ask) && llabs(lead) > CLOCK_TOLERANCE);
 }
 
 static const char *
@@ -196,7 +214,7 @@ judge_bad_status(mc_rest_ask *ask, const char *code, const char *name, apr_pool_
     mc_error *cause = answer_cause(ask, code, pool);
     ask->again = status == 429 || status == 500 || status == 502 || status == 503 || status == 504 ||
                  (status == 400 && strcmp(code, "RequestTimeout") == 0);
-    if (is_clock_code(code))
+    if (is_clock_refusal(ask, code))
         ask->error = mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "cache \"%s\": the store refuses: %s", name,
                                    clock_difference(ask, pool));
     else if (status == 401 || status == 403)

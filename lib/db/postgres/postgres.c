@@ -83,6 +83,16 @@ mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool)
     return error;
 }
 
+void
+mc_postgres_visit_servers(mc_postgres *postgres, mc_postgres_visit *visit, void *baton)
+{
+    pthread_mutex_lock(&postgres->lock);
+    mc_postgres_engine *engine = postgres->engine;
+    pthread_mutex_unlock(&postgres->lock);
+    if (engine != NULL)
+        postgres->ops->visit(engine, visit, baton);
+}
+
 /* With the lock held. */
 static mc_transfer_policy *
 find_transfer_policy(mc_postgres *postgres, const char *connection)

@@ -79,6 +79,11 @@ typedef struct mc_postgres_row {
 mc_postgres *mc_postgres_create(int limit, int processes, apr_interval_time_t idle_time, bool threads);
 void mc_postgres_destroy(mc_postgres *postgres); /* no answer may be open; NULL is ignored */
 
+/* Tells of each database that has been asked: its name as messages have it, without secrets, and whether the last
+ * attempt to connect has worked. `visit` must not ask a database. */
+typedef void mc_postgres_visit(void *baton, const char *name, bool works);
+void mc_postgres_visit_servers(mc_postgres *postgres, mc_postgres_visit *visit, void *baton);
+
 /* Loads the module now, so that the first request does not have to. MC_ERR_UNAVAILABLE where the module is missing. */
 mc_error *mc_postgres_load(mc_postgres *postgres, apr_pool_t *pool) MC_CHECKED;
 

@@ -1,4 +1,5 @@
 /* What the module mapcache-postgres.so offers the front: the table of its functions, and the engine's start and end. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -42,9 +43,22 @@ postgres_engine_destroy(mc_postgres_engine *engine)
     free(engine);
 }
 
+static void
+postgres_engine_visit(mc_postgres_engine *engine, mc_postgres_visit *visit, void *baton)
+{
+    char name[400];
+    pthread_mutex_lock(&engine->lock);
+    for (const mc_pg_target *target = engine->targets; target != NULL; target = target->next) {
+        snprintf(name, sizeof(name), "PostgreSQL (%s)", target->label == NULL ? "?" : target->label);
+        visit(baton, name, target->failure == NULL);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
 const mc_postgres_engine_ops mc_postgres_libpq_ops = {
     .create = postgres_engine_create,
     .destroy = postgres_engine_destroy,
+    .visit = postgres_engine_visit,
     .start = mc_pg_start,
     .next = mc_pg_next,
     .end = mc_pg_end,

@@ -12,6 +12,7 @@ typedef struct mc_postgres_engine mc_postgres_engine;
 typedef struct mc_postgres_engine_ops {
     mc_postgres_engine *(*create)(int limit, int processes, apr_interval_time_t idle_time, bool threads);
     void (*destroy)(mc_postgres_engine *engine);
+    void (*visit)(mc_postgres_engine *engine, mc_postgres_visit *visit, void *baton); /* mc_postgres_visit_servers */
     /* As mc_postgres_start; *answer is set also on an error, for its SQLSTATE. Called from any number of threads. */
     mc_error *(*start)(mc_postgres_result **result, mc_postgres_engine *engine, const mc_postgres_query *query,
                        mc_ctx *ctx, apr_pool_t *pool);

@@ -1,6 +1,7 @@
 /* <service type="ready">: whether a load balancer may send requests to this process. */
 #include <stdatomic.h>
 
+#include "db/postgres/postgres.h"
 #include "http/http.h"
 #include "http/http_breakers.h"
 #include "remote/remote.h"
@@ -35,6 +36,8 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
         mc_http_breakers_visit(mc_http_breakers_of(process->http), list_away_server, json);
         mc_http_breakers_visit(mc_http_origin_breakers_of(process->http), list_away_server, json);
     }
+    if (process != NULL && process->postgres != NULL)
+        mc_postgres_visit_servers(process->postgres, list_away_server, json);
     mc_json_close(json);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);

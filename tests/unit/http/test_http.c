@@ -136,6 +136,20 @@ START_TEST(five_redirects_are_followed_to_http_only)
 }
 END_TEST
 
+/* A store may send us to an address with a signature of its own. */
+START_TEST(no_message_has_the_query_of_a_store)
+{
+    mc_http_reply reply;
+    mc_http_call call = get("/elsewhere?to=http://127.0.0.1:1/tile?sig=sesame");
+    call.store = true;
+    mc_error *error = send_call(&reply, &call);
+    ck_assert_ptr_nonnull(error);
+    const char *why = mc_error_chain(error, pool);
+    ck_assert_msg(strstr(why, "redirected to http://127.0.0.1:1/tile") != NULL && strstr(why, "sesame") == NULL, "%s",
+                  why);
+}
+END_TEST
+
 /* What the origin was sent with the last request, as its JSON says. */
 static const char *
 sent_after_redirect(const char *method, const char *path, const char *header, const char *value, const char *sent)
@@ -393,6 +407,7 @@ main(void)
                                    the_timeout_covers_the_whole_transfer,
                                    a_client_that_has_gone_ends_the_request,
                                    five_redirects_are_followed_to_http_only,
+                                   no_message_has_the_query_of_a_store,
                                    headers_end_with_their_origin,
                                    answers_are_bounded,
                                    gzip_is_undone,

@@ -124,6 +124,34 @@ START_TEST(a_lock_server_that_is_stopped_holds_nobody_up)
 }
 END_TEST
 
+/* Who says something on the channel all the time makes nobody ask the server all the time. */
+START_TEST(noise_on_the_channel_costs_little)
+{
+    mc_lock *held, *lock;
+    bool waited;
+    start_lock_server();
+    mc_locker *locker = make_redis_locker();
+    ck_ok(mc_locker_acquire(&held, &waited, locker, "a", &ctx, pool));
+    const char *noise = "PUBLISH _gc_locka.lck x";
+    for (int i = 0; i < 6; i++)
+        noise = apr_pstrcat(pool, noise, "\r\n", noise, NULL);
+    pid_t speaker = fork();
+    while (speaker == 0)
+        ask_redis(&server, noise);
+    ask_redis(&server, "CONFIG RESETSTAT");
+    apr_time_t begin = mc_clock_now();
+    ctx.deadline = begin + 2 * APR_USEC_PER_SEC;
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    long looks = strtol(strstr(ask_redis(&server, "INFO commandstats"), "cmdstat_eval:calls=") + 19, NULL, 10);
+    ck_assert_msg(looks >= 2 && looks <= 2 + (mc_clock_now() - begin) / 20000, "%ld looks", looks);
+    kill(speaker, SIGKILL);
+    waitpid(speaker, NULL, 0);
+    ctx.deadline = 0;
+    mc_lock_release(held);
+    stop_redis(&server);
+}
+END_TEST
+
 START_TEST(redis_lockers_are_checked)
 {
     static const char *const wrong[] = { "<locker type='redis'/>",
@@ -139,4 +167,4 @@ START_TEST(redis_lockers_are_checked)
 END_TEST
 
 UNIT_MAIN("redis_locker", redis_locks_conform, redis_locks_of_a_cluster_conform, only_the_holder_gives_a_lock_back,
-          a_lock_server_that_is_stopped_holds_nobody_up, redis_lockers_are_checked)
+          a_lock_server_that_is_stopped_holds_nobody_up, noise_on_the_channel_costs_little, redis_lockers_are_checked)

@@ -182,6 +182,7 @@ set_up(void)
 
 typedef struct tally {
     int done, skipped, failed;
+    int tiles, kept; /* of copies */
     mc_seed_result failure;
     double seconds[MC_SEED_PART_COUNT];
 } tally;
@@ -209,6 +210,8 @@ count_result(void *baton, const mc_seed_result *result)
     (void)baton;
     results.done += result->outcome == MC_SEED_DONE;
     results.skipped += result->outcome == MC_SEED_SKIPPED;
+    results.tiles += result->outcome == MC_SEED_DONE ? result->tiles : 0;
+    results.kept += result->kept;
     for (int i = 0; i < MC_SEED_PART_COUNT; i++)
         results.seconds[i] += (double)result->seconds[i];
     if (result->outcome == MC_SEED_FAILED) {
@@ -355,6 +358,41 @@ START_TEST(transfer_copies_what_is_stored_and_draws_nothing)
     ck_ok(seed(task, 2, false));
     ck_assert_int_eq(results.done, 2);
     ck_assert_int_eq(other_cache.store->cells[0][0][0].puts, 1);
+}
+END_TEST
+
+/* Tile by tile, also where a block has some of them. */
+START_TEST(a_copy_and_its_comparison_look_at_each_tile)
+{
+    for (int processes = 0; processes < 2; processes++) {
+        set_up();
+        tileset.metatile_columns = tileset.metatile_rows = 8;
+        cache.store->cells[4][7][9].stored = cache.store->cells[4][3][8].stored = 1;
+        cache.store->cells[0][0][0].stored = other_cache.store->cells[0][0][0].stored = 1;
+        other_cache.store->cells[4][0][0].stored = 1;
+        mc_seed_task task = { .mode = MC_SEED_COPY, .target = &other, .target_link = &grid_link };
+        ck_ok(seed(task, 2, processes));
+        ck_assert_int_eq(results.done, 1);
+        ck_assert_int_eq(results.tiles, 2);
+        ck_assert_int_eq(results.kept, 1);
+        ck_assert_int_eq(stored(other_cache.store, 0), 4);
+        ck_assert_int_eq(other_cache.store->cells[4][7][9].puts, 1);
+        ck_assert_int_eq(other_cache.store->cells[0][0][0].puts, 0);
+        ck_assert_int_eq(cache.store->renders, 0);
+        task.mode = MC_SEED_COMPARE;
+        ck_ok(seed(task, 2, processes));
+        ck_assert_int_eq(results.failed, 0);
+        ck_assert_int_eq(results.tiles, 3);
+        other_cache.store->cells[4][7][9].stored = 0;
+        ck_ok(seed(task, 2, processes));
+        ck_assert_int_eq(results.failed, 1);
+        ck_assert_ptr_nonnull(strstr(results.failure.message, "z4 x7 y9, is not in the target"));
+        task.mode = MC_SEED_COPY;
+        task.force = true;
+        ck_ok(seed(task, 2, processes));
+        ck_assert_int_eq(results.tiles, 3);
+        ck_assert_int_eq(other_cache.store->cells[4][3][8].puts, 2);
+    }
 }
 END_TEST
 
@@ -596,7 +634,7 @@ END_TEST
 UNIT_MAIN("worker_pool", a_commit_that_is_given_up_is_no_failure, threads_begin_one_after_the_other,
           small_pipes_block_nobody, workers_fill_every_tile_once, force_draws_again,
           only_older_tiles_are_drawn_again_or_deleted, delete_empties, transfer_copies_what_is_stored_and_draws_nothing,
-          failures_name_their_metatile_and_stop_nothing, dead_processes_are_noticed,
-          a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting, what_hangs_is_given_up,
-          an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
+          a_copy_and_its_comparison_look_at_each_tile, failures_name_their_metatile_and_stop_nothing,
+          dead_processes_are_noticed, a_dead_process_ends_the_work_of_all, the_rate_is_kept, a_stop_ends_the_waiting,
+          what_hangs_is_given_up, an_origin_that_is_away_is_let_alone, results_tell_where_the_time_went,
           who_cannot_be_hired_leaves_nothing_behind)

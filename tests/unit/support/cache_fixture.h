@@ -18,6 +18,9 @@ extern mc_level cache_levels[];
 extern mc_grid cache_grid;
 
 mc_cache *cache_of(const char *xml);
+/* A cache of two children: an sqlite one named a, a disk one in the folder lb named b; and a child of the last one. */
+mc_cache *cache_of_two(const char *xml);
+mc_cache *child_named(const char *name);
 mc_severity cache_complaint_of(const char *xml);
 
 /* A folder, open files and memory; for a test that has been set up, and before it ends. */
@@ -41,6 +44,7 @@ mc_tile_key key_at(int z, int x, int y);
 
 /* What stands before all texts of put_text, expect_text and conform_cache, for kinds that look at tiles; "". */
 extern const char *cache_text_before;
+mc_buf *buf_of_text(const char *text);
 void put_text(mc_cache *cache, const mc_tile_key *key, const char *text);
 
 /* A tile of one colour, premultiplied, whose bytes are "picture". */

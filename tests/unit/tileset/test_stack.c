@@ -151,6 +151,18 @@ START_TEST(a_stored_assembly_expires)
 }
 END_TEST
 
+/* Whatever the clock of whoever has stored it. */
+START_TEST(a_tile_of_the_future_lives_no_longer_than_others)
+{
+    const mc_tileset tileset = { .auto_expire = 60 };
+    const apr_time_t now = apr_time_now();
+    mc_tile tile = { .mtime = now + INT64_C(100000000000) * APR_USEC_PER_SEC };
+    ck_assert_int_eq(mc_tileset_lifetime(&tileset, &tile, now), 60);
+    tile.mtime = now - apr_time_from_sec(20);
+    ck_assert_int_eq(mc_tileset_lifetime(&tileset, &tile, now), 40);
+}
+END_TEST
+
 START_TEST(the_tag_of_an_assembly_needs_no_drawing)
 {
     mc_tile *tile;
@@ -356,11 +368,12 @@ START_TEST(seeding_makes_sub_tiles_and_the_assembly)
 }
 END_TEST
 
-UNIT_MAIN("stack", seeding_makes_sub_tiles_and_the_assembly, helpers_change_no_pixel,
-          an_animation_has_a_frame_for_each_value, an_animation_too_large_is_an_error, the_last_value_is_on_top,
-          what_is_hidden_is_not_fetched, translucent_parts_let_the_lower_ones_through, opacity_is_judged_from_pixels,
-          a_single_part_passes_as_it_is, nothing_is_no_data, all_combinations_of_several_dimensions_are_drawn,
-          too_many_combinations_are_an_error, assemblies_are_stored_under_the_requested_value,
-          an_empty_assembly_is_stored_as_a_transparent_tile, a_stored_assembly_expires,
-          the_tag_of_an_assembly_needs_no_drawing, broken_parts_are_errors_only_where_they_would_show,
-          many_large_translucent_parts_take_bounded_memory, missing_parts_are_rendered_where_that_is_allowed)
+UNIT_MAIN("stack", a_tile_of_the_future_lives_no_longer_than_others, seeding_makes_sub_tiles_and_the_assembly,
+          helpers_change_no_pixel, an_animation_has_a_frame_for_each_value, an_animation_too_large_is_an_error,
+          the_last_value_is_on_top, what_is_hidden_is_not_fetched, translucent_parts_let_the_lower_ones_through,
+          opacity_is_judged_from_pixels, a_single_part_passes_as_it_is, nothing_is_no_data,
+          all_combinations_of_several_dimensions_are_drawn, too_many_combinations_are_an_error,
+          assemblies_are_stored_under_the_requested_value, an_empty_assembly_is_stored_as_a_transparent_tile,
+          a_stored_assembly_expires, the_tag_of_an_assembly_needs_no_drawing,
+          broken_parts_are_errors_only_where_they_would_show, many_large_translucent_parts_take_bounded_memory,
+          missing_parts_are_rendered_where_that_is_allowed)

@@ -72,6 +72,28 @@ START_TEST(what_others_store_is_read)
 }
 END_TEST
 
+/* Any eight bytes: what is reckoned with them stays within the numbers. */
+START_TEST(times_of_others_are_bounded)
+{
+    static const char *const times[] = { "\\\\ff\\\\ff\\\\ff\\\\ff\\\\ff\\\\ff\\\\ff\\\\7f",
+                                         "\\\\00\\\\00\\\\00\\\\00\\\\00\\\\00\\\\00\\\\80" };
+    static const apr_time_t read[] = { INT64_C(253402300799) * APR_USEC_PER_SEC, 0 };
+    for (int i = 0; i < 2; i++) {
+        run_shell(apr_psprintf(pool,
+                               "mkdir -p %%s/lmdb && cd %%s && printf 'VERSION=3\\nformat=print\\ntype=btree\\n"
+                               "mapsize=1048576\\nHEADER=END\\n ts-G-{dim}-2-1-1.png\\\\00\\n theirs%s\\nDATA=END\\n'"
+                               " > d && mdb_load -f d lmdb",
+                               times[i]));
+        mc_tile_key key = key_at(2, 1, 1);
+        mc_tile *tile;
+        ck_ok(mc_cache_get(&tile, embedded("lmdb", ""), &key, &ctx, pool));
+        ck_assert_ptr_nonnull(tile);
+        ck_assert_int_eq(tile->mtime, read[i]);
+        run_shell("rm -r %s/lmdb");
+    }
+}
+END_TEST
+
 START_TEST(two_caches_stay_apart)
 {
     for (int i = 0; i < 2; i++) {
@@ -196,5 +218,6 @@ START_TEST(keys_that_cannot_be_are_refused)
 END_TEST
 
 CACHE_MAIN("embedded", keys_are_those_of_the_reference, tiles_have_a_time_and_colours_are_colours,
-           what_others_store_is_read, two_caches_stay_apart, processes_share_a_cache, a_full_lmdb_says_so,
-           damaged_files_are_errors, a_replaced_lmdb_is_opened_anew, keys_that_cannot_be_are_refused)
+           what_others_store_is_read, times_of_others_are_bounded, two_caches_stay_apart, processes_share_a_cache,
+           a_full_lmdb_says_so, damaged_files_are_errors, a_replaced_lmdb_is_opened_anew,
+           keys_that_cannot_be_are_refused)

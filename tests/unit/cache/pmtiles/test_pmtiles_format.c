@@ -106,8 +106,8 @@ START_TEST(what_is_no_directory_is_refused)
     ck_fails(LIMIT,
              mc_pmtiles_decode_directory(&directory, "\377\377\377\377\17\1\1\1\1\1", 10, MC_PMTILES_NONE, pool));
     ck_fails(CORRUPT, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_GZIP, pool));
-    ck_fails(CONFIG, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_BROTLI, pool));
-    ck_fails(CONFIG, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_ZSTD, pool));
+    ck_fails(CORRUPT, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_BROTLI, pool));
+    ck_fails(CORRUPT, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, MC_PMTILES_ZSTD, pool));
     ck_fails(CONFIG, mc_pmtiles_decode_directory(&directory, "\1\5\1\1\1", 5, 200, pool));
 }
 END_TEST

@@ -46,6 +46,17 @@ START_TEST(it_conforms)
 }
 END_TEST
 
+START_TEST(clients_are_not_told_our_password)
+{
+    mc_cache *cache = cache_of("<cache name='c' type='rest'><url>http://maps:ses@me@127.0.0.1:1/{z}/{x}/{y}@2</url>"
+                               "<use_redirects>true</use_redirects></cache>");
+    const mc_tile_key key = key_at(1, 1, 0);
+    const char *url;
+    ck_ok(mc_cache_redirect(&url, cache, &key, pool));
+    ck_assert_str_eq(url, "http://127.0.0.1:1/1/1/0%402");
+}
+END_TEST
+
 /* docs/reference/configuration.md 5.11: the example that was seen of MapCache. */
 START_TEST(addresses_are_those_of_mapcache)
 {
@@ -470,6 +481,7 @@ int
 main(void)
 {
     const TTest *const tests[] = { it_conforms,
+                                   clients_are_not_told_our_password,
                                    addresses_are_those_of_mapcache,
                                    no_value_leads_elsewhere,
                                    tiles_of_a_map_come_together,

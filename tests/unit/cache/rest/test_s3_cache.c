@@ -218,6 +218,31 @@ START_TEST(credentials_that_are_asked_for)
 }
 END_TEST
 
+/* Whoever answers gets the token of the container, and says what tiles are signed with. */
+START_TEST(containers_are_not_asked_on_other_machines)
+{
+    static const char *const elsewhere[][2] = {
+        { "AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/container" },
+        { "AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1@192.0.2.1/" },
+        { "AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost.example.org/" },
+        { "AWS_CONTAINER_CREDENTIALS_FULL_URI", "file:///etc/passwd" },
+        { "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "@192.0.2.1/" },
+        { "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", ".example.org/" },
+    };
+    const mc_tile_key key = key_at(1, 1, 0);
+    mc_tile *tile;
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
+        setenv(elsewhere[i][0], elsewhere[i][1], 1);
+        mc_error *error = mc_cache_get(&tile, bucket_store(REGION), &key, &ctx, pool);
+        ck_assert_ptr_nonnull(error);
+        const char *why = mc_error_chain(error, pool);
+        ck_assert_msg(error->kind == MC_ERR_CONFIG && strstr(why, "another machine") != NULL, "%s: %s", elsewhere[i][1],
+                      why);
+        unsetenv(elsewhere[i][0]);
+    }
+}
+END_TEST
+
 START_TEST(credentials_are_renewed_before_their_end)
 {
     unsetenv("AWS_EC2_METADATA_DISABLED");
@@ -335,6 +360,7 @@ main(void)
         refusals_are_no_misses,
         credentials_of_the_environment_and_of_files,
         credentials_that_are_asked_for,
+        containers_are_not_asked_on_other_machines,
         credentials_are_renewed_before_their_end,
         many_threads_ask_once,
         a_source_that_is_away_costs_the_deadline_at_most,

@@ -1,0 +1,214 @@
+/* From the two sides to runs of the seeder: a tileset and a grid each, and one set of values of dimensions. */
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/seed/seed_stored.h"
+#include "copy.h"
+#include "grid/same.h"
+#include "mapcache/upkeep.h"
+
+/* Copies are read from the stores themselves, as they are now. */
+static void
+forget_nothing(void *baton, mc_cache *part)
+{
+    (void)baton;
+    part->remember = false;
+    part->remember_for = 0;
+}
+
+static const char *
+check_stored_tileset(const mc_tileset *tileset, apr_pool_t *pool)
+{
+    if (tileset->not_built != NULL)
+        return apr_psprintf(pool, "tileset \"%s\": %s", tileset->name, tileset->not_built);
+    if (tileset->cache == NULL)
+        return apr_psprintf(pool, "tileset \"%s\" has no cache", tileset->name);
+    if (tileset->cache->ops->keeps_nothing)
+        return apr_psprintf(pool, "tileset \"%s\" has cache \"%s\" of type none, which keeps nothing", tileset->name,
+                            tileset->cache->name);
+    return NULL;
+}
+
+static void
+look_for_picture_store(void *baton, mc_cache *part)
+{
+    bool *pictures = baton;
+    *pictures = *pictures || part->ops->pictures_only;
+}
+
+/* Whether the target's tiles can be what the source's are. NULL, or why not. */
+static const char *
+check_formats(mc_seed_pair *pair, bool to_tileset, apr_pool_t *pool)
+{
+    const mc_format *from = pair->source->format, *to = pair->target->format;
+    bool pictures = false;
+    mc_cache_parts(pair->target->cache, look_for_picture_store, &pictures);
+    if (pictures && !mc_format_is_image(from))
+        return apr_psprintf(pool, "cache \"%s\" holds pictures, and tiles of tileset \"%s\" are none",
+                            pair->target->cache->name, pair->source->name);
+    if (!to_tileset)
+        return NULL;
+    if (mc_format_is_image(from) != mc_format_is_image(to))
+        return apr_psprintf(pool, "only one of tilesets \"%s\" and \"%s\" has pictures", pair->source->name,
+                            pair->target->name);
+    if (!mc_format_is_image(to) || to == NULL || (to->type != MC_FORMAT_PNG && to->type != MC_FORMAT_JPEG))
+        return NULL;
+    pair->convert = from == NULL || from->type != to->type;
+    return NULL;
+}
+
+/* Tells the cache about a tileset that the configuration does not give it. NULL, or why it cannot have the tiles. */
+static const char *
+tell_target(const mc_copy *copy, const mc_seed_pair *pair)
+{
+    mc_node node = { .name = "cache", .text = "" };
+    mc_diagnostics *diagnostics = mc_diagnostics_create(copy->pool);
+    mc_build build = { .pool = copy->pool, .diagnostics = diagnostics };
+    const mc_cache_use use = { .tileset = pair->target->name,
+                               .grid = pair->target_link->grid,
+                               .dimensions = pair->target->dimension_count > 0,
+                               .extension = mc_tileset_extension(pair->target) };
+    mc_cache_used_by(pair->target->cache, &use, &node, &build);
+    for (int i = 0; i < diagnostics->complaints->nelts; i++) {
+        const mc_complaint *complaint = &APR_ARRAY_IDX(diagnostics->complaints, i, mc_complaint);
+        if (complaint->severity == MC_REFUSED || copy->parts->nelts > 0 || pair->target->dimension_count > 0)
+            return complaint->text;
+        fprintf(stderr, "mapcache copy: %s\n", complaint->text);
+    }
+    return NULL;
+}
+
+/* The link of the target whose grid has the name, or else the first one with the same tiles. */
+static const mc_grid_link *
+match_link(const mc_tileset *target, const mc_grid_link *link, apr_pool_t *pool)
+{
+    const mc_grid_link *named = mc_tileset_link(target, link->grid->name);
+    if (named != NULL)
+        return named;
+    for (int i = 0; i < target->link_count; i++) {
+        const mc_grid *grid = target->links[i]->grid;
+        int last = link->maxzoom < grid->level_count ? link->maxzoom : grid->level_count - 1;
+        if (link->minzoom <= last && mc_grid_difference(link->grid, grid, link->minzoom, last, pool) == NULL)
+            return target->links[i];
+    }
+    return target->links[0];
+}
+
+/* A walk over all levels of a grid would not end in a lifetime, where the store has no list of its tiles. */
+static const char *
+check_walk(const mc_copy *copy, const mc_copy_part *part)
+{
+    const mc_seed_options *seed = &copy->options->seed;
+    const mc_seed_pair *pair = &part->pair;
+    const mc_seed_task task = {
+        .mode = MC_SEED_COPY, .tileset = pair->source, .link = pair->source_link, .values = NULL
+    };
+    if (seed->has_zoom || seed->has_extent || seed->list != NULL || seed->area != NULL || seed->ogr.source != NULL)
+        return NULL;
+    if (pair->source->dimension_count == 0 && mc_seed_stored_possible(&task))
+        return NULL;
+    if (pair->source->dimension_count > 0 && pair->source->cache->ops->lists != NULL)
+        return NULL;
+    return apr_psprintf(copy->pool,
+                        "the store of tileset \"%s\" has no list of its tiles: --zoom names levels to go over",
+                        pair->source->name);
+}
+
+static bool
+is_same_place(const mc_seed_pair *pair)
+{
+    return pair->source->cache == pair->target->cache && strcmp(pair->source->name, pair->target->name) == 0 &&
+           strcmp(pair->source_link->grid->name, pair->target_link->grid->name) == 0;
+}
+
+static const char *
+plan_link(mc_copy *copy, const mc_tileset *tileset, const mc_grid_link *link)
+{
+    bool to_tileset = copy->to.tilesets->nelts > 0;
+    apr_pool_t *pool = copy->pool;
+    const mc_tileset *other = to_tileset ? APR_ARRAY_IDX(copy->to.tilesets, 0, mc_tileset *) : tileset;
+    mc_cache *from = copy->from.cache != NULL ? copy->from.cache : tileset->cache;
+    mc_cache *to = copy->to.cache != NULL ? copy->to.cache : other->cache;
+    apr_array_header_t *values;
+    const char *problem = NULL;
+    mc_seed_pair pair = { .config = copy->from.file && !copy->to.file ? copy->to.config : copy->from.config,
+                          .source = mc_copy_stored_tileset(tileset, from, pool),
+                          .target = mc_copy_stored_tileset(other, to, pool),
+                          .source_link = link,
+                          .target_link = to_tileset ? match_link(other, link, pool) : link };
+    if (!mc_tileset_same_dimensions(other, tileset))
+        return apr_psprintf(pool, "tilesets \"%s\" and \"%s\" have different dimensions", tileset->name, other->name);
+    if (is_same_place(&pair))
+        return apr_psprintf(pool, "%s and %s are the same tiles", copy->from.name, copy->to.name);
+    if ((problem = check_formats(&pair, to_tileset, pool)) != NULL ||
+        (!to_tileset && (problem = tell_target(copy, &pair)) != NULL) ||
+        (problem = mc_copy_list_values(&values, copy, tileset, link->grid)) != NULL)
+        return problem;
+    mc_cache_parts(from, forget_nothing, NULL);
+    mc_cache_parts(to, forget_nothing, NULL);
+    forget_nothing(NULL, from);
+    forget_nothing(NULL, to);
+    for (int i = 0; i < values->nelts && problem == NULL; i++) {
+        mc_copy_part *part = apr_array_push(copy->parts);
+        *part = (mc_copy_part){ pair, APR_ARRAY_IDX(values, i, apr_table_t *) };
+        problem = check_walk(copy, part);
+    }
+    return problem;
+}
+
+static const char *
+plan_tileset(mc_copy *copy, const mc_tileset *tileset)
+{
+    const char *grid = copy->options->seed.grid;
+    const char *problem = check_stored_tileset(tileset, copy->pool);
+    if (problem != NULL)
+        return problem;
+    if (grid != NULL) {
+        const mc_grid_link *link = mc_tileset_link(tileset, grid);
+        return link == NULL ? mc_tileset_lacks_grid(tileset, grid, copy->pool) : plan_link(copy, tileset, link);
+    }
+    for (int i = 0; i < tileset->link_count && problem == NULL; i++)
+        problem = plan_link(copy, tileset, tileset->links[i]);
+    return problem;
+}
+
+/* What one file keeps of a run, or says of it, cannot be shared by several runs. */
+static const char *
+check_single(const mc_copy *copy)
+{
+    const mc_seed_options *seed = &copy->options->seed;
+    const char *option = seed->checkpoint != NULL ? "--checkpoint"
+                         : seed->failures != NULL ? "--log-failed"
+                         : seed->list != NULL     ? "--list"
+                                                  : NULL;
+    return option == NULL || copy->parts->nelts <= 1
+               ? NULL
+               : apr_psprintf(copy->pool,
+                              "%s is for one tileset, grid and set of values, and these are %d: name one by --tileset, "
+                              "--grid and --dimension",
+                              option, copy->parts->nelts);
+}
+
+const char *
+mc_copy_plan(mc_copy *copy)
+{
+    const char *wanted = copy->options->seed.tileset, *problem = NULL;
+    bool found = false;
+    copy->parts = apr_array_make(copy->pool, 4, sizeof(mc_copy_part));
+    if (copy->to.tilesets->nelts > 0 &&
+        (problem = check_stored_tileset(APR_ARRAY_IDX(copy->to.tilesets, 0, mc_tileset *), copy->pool)) != NULL)
+        return problem;
+    if (copy->to.cache != NULL && copy->to.cache->ops->keeps_nothing)
+        return apr_psprintf(copy->pool, "cache \"%s\" of type none keeps nothing", copy->to.cache->name);
+    for (int i = 0; i < copy->from.tilesets->nelts && problem == NULL; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(copy->from.tilesets, i, mc_tileset *);
+        if (wanted != NULL && strcmp(tileset->name, wanted) != 0)
+            continue;
+        found = true;
+        problem = plan_tileset(copy, tileset);
+    }
+    if (problem == NULL && !found)
+        return apr_psprintf(copy->pool, "%s has no tiles of a tileset \"%s\"", copy->from.name, wanted);
+    return problem != NULL ? problem : check_single(copy);
+}

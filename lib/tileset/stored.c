@@ -1,0 +1,88 @@
+/* Tiles as they stand in the store, many at a time: neither rendered, nor expired, nor hidden by rules. */
+#include "tileset/tileset_private.h"
+
+/* Keys of tiles of one tileset, link, level and values. */
+static mc_error *
+make_stored_keys(mc_tile_key **keys, const mc_tile_request *wanted, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_TRY(mc_tileset_check_built(wanted[0].tileset, pool));
+    *keys = apr_palloc(pool, sizeof(**keys) * (size_t)count);
+    MC_TRY(mc_tileset_key(&(*keys)[0], &wanted[0], ctx, pool));
+    for (int i = 1; i < count; i++) {
+        (*keys)[i] = (*keys)[0];
+        (*keys)[i].x = wanted[i].x;
+        (*keys)[i].y = wanted[i].y;
+    }
+    return MC_OK;
+}
+
+static mc_error *
+get_one_by_one(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_error *error = MC_OK;
+    mc_cache_reads_begin(ctx);
+    for (int i = 0; i < count && error == MC_OK; i++)
+        error = mc_cache_get(&tiles[i], cache, &keys[i], ctx, pool);
+    mc_cache_reads_end(ctx);
+    return error;
+}
+
+mc_error *
+mc_tileset_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_cache *cache = wanted[0].tileset->cache;
+    mc_tile_key *keys;
+    MC_TRY(make_stored_keys(&keys, wanted, count, ctx, pool));
+    if (count > 1 && mc_cache_gets_all(cache))
+        return mc_cache_get_all(tiles, cache, keys, count, ctx, pool);
+    return get_one_by_one(tiles, cache, keys, count, ctx, pool);
+}
+
+/* Of a store that is far away all at once, though their bytes come with them. */
+static mc_error *
+find_together(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    mc_tile **tiles = apr_pcalloc(ctx->pool, sizeof(mc_tile *) * (size_t)count);
+    MC_TRY(mc_cache_get_all(tiles, cache, keys, count, ctx, ctx->pool));
+    for (int i = 0; i < count; i++)
+        exists[i] = tiles[i] != NULL;
+    return MC_OK;
+}
+
+mc_error *
+mc_tileset_exist_all(bool *exists, const mc_tile_request *wanted, int count, mc_ctx *ctx)
+{
+    mc_cache *cache = wanted[0].tileset->cache;
+    mc_tile_key *keys;
+    mc_error *error = MC_OK;
+    MC_TRY(make_stored_keys(&keys, wanted, count, ctx, ctx->pool));
+    for (int i = 0; i < count; i++)
+        keys[i].renderable = true; /* who asks is about to write: a store that is not there yet has no tiles */
+    if (count > 1 && mc_cache_gets_all(cache))
+        return find_together(exists, cache, keys, count, ctx);
+    mc_cache_reads_begin(ctx);
+    for (int i = 0; i < count && error == MC_OK; i++)
+        error = mc_cache_exists(&exists[i], cache, &keys[i], ctx);
+    mc_cache_reads_end(ctx);
+    return error;
+}
+
+mc_error *
+mc_tileset_put_all(const mc_tile_request *wanted, mc_tile *const *tiles, int count, mc_ctx *ctx)
+{
+    mc_tileset *tileset = wanted[0].tileset;
+    mc_tile_key *keys;
+    MC_TRY(make_stored_keys(&keys, wanted, count, ctx, ctx->pool));
+    mc_tile_write *puts = apr_pcalloc(ctx->pool, sizeof(*puts) * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        puts[i] = (mc_tile_write){ .key = keys[i],
+                                   .data = tiles[i]->data,
+                                   .uniform = tiles[i]->blank,
+                                   .lifetime = tileset->auto_expire,
+                                   .layers = mc_tileset_vector_layers,
+                                   .layers_baton = tileset };
+        for (int channel = 0; channel < 4; channel++)
+            puts[i].bgra[channel] = tiles[i]->bgra[channel];
+    }
+    return mc_cache_put(tileset->cache, puts, count, ctx);
+}

@@ -1,0 +1,191 @@
+"""Every kind of cache that is written to, each with its real server: what the tests of all stores go through.
+
+A new kind is one line in KINDS: how it runs, what stands in <cache>, and what is particular to it."""
+import contextlib
+import os
+import signal
+import subprocess
+
+from conftest import free_port, wait_until
+from http_stores import KEYS, OwnStore, running_dav, running_moto
+from postgres import Postgres
+from stores import Memcached, Redis
+
+TEMPLATE = "{tileset}/{grid}/{z}/{x}/{y}.{ext}"
+
+
+def send(program, number):
+    os.killpg(program.process.pid, number)
+
+
+class Files:
+    """A store in files of the test's own folder."""
+
+    far = False
+
+    def __init__(self, text, below=""):
+        self.text, self.parts = text, below
+
+    def below(self, folder):
+        """The caches that it is made of."""
+        return self.parts.replace("{folder}", str(folder))
+
+    def cache(self, folder, extra=""):
+        return self.text.replace("{folder}", str(folder)) + extra
+
+
+class Far:
+    """A store on a server: stall() makes it say nothing, go_on() ends that. `address` is what /ready calls it."""
+
+    far = True
+
+    def __init__(self, text, address, programs=(), stall=None, go_on=None):
+        self.text, self.address, self.programs = text, address, programs
+        self.stall = stall or (lambda: [send(program, signal.SIGSTOP) for program in self.programs])
+        self.go_on = go_on or (lambda: [send(program, signal.SIGCONT) for program in self.programs])
+
+    def below(self, _):
+        return ""
+
+    def cache(self, folder, extra=""):
+        return self.text.replace("{table}", folder.name.replace("-", "_")) + extra
+
+
+def files(text, below=""):
+    @contextlib.contextmanager
+    def run(_):
+        yield Files(text, below)
+
+    return run
+
+
+@contextlib.contextmanager
+def run_memcached(folder):
+    store = Memcached(folder)
+    try:
+        yield Far(store.cache("<timeout>1</timeout>"), f"memcached at 127.0.0.1:{store.port}", [store.program])
+    finally:
+        store.stop()
+
+
+def redis(*options, extra="", address="redis at 127.0.0.1:{port}"):
+    @contextlib.contextmanager
+    def run(folder):
+        store = Redis(folder, *options)
+        try:
+            yield Far(store.cache("<timeout>1</timeout>" + extra), address.format(port=store.port), [store.program])
+        finally:
+            store.stop()
+
+    return run
+
+
+@contextlib.contextmanager
+def run_encrypted_redis(folder):
+    """With a certificate that an authority of its own has signed."""
+    subprocess.run(["sh", "-ec", """
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout authority.key -out authority.pem
+openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr
+printf 'subjectAltName=DNS:localhost,IP:127.0.0.1' >names
+openssl x509 -req -in server.csr -CA authority.pem -CAkey authority.key -CAcreateserial -days 2 -extfile names -out server.pem
+"""], cwd=folder, check=True, capture_output=True)
+    port = free_port()
+    store = Redis(folder, "--tls-port", str(port), "--tls-cert-file", folder / "server.pem", "--tls-key-file", folder / "server.key",
+                  "--tls-ca-cert-file", folder / "authority.pem", "--tls-auth-clients", "no")
+    try:
+        yield Far(f'type="redis"><host>127.0.0.1</host><port>{port}</port><timeout>1</timeout><tls>true</tls>'
+                  f"<tls_authorities>{folder}/authority.pem</tls_authorities>", f"redis at 127.0.0.1:{port}", [store.program])
+    finally:
+        store.stop()
+
+
+@contextlib.contextmanager
+def run_redis_cluster(folder):
+    nodes = []
+    try:
+        for name in "abc":
+            home = folder / name
+            home.mkdir()
+            nodes.append(Redis(home, "--cluster-enabled", "yes", "--cluster-port", str(free_port())))
+        subprocess.run(["redis-cli", "--cluster", "create", *(f"127.0.0.1:{node.port}" for node in nodes), "--cluster-yes"],
+                       check=True, capture_output=True)
+        for node in nodes:
+            wait_until(lambda node=node: "cluster_state:ok" in node.ask("CLUSTER", "INFO"), "the cluster")
+        yield Far(nodes[0].cache("<timeout>1</timeout>"), "redis at 127.0.0.1:", [node.program for node in nodes])
+    finally:
+        for node in nodes:
+            node.stop()
+
+
+@contextlib.contextmanager
+def run_postgresql(_):
+    with Postgres() as server:
+        yield Far(f'type="postgresql"><connection>{server.connection()}</connection><table>{{table}}</table>', f"PostgreSQL (127.0.0.1, port {server.port}",
+                  stall=server.stop, go_on=lambda: server.process or server.start())
+
+
+@contextlib.contextmanager
+def run_web(folder):
+    with running_dav(folder) as (port, _, program):
+        yield Far(f'type="rest"><url>http://127.0.0.1:{port}/{TEMPLATE}</url><timeout>2</timeout>', f"http://127.0.0.1:{port}", [program])
+
+
+@contextlib.contextmanager
+def run_s3(folder):
+    with running_moto(folder) as (port, access, secret, program):
+        yield Far(f'type="s3"><url>http://127.0.0.1:{port}/tiles/{TEMPLATE}</url><timeout>2</timeout><id>{access}</id><secret>{secret}</secret>'
+                  "<region>eu-test-1</region>", f"http://127.0.0.1:{port}", [program])
+
+
+def signed(kind):
+    """store_server.py, which checks the signatures by the published rules."""
+    @contextlib.contextmanager
+    def run(folder):
+        store = OwnStore(kind, folder)
+        number = store.process.send_signal
+        try:
+            yield Far(f'type="{kind}"><url>http://127.0.0.1:{store.port}/c/{TEMPLATE}</url><timeout>2</timeout>{KEYS[kind]}',
+                      f"http://127.0.0.1:{store.port}", stall=lambda: number(signal.SIGSTOP), go_on=lambda: number(signal.SIGCONT))
+        finally:
+            number(signal.SIGCONT)
+            store.stop()
+
+    return run
+
+
+def layered(kind):
+    """Of a store in a file and one in a folder."""
+    return files(f'type="{kind}"><cache>near</cache><cache>below</cache>',
+                 '<cache name="near" type="sqlite3"><dbfile>{folder}/near.db</dbfile></cache>'
+                 '<cache name="below" type="disk"><base>{folder}/below</base></cache>')
+
+
+KINDS = {
+    "disk": files('type="disk"><base>{folder}/tiles</base>'),
+    "disk-template": files('type="disk" layout="template"><template>{folder}/t/' + TEMPLATE + "</template>"),
+    "sqlite3": files('type="sqlite3"><dbfile>{folder}/tiles.db</dbfile>'),
+    "sqlite3-many": files('type="sqlite3"><dbfile>{folder}/{z}-{x}-{y}.db</dbfile><xcount>4</xcount><ycount>4</ycount>'),
+    "mbtiles": files('type="mbtiles"><dbfile>{folder}/tiles.mbtiles</dbfile>'),
+    "geopackage": files('type="geopackage"><dbfile>{folder}/tiles.gpkg</dbfile>'),
+    "pmtiles": files('type="pmtiles"><file>{folder}/tiles.pmtiles</file>'),
+    "tiff": files('type="tiff"><template>{folder}/{tileset}-{z}-{div_x}-{div_y}.tif</template><format>JPEG</format>'),
+    "lmdb": files('type="lmdb"><base>{folder}/lmdb</base>'),
+    "bdb": files('type="bdb"><base>{folder}/bdb</base>'),
+    "composite": layered("composite"),
+    "fallback": layered("fallback"),
+    "multitier": layered("multitier"),
+    "memcache": run_memcached,
+    "redis": redis(),
+    "redis-password": redis("--requirepass", "sesame", extra="<password>sesame</password><database>3</database>"),
+    "redis-tls": run_encrypted_redis,
+    "redis-cluster": run_redis_cluster,
+    "postgresql": run_postgresql,
+    "rest": run_web,
+    "s3": run_s3,
+    "azure": signed("azure"),
+    "google": signed("google"),
+}
+# Kinds of caches that nobody writes to; every other type of this build is in KINDS.
+ONLY_READ = {"bundle", "mrf", "rok4", "none"}
+# mapcache detail says that their tiles cannot be counted.
+UNCOUNTED = {"rest", "tiff", "fallback", "multitier"}
