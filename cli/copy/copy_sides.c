@@ -105,6 +105,17 @@ absolute_file(const char *name, apr_pool_t *pool)
     return path;
 }
 
+/* The name under which tiles are stored becomes that of their tileset, whatever characters the name has: statements of
+ * its own, which a server needs for such names, could not list the tiles. */
+static const mc_data_layer *
+without_stored_name(const mc_data_layer *layer, apr_array_header_t *names, apr_pool_t *pool)
+{
+    mc_data_layer *plain = apr_pmemdup(pool, layer, sizeof(*layer));
+    APR_ARRAY_PUSH(names, const char *) = layer->tileset;
+    plain->tileset = NULL;
+    return plain;
+}
+
 /* As `mapcache serve` opens it; only what is stored as tiles. */
 static mc_error *
 open_tile_file(mc_copy_side *side, const char *name, apr_pool_t *pool)
@@ -114,10 +125,11 @@ open_tile_file(mc_copy_side *side, const char *name, apr_pool_t *pool)
     mc_ctx ctx = { .pool = pool };
     MC_TRY(mc_data_find(&found, absolute_file(name, pool), NULL, &ctx, pool));
     apr_array_header_t *tiles = apr_array_make(pool, 4, sizeof(const mc_data_layer *));
+    apr_array_header_t *names = apr_array_make(pool, 4, sizeof(const char *));
     for (int i = 0; i < found.layers->nelts; i++) {
         const mc_data_layer *layer = APR_ARRAY_IDX(found.layers, i, const mc_data_layer *);
         if (layer->kind == MC_DATA_TILES)
-            APR_ARRAY_PUSH(tiles, const mc_data_layer *) = layer;
+            APR_ARRAY_PUSH(tiles, const mc_data_layer *) = without_stored_name(layer, names, pool);
     }
     if (tiles->nelts == 0)
         return mc_error_create(pool, MC_ERR_CONFIG, "%s holds no stored tiles", name);
@@ -125,6 +137,9 @@ open_tile_file(mc_copy_side *side, const char *name, apr_pool_t *pool)
     const mc_data_config about = { .made_by = "mapcache copy" };
     MC_TRY(mc_config_load_text(&config, name, mc_data_write_config(&found, &about, pool), mc_diagnostics_create(pool),
                                pool));
+    for (int i = 0; i < names->nelts && i < config->tilesets->nelts; i++)
+        if (APR_ARRAY_IDX(names, i, const char *) != NULL)
+            APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->name = APR_ARRAY_IDX(names, i, const char *);
     side->config = config;
     side->tilesets = config->tilesets;
     side->file = true;

@@ -12,9 +12,9 @@ import zlib
 
 import pytest
 from conftest import wait_until
+from http_stores import running_moto
 from patience import patience
 from stores import Redis
-from test_http_stores import running_moto
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
 PROGRAM = str(BUILD / "bin" / "mapcache")
@@ -77,7 +77,7 @@ def test_around_all_kinds_of_stores_every_byte_stays(tmp_path):
     (tmp_path / "redis").mkdir()
     redis = Redis(tmp_path / "redis")
     try:
-        with running_moto(tmp_path) as (port, access, secret):
+        with running_moto(tmp_path) as (port, access, secret, _):
             config = site(tmp_path, [
                 sqlite_cache(tmp_path, "one"),
                 f'<cache name="disk" type="disk"><base>{tmp_path}/disk</base></cache>',
@@ -250,6 +250,11 @@ def test_files_by_their_paths(tmp_path):
         assert f"compared {len(PLACES)} tiles" in said, (name, said)
         before = name
     assert sorted(tiles(tmp_path / "d.sqlite3").values()) == sorted(tiles(tmp_path / "world.sqlite3").values())
+    fill(tmp_path / "odd.sqlite3", "a name/of 2", [(1, 0, 0)])
+    fill(tmp_path / "odd.sqlite3", "another", [(2, 0, 0)])
+    copy("--from", tmp_path / "odd.sqlite3", "--to", tmp_path / "even.sqlite3", "--verify")
+    assert tiles(tmp_path / "even.sqlite3", "tileset = 'a name/of 2'").keys() == {("", 1, 0, 0)}
+    copy("--from", tmp_path / "odd.sqlite3", "-t", "another", "--to", tmp_path / "one.mbtiles", "--verify")
     for words, said in {("a.tif", "b.mbtiles"): "a.tif", ("a.mbtiles", "b.xyz"): "ends with .mbtiles", ("a.mbtiles", "http://127.0.0.1/x.pmtiles"): "not written",
                         ("nothing", "b.mbtiles"): "no tileset, cache or file"}.items():
         assert said in copy("--from", words[0] if words[0] == "nothing" else tmp_path / words[0],
