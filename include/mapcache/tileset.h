@@ -32,9 +32,11 @@ typedef struct mc_tileset {
     int assembly_threads;         /* <assembly_threaded_fetching>: -1 the server decides, 0 no, 1 yes */
     int assembly_maxzoom;         /* 1 counts up to this level */
     int metatile_columns, metatile_rows;
-    int metabuffer;  /* pixels */
-    int expires;     /* seconds */
-    int auto_expire; /* seconds, 0: off */
+    int metabuffer;         /* pixels */
+    int expires;            /* seconds */
+    int auto_expire;        /* seconds, 0: off */
+    double failure_expires; /* seconds that a failed render is remembered */
+    double stale_if_error;  /* seconds after its expiry that a tile is served whose render fails; -1: for ever */
     const char *cache_control;
     bool read_only;
     mc_pixels *watermark;
