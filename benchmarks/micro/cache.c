@@ -155,6 +155,8 @@ main(int argc, char **argv)
     process.lasting = true; /* as a server, which uses WAL for files that it writes */
     compare_reads("sqlite3 in WAL", wanted, apr_psprintf(pool, "<dbfile>%s/w.db</dbfile>", folder), rounds);
     process.lasting = false;
+    compare_reads("sqlite3 deduplicated", wanted,
+                  apr_psprintf(pool, "<dbfile>%s/d.db</dbfile><deduplicate>true</deduplicate>", folder), rounds);
     compare_reads("mbtiles", wanted, apr_psprintf(pool, "<dbfile>%s/m.db</dbfile>", folder), rounds);
     compare_reads("pmtiles", wanted, apr_psprintf(pool, "<file>%s/p.pmtiles</file>", folder), rounds);
     compare_reads("tiff", wanted, apr_psprintf(pool, "<template>%s/{z}-{x}-{y}.tif</template>", folder), rounds);

@@ -32,23 +32,24 @@ typedef struct mc_log {
 /* One for each process, built by lib/server after the fork. Every member has its own lock inside. A NULL member is
  * "off". */
 typedef struct mc_process {
-    struct mc_workers *workers;           /* CPU workers (lib/base) */
-    struct mc_workers *io;                /* threads that may wait for origins and databases (lib/base) */
-    struct mc_admissions *admissions;     /* how many requests may wait or draw at a time (lib/base) */
-    struct mc_semaphore *drawing;         /* how many maps are drawn or composed at a time (lib/base) */
-    struct mc_metrics *metrics;           /* counters and histograms (lib/base) */
-    struct mc_http *http;                 /* connections to origins (lib/base) */
-    struct mc_handles *handles;           /* open SQLite files (lib/db) */
-    struct mc_postgres *postgres;         /* connections to PostgreSQL (lib/db) */
-    struct mc_remotes *remotes;           /* connections to servers of keys and values (lib/remote) */
-    struct mc_flights *flights;           /* who renders which metatile (lib/lock) */
-    struct mc_memory *memory;             /* stored tiles, footprints, absences (lib/cache) */
-    struct mc_clock_cache *query_results; /* what the databases of dimensions have said (lib/dimension) */
-    struct mc_documents *documents;       /* capabilities as they were written last (lib/service) */
-    bool brief;                           /* ends after one request: what is made once for many maps does not pay */
-    bool lasting;                         /* serves until it is told to end, and then closes what it has open */
-    _Atomic bool draining;                /* it has been told to end */
-    _Atomic bool reload_failed;           /* an older configuration is served than the one that is there */
+    struct mc_workers *workers;             /* CPU workers (lib/base) */
+    struct mc_workers *io;                  /* threads that may wait for origins and databases (lib/base) */
+    struct mc_admissions *admissions;       /* how many requests may wait or draw at a time (lib/base) */
+    struct mc_semaphore *drawing;           /* how many maps are drawn or composed at a time (lib/base) */
+    struct mc_metrics *metrics;             /* counters and histograms (lib/base) */
+    struct mc_http *http;                   /* connections to origins (lib/base) */
+    struct mc_handles *handles;             /* open SQLite files (lib/db) */
+    struct mc_postgres *postgres;           /* connections to PostgreSQL (lib/db) */
+    struct mc_remotes *remotes;             /* connections to servers of keys and values (lib/remote) */
+    struct mc_flights *flights;             /* who renders which metatile (lib/lock) */
+    struct mc_memory *memory;               /* stored tiles, footprints, absences (lib/cache) */
+    struct mc_clock_cache *query_results;   /* what the databases of dimensions have said (lib/dimension) */
+    struct mc_documents *documents;         /* capabilities as they were written last (lib/service) */
+    struct mc_write_behinds *write_behinds; /* puts that wait for slow stores (lib/cache) */
+    bool brief;                             /* ends after one request: what is made once for many maps does not pay */
+    bool lasting;                           /* serves until it is told to end, and then closes what it has open */
+    _Atomic bool draining;                  /* it has been told to end */
+    _Atomic bool reload_failed;             /* an older configuration is served than the one that is there */
 } mc_process;
 
 typedef struct mc_ctx {

@@ -1,59 +1,40 @@
-/* Caches made of others: composite (by place and dimension), fallback (when the first fails), multitier (fast before
- * slow). docs/reference/configuration.md 5.12 to 5.14. */
+/* Caches made of others: composite (by place and dimension), fallback (when the first fails), and what these share with
+ * multitier. docs/reference/configuration.md 5.12 to 5.14. */
 #include <apr_strings.h>
 #include <string.h>
 
-#include "cache/cache_base.h"
+#include "cache/layered.h"
 #include "mapcache/upkeep.h"
 
-/* One child: where it counts (composite only). */
-typedef struct child {
-    const char *name;
-    int minzoom, maxzoom; /* -1: unbounded */
-    const char *grids, *dimensions;
-    mc_cache *cache;
-    int filter_count;
-    struct {
-        const char *name, *value;
-    } * filters;
-} child;
-
-typedef struct layered {
-    mc_cache_base base;
-    apr_array_header_t *nodes; /* of const mc_node * */
-    int count;
-    child *children;
-} layered;
-
 static const mc_key composite_child_keys[] = {
-    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
-    MC_KEY_INT("@min-zoom", offsetof(child, minzoom), "First level of the child.", .max = 1000),
-    MC_KEY_INT("@max-zoom", offsetof(child, maxzoom), "Last level of the child.", .max = 1000),
-    MC_KEY_TEXT("@grids", offsetof(child, grids), "Grids of the child, by commas."),
-    MC_KEY_TEXT("@dimensions", offsetof(child, dimensions), "name=value, by commas."),
-    MC_KEY_END,
-};
-static const mc_key child_keys[] = {
-    MC_KEY_TEXT("", offsetof(child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_TEXT("", offsetof(mc_layered_child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_INT("@min-zoom", offsetof(mc_layered_child, minzoom), "First level of the child.", .max = 1000),
+    MC_KEY_INT("@max-zoom", offsetof(mc_layered_child, maxzoom), "Last level of the child.", .max = 1000),
+    MC_KEY_TEXT("@grids", offsetof(mc_layered_child, grids), "Grids of the child, by commas."),
+    MC_KEY_TEXT("@dimensions", offsetof(mc_layered_child, dimensions), "name=value, by commas."),
     MC_KEY_END,
 };
 static const mc_key composite_keys[] = {
-    MC_CACHE_KEYS(layered),
-    MC_KEY_TREE("cache", offsetof(layered, nodes), composite_child_keys,
+    MC_CACHE_KEYS(mc_layered),
+    MC_KEY_TREE("cache", offsetof(mc_layered, nodes), composite_child_keys,
                 "A child and where it counts; the first that fits is used.",
                 .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
+const mc_key mc_layered_child_keys[] = {
+    MC_KEY_TEXT("", offsetof(mc_layered_child, name), "Name of a cache declared before.", .flags = MC_KEY_REQUIRED),
+    MC_KEY_END,
+};
 static const mc_key layered_keys[] = {
-    MC_CACHE_KEYS(layered),
-    MC_KEY_TREE("cache", offsetof(layered, nodes), child_keys, "A child, in order.",
+    MC_CACHE_KEYS(mc_layered),
+    MC_KEY_TREE("cache", offsetof(mc_layered, nodes), mc_layered_child_keys, "A child, in order.",
                 .flags = MC_KEY_REPEATABLE | MC_KEY_REQUIRED),
     MC_KEY_END,
 };
 
 /* "name=value,name=value" */
 static bool
-read_filters(child *child, const mc_node *node, mc_build *build)
+read_filters(mc_layered_child *child, const mc_node *node, mc_build *build)
 {
     if (child->dimensions == NULL)
         return true;
@@ -80,53 +61,48 @@ child_missing(const char *name, mc_build *build)
     return build->missing != NULL && apr_hash_get(build->missing, key, APR_HASH_KEY_STRING) != NULL;
 }
 
-static mc_cache *
-layered_read(const mc_cache_ops *ops, const mc_key *keys, const mc_node *node, mc_build *build)
+bool
+mc_layered_read(mc_layered *cache, const mc_cache_ops *ops, const mc_key *keys, const mc_node *node, mc_build *build)
 {
-    layered *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, ops, false, node, build))
-        return NULL;
+        return false;
     bool parts_remember = true;
     cache->count = cache->nodes->nelts;
-    cache->children = apr_pcalloc(build->pool, sizeof(child) * (size_t)(cache->count + 1));
+    cache->children = apr_pcalloc(build->pool, sizeof(mc_layered_child) * (size_t)(cache->count + 1));
     for (int i = 0; i < cache->count; i++) {
         const mc_node *at = APR_ARRAY_IDX(cache->nodes, i, const mc_node *);
-        child *child = &cache->children[i];
+        mc_layered_child *child = &cache->children[i];
         child->minzoom = child->maxzoom = -1;
         if (!mc_config_read(child, at, keys, build->diagnostics) || !read_filters(child, at, build))
-            return NULL;
+            return false;
         if (child_missing(child->name, build)) {
             mc_complain(build->diagnostics, MC_NOT_BUILT, at, "cache \"%s\" is not part of this build", child->name);
-            return NULL;
+            return false;
         }
         child->cache = mc_config_find(build->caches, "cache", child->name, at, build->diagnostics);
         if (child->cache == NULL)
-            return NULL;
+            return false;
         child->cache->used = true;
         parts_remember = parts_remember && child->cache->remember;
     }
     /* Only what is named by its content: the parts themselves look whether it still is what they have. */
     if (cache->base.memory == NULL)
         cache->base.cache.remember = parts_remember;
-    return &cache->base.cache;
+    return true;
 }
 
 static mc_cache *
 composite_from_config(const mc_node *node, mc_build *build)
 {
-    return layered_read(&mc_cache_composite, composite_child_keys, node, build);
+    mc_layered *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    return mc_layered_read(cache, &mc_cache_composite, composite_child_keys, node, build) ? &cache->base.cache : NULL;
 }
 
 static mc_cache *
 fallback_cache_from_config(const mc_node *node, mc_build *build)
 {
-    return layered_read(&mc_cache_fallback, child_keys, node, build);
-}
-
-static mc_cache *
-multitier_from_config(const mc_node *node, mc_build *build)
-{
-    return layered_read(&mc_cache_multitier, child_keys, node, build);
+    mc_layered *cache = apr_pcalloc(build->pool, sizeof(*cache));
+    return mc_layered_read(cache, &mc_cache_fallback, mc_layered_child_keys, node, build) ? &cache->base.cache : NULL;
 }
 
 static bool
@@ -144,7 +120,7 @@ grid_list_has_name(const char *list, const char *name)
 }
 
 static bool
-child_dimensions_fit(const child *child, const mc_tile_key *key)
+child_dimensions_fit(const mc_layered_child *child, const mc_tile_key *key)
 {
     for (int i = 0; i < child->filter_count; i++) {
         bool fits = false;
@@ -160,9 +136,9 @@ child_dimensions_fit(const child *child, const mc_tile_key *key)
 static mc_error *
 choose_child_cache(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
 {
-    layered *cache = (layered *)base;
+    mc_layered *cache = (mc_layered *)base;
     for (int i = 0; i < cache->count; i++) {
-        const child *child = &cache->children[i];
+        const mc_layered_child *child = &cache->children[i];
         if ((child->minzoom >= 0 && key->z < child->minzoom) || (child->maxzoom >= 0 && key->z > child->maxzoom) ||
             (child->grids != NULL && !grid_list_has_name(child->grids, key->grid->name)) ||
             !child_dimensions_fit(child, key))
@@ -232,10 +208,8 @@ composite_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
     return mc_cache_remove(chosen, key, ctx);
 }
 
-/* Of one child, together where the child can; else with one look at each file. Entries of `tiles` for missing tiles
- * become NULL. */
-static mc_error *
-get_all_of_child(mc_tile **tiles, mc_cache *child, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+mc_error *
+mc_layered_get_all(mc_tile **tiles, mc_cache *child, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     memset(tiles, 0, sizeof(mc_tile *) * (size_t)count);
     if (mc_cache_gets_all(child))
@@ -252,10 +226,10 @@ get_all_of_child(mc_tile **tiles, mc_cache *child, const mc_tile_key *keys, int 
 }
 
 /* One child that is far away makes it worth while. */
-static bool
-any_child_gets_all(const mc_cache *base)
+bool
+mc_layered_gets_all(const mc_cache *base)
 {
-    const layered *cache = (const layered *)base;
+    const mc_layered *cache = (const mc_layered *)base;
     for (int i = 0; i < cache->count; i++)
         if (mc_cache_gets_all(cache->children[i].cache))
             return true;
@@ -268,16 +242,16 @@ composite_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int
 {
     mc_cache *chosen;
     MC_TRY(choose_child_cache(&chosen, cache, &keys[0], pool));
-    return get_all_of_child(tiles, chosen, keys, count, ctx, pool);
+    return mc_layered_get_all(tiles, chosen, keys, count, ctx, pool);
 }
 
 static mc_error *
 fallback_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    layered *cache = (layered *)base;
+    mc_layered *cache = (mc_layered *)base;
     mc_error *first = MC_OK;
     for (int i = 0; i < cache->count; i++) {
-        mc_error *error = get_all_of_child(tiles, cache->children[i].cache, keys, count, ctx, pool);
+        mc_error *error = mc_layered_get_all(tiles, cache->children[i].cache, keys, count, ctx, pool);
         if (error == MC_OK)
             return MC_OK;
         mc_log_error(ctx, MC_LOG_WARN, error);
@@ -289,7 +263,7 @@ fallback_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int c
 static mc_error *
 fallback_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
-    layered *cache = (layered *)base;
+    mc_layered *cache = (mc_layered *)base;
     mc_error *first = MC_OK;
     for (int i = 0; i < cache->count; i++) {
         mc_error *error = mc_cache_get(tile, cache->children[i].cache, key, ctx, pool);
@@ -304,13 +278,13 @@ fallback_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx
 static mc_error *
 fallback_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
-    return mc_cache_exists(exists, ((layered *)base)->children[0].cache, key, ctx);
+    return mc_cache_exists(exists, ((mc_layered *)base)->children[0].cache, key, ctx);
 }
 
 static mc_error *
 fallback_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
-    layered *cache = (layered *)base;
+    mc_layered *cache = (mc_layered *)base;
     mc_error *first = MC_OK;
     for (int i = 0; i < cache->count; i++) {
         mc_error *error = mc_cache_put(cache->children[i].cache, tiles, count, ctx);
@@ -320,162 +294,51 @@ fallback_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 }
 
 /* The slowest child first: a reader may copy what it has into the others. */
-static mc_error *
-remove_from_all(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+mc_error *
+mc_layered_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
-    layered *cache = (layered *)base;
+    mc_layered *cache = (mc_layered *)base;
     for (int i = cache->count - 1; i >= 0; i--) {
-        mc_error *error = mc_cache_remove(cache->children[i].cache, key, ctx);
-        if (error != MC_OK)
-            mc_log_error(ctx, MC_LOG_WARN, error); /* docs/reference/configuration.md 5.13: not an error of the whole */
-    }
-    return MC_OK;
-}
-
-/* Copies hits of a child into the faster ones before it. They get what a client would get: a stored colour as its
- * picture. */
-static void
-copy_to_faster_children(const layered *cache, int child, mc_tile *const *found, const mc_tile_key *keys, int count,
-                        mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_tile_write *copies = apr_pcalloc(pool, sizeof(*copies) * (size_t)(count + 1));
-    int size = 0;
-    for (int i = 0; i < count; i++)
-        if (found[i] != NULL)
-            copies[size++] = (mc_tile_write){ .key = keys[i], .data = found[i]->data };
-    for (int i = 0; i < child && size > 0; i++) {
-        mc_error *error = mc_cache_put(cache->children[i].cache, copies, size, ctx);
+        mc_error *error = mc_cache_remove_all(cache->children[i].cache, keys, count, ctx);
         if (error != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
     }
-}
-
-/* Those that are missing so far, of one child. Returns how many are missing then. */
-static mc_error *
-get_missing_of_child(int *missing, mc_tile **tiles, const layered *cache, int child, const mc_tile_key *keys, int count,
-                     mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_tile_key *left = apr_palloc(pool, sizeof(*left) * (size_t)(count + 1));
-    mc_tile **found = apr_pcalloc(pool, sizeof(*found) * (size_t)(count + 1));
-    int *places = apr_palloc(pool, sizeof(*places) * (size_t)(count + 1));
-    int asked = 0;
-    for (int i = 0; i < count; i++)
-        if (tiles[i] == NULL) {
-            left[asked] = keys[i];
-            places[asked++] = i;
-        }
-    *missing = asked;
-    MC_TRY(get_all_of_child(found, cache->children[child].cache, left, asked, ctx, pool));
-    for (int i = 0; i < asked; i++)
-        if (found[i] != NULL) {
-            tiles[places[i]] = found[i];
-            --*missing;
-        }
-    if (child > 0)
-        copy_to_faster_children(cache, child, found, left, asked, ctx, pool);
     return MC_OK;
 }
 
-/* Tiles that are missing so far, of the children from one on. A child that fails is no child without the tile: where no
- * other one has it, the first failure is told, so that nothing is rendered that may be there. */
-static mc_error *
-get_from_tiers(mc_tile **tiles, const layered *cache, int child, mc_error *first, const mc_tile_key *keys, int count,
-               mc_ctx *ctx, apr_pool_t *pool)
+mc_error *
+mc_layered_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
-    int missing = count;
-    for (int i = child; i < cache->count && missing > 0; i++) {
-        mc_error *error = get_missing_of_child(&missing, tiles, cache, i, keys, count, ctx, pool);
-        if (error == MC_OK)
-            continue;
-        mc_log_error(ctx, MC_LOG_WARN, error);
-        first = first == MC_OK ? error : first;
-    }
-    return missing > 0 ? first : MC_OK;
+    return mc_layered_remove_all(cache, key, 1, ctx);
 }
 
-static mc_error *
-multitier_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
+void
+mc_layered_parts(mc_cache *base, void (*visit)(void *baton, mc_cache *part), void *baton)
 {
-    memset(tiles, 0, sizeof(mc_tile *) * (size_t)count);
-    return get_from_tiers(tiles, (const layered *)base, 0, MC_OK, keys, count, ctx, pool);
-}
-
-/* The first child has most tiles: a hit there costs nothing else. */
-static mc_error *
-multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
-{
-    const layered *cache = (const layered *)base;
-    mc_error *error = mc_cache_get(tile, cache->children[0].cache, key, ctx, pool);
-    if (error == MC_OK && *tile != NULL)
-        return MC_OK;
-    if (error != MC_OK)
-        mc_log_error(ctx, MC_LOG_WARN, error);
-    *tile = NULL;
-    return get_from_tiers(tile, cache, 1, error, key, 1, ctx, pool);
-}
-
-static mc_error *
-multitier_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
-{
-    layered *cache = (layered *)base;
-    for (int i = 0; i < cache->count && !*exists; i++)
-        MC_TRY(mc_cache_exists(exists, cache->children[i].cache, key, ctx));
-    return MC_OK;
-}
-
-static mc_error *
-multitier_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
-{
-    layered *cache = (layered *)base;
-    MC_TRY(mc_cache_put(cache->children[cache->count - 1].cache, tiles, count, ctx));
-    /* An older copy in a faster child would hide what is stored now; not before, as a reader would copy it there again.
-     */
-    for (int i = cache->count - 2; i >= 0; i--)
-        for (int j = 0; j < count; j++) {
-            mc_error *error = mc_cache_remove(cache->children[i].cache, &tiles[j].key, ctx);
-            if (error != MC_OK)
-                mc_log_error(ctx, MC_LOG_WARN, error);
-        }
-    return MC_OK;
-}
-
-static void
-layered_parts(mc_cache *base, void (*visit)(void *baton, mc_cache *part), void *baton)
-{
-    const layered *cache = (const layered *)base;
+    const mc_layered *cache = (const mc_layered *)base;
     for (int i = 0; i < cache->count; i++)
         mc_cache_parts(cache->children[i].cache, visit, baton);
 }
 
-static void
-layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
+void
+mc_layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
-    layered *cache = (layered *)base;
+    mc_layered *cache = (mc_layered *)base;
     for (int i = 0; i < cache->count; i++)
         mc_cache_used_by(cache->children[i].cache, use, node, build);
 }
 
-/* The members of the kinds that have the same form in all of them: <prefix>_get and so on. */
-#define LAYERED_OPS(prefix_)                                                                                           \
-    .get = prefix_##_get, .get_all = prefix_##_get_all, .gets_all = any_child_gets_all, .exists = prefix_##_exists,    \
-    .put = prefix_##_put, .used_by = layered_used_by, .parts = layered_parts
-
 const mc_cache_ops mc_cache_composite = {
     MC_KIND("composite", composite_keys, composite_from_config,
             "The first child that is for the tile's level, grid and dimensions."),
-    LAYERED_OPS(composite),
+    MC_LAYERED_OPS(composite),
     .remove = composite_remove,
     .location = composite_location,
 };
 
 const mc_cache_ops mc_cache_fallback = {
     MC_KIND("fallback", layered_keys, fallback_cache_from_config, "The next child where one fails."),
-    LAYERED_OPS(fallback),
-    .remove = remove_from_all,
-};
-
-const mc_cache_ops mc_cache_multitier = {
-    MC_KIND("multitier", layered_keys, multitier_from_config, "Fast children before slow ones."),
-    LAYERED_OPS(multitier),
-    .remove = remove_from_all,
+    MC_LAYERED_OPS(fallback),
+    .remove = mc_layered_remove,
+    .remove_all = mc_layered_remove_all,
 };

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "base/semaphore.h"
 #include "base/workers.h"
+#include "cache/write_behind.h"
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
 #include "draw/raster/plane.h"
@@ -164,6 +165,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->query_results = query_results_create(config->memory_cache / processes);
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
+    process->write_behinds = threads ? mc_write_behinds_create() : NULL;
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -174,6 +176,7 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
+    mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
     mc_workers_destroy(process->io);
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)

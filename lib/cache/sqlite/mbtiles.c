@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cache/sqlite/sqlite_base.h"
+#include "cache/sqlite/deduplicate.h"
 #include "grid/earth.h"
 #include "grid/tile_id.h"
 #include "text/json_writer.h"
@@ -28,6 +28,8 @@ static const mc_sqlite_counts counts = {
     .groups = "SELECT NULL, NULL, NULL, zoom_level, count(*), sum(tile_id LIKE '#%'), sum(length(tile_data))"
               " FROM map JOIN images USING(tile_id) GROUP BY zoom_level",
     .remove = "DELETE FROM map WHERE rowid IN (SELECT rowid FROM map WHERE zoom_level IS :z LIMIT 2000)",
+    .unused = "SELECT coalesce(sum(length(tile_data)), 0) FROM images"
+              " WHERE tile_id NOT IN (SELECT tile_id FROM map WHERE tile_id IS NOT NULL)",
     .tidy_up = "DELETE FROM images WHERE tile_id NOT IN (SELECT tile_id FROM map WHERE tile_id IS NOT NULL)",
     .table_groups = "SELECT NULL, NULL, NULL, zoom_level, count(*), 0, sum(length(tile_data)) FROM tiles"
                     " GROUP BY zoom_level",
@@ -60,7 +62,6 @@ put_mbtiles_row(mc_handle *handle, const mc_tile_write *tile, apr_pool_t *pool)
 static mc_error *
 put_mbtiles_tile(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, apr_pool_t *pool)
 {
-    (void)cache;
     const mc_tile_key *key = &tile->key;
     sqlite_binds binds = { .id = mbtiles_picture_id(key, pool), .data = tile->data->data, .size = tile->data->size };
     bool view;
@@ -73,7 +74,15 @@ put_mbtiles_tile(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *ti
         binds.id = apr_psprintf(pool, "#%02x%02x%02x%02x", tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3]);
         images = "INSERT OR IGNORE INTO images(tile_id, tile_data) VALUES(:key, :data)";
     }
-    MC_TRY(mc_sqlite_run(handle, images, key, &binds, pool));
+    const char *shared = NULL;
+    if (cache->deduplicate && !tile->uniform)
+        MC_TRY(mc_dedup_put_picture(&shared, handle, binds.data, binds.size, pool));
+    if (shared != NULL) {
+        MC_TRY(mc_sqlite_run(handle, remove_picture, key, &binds, pool)); /* what the place had of its own */
+        binds.id = shared;
+    } else {
+        MC_TRY(mc_sqlite_run(handle, images, key, &binds, pool));
+    }
     return mc_sqlite_run(handle,
                          "INSERT OR REPLACE INTO map(tile_column, tile_row, zoom_level, tile_id)"
                          " VALUES(:x, :y, :z, :key)",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache/memory.h"
+#include "cache/sqlite/deduplicate.h"
 #include "cache/sqlite/path_groups.h"
 #include "cache/sqlite/sqlite_base.h"
 
@@ -11,14 +12,23 @@ static const char default_create[] =
     " ctime datetime, PRIMARY KEY(tileset, grid, x, y, z, dim))";
 #define OF_KEY " WHERE tileset=:tileset AND grid=:grid AND x=:x AND y=:y AND z=:z AND dim=:dim"
 
+#define GROUPS_SQL                                                                                                     \
+    "SELECT tileset, grid, dim, z, count(*), sum(" MC_SQLITE_BLANK("data") "), sum(length(data)) FROM tiles"           \
+                                                                           " GROUP BY tileset, grid, dim, z"
+
+/* Where `tiles` is a view, the file is one of <deduplicate>. */
 static const mc_sqlite_counts counts = {
     .area = "SELECT count(*) FROM tiles WHERE x >= :minx AND x <= :maxx AND y >= :miny AND y <= :maxy AND z = :z"
             " AND tileset = :tileset AND grid = :grid AND dim = :dim",
     .series = "SELECT count(*) FROM tiles WHERE tileset = :tileset AND grid = :grid AND dim = :dim",
-    .groups = "SELECT tileset, grid, dim, z, count(*), sum(" MC_SQLITE_BLANK("data") "), sum(length(data)) FROM tiles"
-                                                                                     " GROUP BY tileset, grid, dim, z",
-    .remove = "DELETE FROM tiles WHERE rowid IN (SELECT rowid FROM tiles WHERE tileset IS :tileset AND grid IS :grid"
-              " AND dim IS :dim AND z IS :z LIMIT 2000)",
+    .groups = GROUPS_SQL,
+    .remove = mc_dedup_remove,
+    .tidy_up = mc_dedup_tidy_up,
+    .unused = mc_dedup_unused,
+    .table_groups = GROUPS_SQL,
+    .table_remove =
+        "DELETE FROM tiles WHERE rowid IN (SELECT rowid FROM tiles WHERE tileset IS :tileset AND grid IS :grid"
+        " AND dim IS :dim AND z IS :z LIMIT 2000)",
 };
 
 static mc_error *
@@ -28,6 +38,11 @@ store_blob(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, ap
     sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
     if (cache->detect_blank && tile->uniform)
         binds = (sqlite_binds){ .data = blank, .size = sizeof(blank) };
+    bool view = false; /* a file that was there before the key keeps its table */
+    if (cache->deduplicate)
+        MC_TRY(mc_sqlite_has_view(&view, handle, pool));
+    if (view)
+        return mc_dedup_put(handle, &tile->key, binds.data, binds.size, pool);
     return mc_sqlite_run(handle, cache->set, &tile->key, &binds, pool);
 }
 
@@ -46,7 +61,14 @@ sqlite_cache_from_config(const mc_node *node, mc_build *build)
                   " AND x <= :maxx AND z=:z AND dim=:dim AND y >= :miny AND y <= :maxy ORDER BY x, y LIMIT :most";
     cache->counts = counts;
     cache->put_tile = store_blob;
-    return mc_sqlite_read(cache, &mc_cache_sqlite, false, node, build) ? &cache->base.cache : NULL;
+    if (!mc_sqlite_read(cache, &mc_cache_sqlite, false, node, build))
+        return NULL;
+    if (cache->deduplicate) {
+        cache->create_bare = true;
+        cache->create = cache->writing.create = mc_dedup_create;
+        cache->writing.profile = mc_open_options_profile(&cache->writing);
+    }
+    return &cache->base.cache;
 }
 
 /* The tiles of one file, in one transaction. */
@@ -81,7 +103,7 @@ is_bare_file(bool *bare, mc_handle *handle, apr_pool_t *pool)
 }
 
 /* A file that a client has named may be anything that lies in the same folder: no tables are made in one that has
- * something in it already. */
+ * something in it already. Nor are those of <deduplicate> in a file of another layout. */
 static mc_error *
 acquire_writer(mc_handle **handle, sqlite_cache *cache, const char *path, bool client_named, mc_ctx *ctx)
 {
@@ -90,7 +112,7 @@ acquire_writer(mc_handle **handle, sqlite_cache *cache, const char *path, bool c
     bool present = mc_stamp_take(&stamp, path);
     mc_open_options how = cache->writing;
     mc_cache_reads_drop(ctx); /* a read transaction of our own would be waited for in vain */
-    if (!client_named || !present || stamp.size == 0)
+    if (!(client_named || cache->create_bare) || !present || stamp.size == 0)
         return mc_handle_acquire(handle, handles, path, present ? &stamp : NULL, &how, ctx, ctx->pool);
     bool bare = false;
     how.create = NULL;

@@ -16,6 +16,8 @@ typedef struct mc_sqlite_counts {
     /* `remove`: removes some tiles of a group (:tileset :grid :dim :z); repeated while it removes any. `tidy_up`:
      * removes the data that no tile uses any more. */
     const char *remove, *tidy_up;
+    /* Of a file whose `tiles` is a view: the bytes that `tidy_up` removes. */
+    const char *unused;
     /* `groups` and `remove` of a file whose `tiles` is a table, where ours is a view; NULL: it always is one. */
     const char *table_groups, *table_remove;
 } mc_sqlite_counts;
@@ -32,7 +34,9 @@ typedef struct sqlite_cache {
     const char *hitstats;
     const char *historical_base, *historical_template;
     bool immutable;
-    int index_check; /* 0 warn, 1 error, 2 off */
+    bool deduplicate; /* new files have each content once */
+    bool create_bare; /* `create` is for files that have nothing in them */
+    int index_check;  /* 0 warn, 1 error, 2 off */
     /* What has been made of the above. */
     mc_template *template;
     mc_open_options reading, settled, writing;
@@ -98,8 +102,9 @@ mc_error *mc_mbtiles_put_metadata(mc_handle *handle, sqlite_cache *cache, const 
 typedef struct sqlite_binds {
     const void *data;
     size_t size;
-    const char *id;    /* :key */
-    const char *color; /* :color */
+    const char *id;      /* :key */
+    const char *color;   /* :color */
+    int64_t hash, image; /* :hash, :image; of <deduplicate> */
 } sqlite_binds;
 
 mc_error *mc_sqlite_bind(sqlite3_stmt *statement, mc_handle *handle, const mc_tile_key *key, const sqlite_binds *binds,

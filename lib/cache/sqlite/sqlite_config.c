@@ -62,7 +62,14 @@ static const mc_key pragma_keys[] = {
     MC_KEY_CHOICE("index_check", FIELD(index_check), "warn|error|off", "What happens when the get statement reads whole tables.", .flags = MC_KEY_OURS, .fallback = "warn")
 /* clang-format on */
 
-const mc_key mc_sqlite_keys[] = { SQLITE_ROWS, MC_KEY_END };
+const mc_key mc_sqlite_keys[] = {
+    SQLITE_ROWS,
+    MC_KEY_BOOL("deduplicate", FIELD(deduplicate),
+                "New files have each content once, however many tiles have it; mapcache compact removes contents that"
+                " no tile has any more.",
+                .flags = MC_KEY_OURS, .fallback = "false"),
+    MC_KEY_END,
+};
 
 const mc_key mc_geopackage_keys[] = {
     SQLITE_ROWS,
@@ -173,6 +180,11 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     if (!mc_cache_read(&cache->base, ops, true, node, build) || !refuse_historical(cache, node, build) ||
         !read_dbfile(cache, build) || !read_pragmas(cache, build) || !read_queries(cache, fixed_writes, build))
         return false;
+    if (cache->deduplicate && cache->queries != NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, cache->queries,
+                    "<deduplicate> has statements of its own: there are no <queries> beside it");
+        return false;
+    }
     cache->reading.immutable = cache->immutable;
     cache->writing.write = true;
     cache->writing.journal = choose_journal(cache, fixed_writes);

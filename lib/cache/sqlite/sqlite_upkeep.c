@@ -28,6 +28,7 @@ typedef struct cache_sqlite_upkeep {
     const char *path;
     mc_store store;
     apr_array_header_t *orphans; /* of mc_store_group */
+    int64_t unused;              /* bytes of contents that no tile has */
 } cache_sqlite_upkeep;
 
 static int64_t
@@ -132,13 +133,28 @@ count_groups(cache_sqlite_upkeep *work, mc_handle *handle)
     return error;
 }
 
+/* Of files whose tables are ours: those of others may have a view `tiles`, too. */
+static mc_error *
+measure_unused(cache_sqlite_upkeep *work, mc_handle *handle)
+{
+    bool view;
+    const char *sql = work->cache->counts.unused;
+    work->unused = 0;
+    if (sql == NULL)
+        return MC_OK;
+    MC_TRY(mc_sqlite_has_view(&view, handle, work->ctx->pool));
+    mc_error *error = view ? query_sqlite_number(&work->unused, handle, sql, work) : MC_OK;
+    return error != MC_OK && mc_handle_lacks_table(handle) ? MC_OK : error;
+}
+
 static mc_error *
 look_into(cache_sqlite_upkeep *work, mc_handle *handle)
 {
     int64_t pages, free;
     MC_TRY(query_sqlite_number(&pages, handle, "PRAGMA page_size", work));
     MC_TRY(query_sqlite_number(&free, handle, "PRAGMA freelist_count", work));
-    work->store.free_bytes = pages * free;
+    MC_TRY(measure_unused(work, handle));
+    work->store.free_bytes = pages * free + work->unused;
     return work->task->count && work->cache->counts.groups != NULL ? count_groups(work, handle) : MC_OK;
 }
 
@@ -193,16 +209,36 @@ remove_sqlite_group(const cache_sqlite_upkeep *work, mc_handle *handle, const mc
     return MC_OK;
 }
 
+/* For changes of what a file has: nothing is made in it. */
+static mc_error *
+open_sqlite_changes(mc_handle **handle, cache_sqlite_upkeep *work)
+{
+    mc_open_options how = work->cache->writing;
+    how.create = NULL;
+    how.profile = mc_open_options_profile(&how);
+    return open_sqlite_upkeep(handle, work, &how);
+}
+
 static mc_error *
 remove_orphans(cache_sqlite_upkeep *work)
 {
     mc_handle *handle;
-    MC_TRY(open_sqlite_upkeep(&handle, work, &work->cache->writing));
+    MC_TRY(open_sqlite_changes(&handle, work));
     mc_error *error = MC_OK;
     for (int i = 0; i < work->orphans->nelts && error == MC_OK; i++)
         error = remove_sqlite_group(work, handle, &APR_ARRAY_IDX(work->orphans, i, mc_store_group));
-    if (error == MC_OK && work->cache->counts.tidy_up != NULL)
-        error = mc_sqlite_run(handle, work->cache->counts.tidy_up, NULL, NULL, work->ctx->pool);
+    close_sqlite_upkeep(handle, error == MC_OK);
+    return error;
+}
+
+/* One transaction: a tile that is stored meanwhile finds its content, or stores it anew. */
+static mc_error *
+remove_unused(cache_sqlite_upkeep *work)
+{
+    mc_handle *handle;
+    MC_TRY(open_sqlite_changes(&handle, work));
+    show_sqlite_progress(work, "removing", 0);
+    mc_error *error = mc_sqlite_run(handle, work->cache->counts.tidy_up, NULL, NULL, work->ctx->pool);
     close_sqlite_upkeep(handle, error == MC_OK);
     return error;
 }
@@ -312,6 +348,11 @@ change_sqlite_store(cache_sqlite_upkeep *work, bool *changed)
     if (orphans && work->cache->counts.remove != NULL) {
         *changed = true;
         MC_TRY(remove_orphans(work));
+        MC_TRY(measure_sqlite_store(work));
+    }
+    if ((orphans || work->task->compact) && work->unused > 0 && !sqlite_upkeep_stopped(work)) {
+        *changed = true;
+        MC_TRY(remove_unused(work));
         MC_TRY(measure_sqlite_store(work));
     }
     if (!work->task->compact || work->store.free_bytes <= 0 || sqlite_upkeep_stopped(work))

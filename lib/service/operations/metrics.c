@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "cache/write_behind.h"
 #include "service/operations/operations.h"
 
 enum { TEXT_MAX = 1 << 20 };
@@ -21,6 +22,10 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
                                   mc_budget_limit(), pool));
     MC_TRY(mc_metrics_write_gauge(text, "memory_used_bytes",
                                   "Bytes that large allocations of the answering process take.", mc_budget_used(),
+                                  pool));
+    MC_TRY(mc_metrics_write_gauge(text, "behind_waiting_bytes",
+                                  "Bytes of tiles of the answering process that wait to be stored behind the answer.",
+                                  ctx->process == NULL ? 0 : mc_write_behinds_waiting(ctx->process->write_behinds),
                                   pool));
     MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics,
                             open ? MC_METRICS_OPEN : MC_METRICS_PLAIN, text, pool));

@@ -71,51 +71,20 @@ START_TEST(none_keeps_nothing)
 }
 END_TEST
 
-static apr_hash_t *children;
-
-/* A cache of two children: an sqlite one named a, a disk one named b. */
-static mc_cache *
-layered_of(const char *xml)
-{
-    mc_node *root;
-    mc_build build = config_build();
-    const char *text = apr_pstrcat(pool, "<mapcache>",
-                                   "<cache name='a' type='sqlite3'><dbfile>%s/la.db</dbfile></cache>"
-                                   "<cache name='b' type='disk'><base>%s/lb</base></cache>",
-                                   xml, "</mapcache>", NULL);
-    text = mc_replace_all(text, "%s", cache_folder, pool);
-    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), NULL, pool));
-    mc_cache *cache = NULL;
-    for (mc_node *node = root->children; node != NULL; node = node->next) {
-        cache = mc_cache_from_config(node, &build);
-        ck_ok(mc_diagnostics_error(build.diagnostics, pool));
-        ck_assert_ptr_nonnull(cache);
-        apr_hash_set(build.caches, cache->name, APR_HASH_KEY_STRING, cache);
-    }
-    children = build.caches;
-    return cache;
-}
-
-static mc_cache *
-child_named(const char *name)
-{
-    return apr_hash_get(children, name, APR_HASH_KEY_STRING);
-}
-
 START_TEST(layered_caches_conform)
 {
-    conform_cache(layered_of("<cache name='l' type='composite'><cache max-zoom='5'>a</cache></cache>"));
+    conform_cache(cache_of_two("<cache name='l' type='composite'><cache max-zoom='5'>a</cache></cache>"));
     run_shell("rm -rf %s/la.db* %s/lb");
-    conform_cache(layered_of("<cache name='l' type='fallback'><cache>a</cache><cache>b</cache></cache>"));
+    conform_cache(cache_of_two("<cache name='l' type='fallback'><cache>a</cache><cache>b</cache></cache>"));
     run_shell("rm -rf %s/la.db* %s/lb");
-    conform_cache(layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>"));
+    conform_cache(cache_of_two("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>"));
 }
 END_TEST
 
 START_TEST(a_composite_chooses_by_level_and_dimension)
 {
-    mc_cache *cache = layered_of("<cache name='l' type='composite'><cache max-zoom='2' dimensions='d=1'>a</cache>"
-                                 "<cache min-zoom='2' grids='H,G'>b</cache></cache>");
+    mc_cache *cache = cache_of_two("<cache name='l' type='composite'><cache max-zoom='2' dimensions='d=1'>a</cache>"
+                                   "<cache min-zoom='2' grids='H,G'>b</cache></cache>");
     mc_dimension_value dimension = { "d", "1", false };
     mc_tile_key key = key_at(2, 1, 1);
     put_text(cache, &key, "second");
@@ -134,7 +103,7 @@ END_TEST
 START_TEST(a_composite_parts_a_series_by_child)
 {
     mc_cache *cache =
-        layered_of("<cache name='l' type='composite'><cache max-zoom='1'>a</cache><cache>b</cache></cache>");
+        cache_of_two("<cache name='l' type='composite'><cache max-zoom='1'>a</cache><cache>b</cache></cache>");
     mc_tile_write puts[6];
     for (int i = 0; i < 6; i++)
         puts[i] =
@@ -151,63 +120,9 @@ START_TEST(a_composite_parts_a_series_by_child)
 }
 END_TEST
 
-START_TEST(a_multitier_copies_what_it_finds)
-{
-    mc_cache *cache = layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
-    mc_tile_key key = key_at(2, 1, 1);
-    put_text(cache, &key, "deep");
-    expect_text(child_named("a"), &key, NULL);
-    expect_text(cache, &key, "deep");
-    expect_text(child_named("a"), &key, "deep");
-}
-END_TEST
-
-/* A slow child that somebody reads through the others at the moment at which it is written to. */
-static mc_cache *read_meanwhile;
-static const mc_cache_ops *own_ops;
-
-static void
-read_before_change(const mc_tile_key *key, mc_ctx *changing)
-{
-    mc_tile *tile;
-    ck_ok(mc_cache_get(&tile, read_meanwhile, key, changing, changing->pool));
-}
-
-static mc_error *
-put_while_read(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *changing)
-{
-    read_before_change(&tiles[0].key, changing);
-    return own_ops->put(cache, tiles, count, changing);
-}
-
-static mc_error *
-remove_while_read(mc_cache *cache, const mc_tile_key *key, mc_ctx *changing)
-{
-    read_before_change(key, changing);
-    return own_ops->remove(cache, key, changing);
-}
-
-START_TEST(a_multitier_keeps_no_old_copy_of_a_reader)
-{
-    mc_cache *cache = layered_of("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
-    mc_tile_key key = key_at(2, 1, 1);
-    put_text(cache, &key, "old");
-    own_ops = child_named("b")->ops;
-    mc_cache_ops slow = *own_ops;
-    slow.put = put_while_read;
-    slow.remove = remove_while_read;
-    child_named("b")->ops = &slow;
-    read_meanwhile = cache;
-    put_text(cache, &key, "new");
-    expect_text(cache, &key, "new");
-    ck_ok(mc_cache_remove(cache, &key, &ctx));
-    expect_text(cache, &key, NULL);
-}
-END_TEST
-
 START_TEST(what_has_no_stamp_is_remembered_for_a_time)
 {
-    mc_cache *cache = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
+    mc_cache *cache = cache_of_two("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
     mc_tile_key key = key_at(2, 1, 1);
     mc_tile_key absent = key_at(2, 0, 0);
     absent.renderable = false;
@@ -218,7 +133,7 @@ START_TEST(what_has_no_stamp_is_remembered_for_a_time)
     put_text(child_named("b"), &absent, "new");
     expect_text(cache, &key, "one");
     expect_text(cache, &absent, NULL);
-    mc_cache *shortly = layered_of("<cache name='l' type='composite'><memory>0.05</memory><cache>b</cache></cache>");
+    mc_cache *shortly = cache_of_two("<cache name='l' type='composite'><memory>0.05</memory><cache>b</cache></cache>");
     expect_text(shortly, &key, "two");
     put_text(child_named("b"), &key, "two and a half");
     usleep(60000);
@@ -230,7 +145,7 @@ START_TEST(what_has_no_stamp_is_remembered_for_a_time)
     expect_text(cache, &key, NULL);
     put_text(child_named("b"), &key, "four"); /* the absence of what may be rendered is not remembered */
     expect_text(cache, &key, "four");
-    mc_cache *next = layered_of("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
+    mc_cache *next = cache_of_two("<cache name='l' type='composite'><memory>60</memory><cache>b</cache></cache>");
     put_text(child_named("b"), &key, "five"); /* after a reload nothing of before counts */
     expect_text(next, &key, "five");
     ck_assert_int_eq(
@@ -530,7 +445,6 @@ END_TEST
 
 CACHE_MAIN("cache", every_kind_conforms, every_sample_conforms, none_keeps_nothing, layered_caches_conform,
            a_composite_chooses_by_level_and_dimension, a_composite_parts_a_series_by_child,
-           a_multitier_copies_what_it_finds, a_multitier_keeps_no_old_copy_of_a_reader,
            what_has_no_stamp_is_remembered_for_a_time, spans_of_failures_say_so, open_files_stay_bounded,
            writes_of_others_show_at_once_in_rollback_mode, writes_of_others_show_at_once_in_wal_mode,
            a_file_renamed_over_another_shows_at_once, paths_are_those_of_the_reference, broken_files_give_errors,

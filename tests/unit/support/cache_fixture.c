@@ -1,5 +1,8 @@
 #include "cache_fixture.h"
 
+#include <sys/statvfs.h>
+#include <unistd.h>
+
 char cache_folder[64];
 mc_level cache_levels[] = {
     { 1000, 1, 1 }, { 500, 2, 2 }, { 250, 4, 4 }, { 125, 8, 8 }, { 60, 16, 16 }, { 30, 32, 32 }
@@ -16,6 +19,36 @@ cache_of(const char *xml)
     return cache;
 }
 
+static apr_hash_t *children;
+
+mc_cache *
+cache_of_two(const char *xml)
+{
+    mc_node *root;
+    mc_build build = config_build();
+    const char *text = apr_pstrcat(pool, "<mapcache>",
+                                   "<cache name='a' type='sqlite3'><dbfile>%s/la.db</dbfile></cache>"
+                                   "<cache name='b' type='disk'><base>%s/lb</base></cache>",
+                                   xml, "</mapcache>", NULL);
+    text = mc_replace_all(text, "%s", cache_folder, pool);
+    ck_ok(mc_config_parse_text(&root, "test.xml", text, strlen(text), NULL, pool));
+    mc_cache *cache = NULL;
+    for (mc_node *node = root->children; node != NULL; node = node->next) {
+        cache = mc_cache_from_config(node, &build);
+        ck_ok(mc_diagnostics_error(build.diagnostics, pool));
+        ck_assert_ptr_nonnull(cache);
+        apr_hash_set(build.caches, cache->name, APR_HASH_KEY_STRING, cache);
+    }
+    children = build.caches;
+    return cache;
+}
+
+mc_cache *
+child_named(const char *name)
+{
+    return apr_hash_get(children, name, APR_HASH_KEY_STRING);
+}
+
 mc_severity
 cache_complaint_of(const char *xml)
 {
@@ -25,10 +58,20 @@ cache_complaint_of(const char *xml)
     return APR_ARRAY_IDX(build.diagnostics->complaints, 0, mc_complaint).severity;
 }
 
+/* In memory where there is room for it: stores sync what they write, which takes minutes where a disk is busy. */
+static const char *
+roomy_folder(void)
+{
+    struct statvfs room;
+    const uint64_t wanted = UINT64_C(1) << 30;
+    bool usable = statvfs("/dev/shm", &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize > wanted;
+    return usable && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
 void
 start_cache_test(void)
 {
-    strcpy(cache_folder, "/tmp/mc-cache-XXXXXX");
+    snprintf(cache_folder, sizeof(cache_folder), "%s/mc-cache-XXXXXX", roomy_folder());
     ck_assert_ptr_nonnull(mkdtemp(cache_folder));
     process.handles = mc_handles_create(16);
     process.memory = mc_memory_create(1 << 20);

@@ -18,6 +18,9 @@ extern mc_level cache_levels[];
 extern mc_grid cache_grid;
 
 mc_cache *cache_of(const char *xml);
+/* A cache of two children: an sqlite one named a, a disk one in the folder lb named b; and a child of the last one. */
+mc_cache *cache_of_two(const char *xml);
+mc_cache *child_named(const char *name);
 mc_severity cache_complaint_of(const char *xml);
 
 /* A folder, open files and memory; for a test that has been set up, and before it ends. */

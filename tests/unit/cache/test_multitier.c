@@ -1,0 +1,262 @@
+/* multitier: what the fast child gets, what waits for the slow one, what is remembered to be absent. */
+#include "cache_fixture.h"
+
+#include "base/clock.h"
+#include "cache/write_behind.h"
+
+#define BEHIND                                                                                                         \
+    "<cache name='l' type='multitier'><cache>a</cache><cache>b</cache><write>behind</write>"                           \
+    "<behind_time>30</behind_time></cache>"
+
+/* A server's process, and a cache whose far child is away: a file stands where its folder should be. */
+static mc_cache *
+open_multitier_without_far(const char *xml)
+{
+    process.lasting = true;
+    process.write_behinds = mc_write_behinds_create();
+    run_shell("rm -rf %s/lb; touch %s/lb");
+    return cache_of_two(xml);
+}
+
+static void
+bring_far_back(void)
+{
+    run_shell("rm -f %s/lb");
+}
+
+static void
+end_waiting_puts(void)
+{
+    mc_write_behinds_destroy(process.write_behinds);
+    process.write_behinds = NULL;
+}
+
+static bool
+has_tile(mc_cache *cache, const mc_tile_key *key)
+{
+    bool exists = false;
+    mc_error *error = mc_cache_exists(&exists, cache, key, &ctx);
+    return error == MC_OK && exists;
+}
+
+/* At most a minute. */
+static void
+wait_for_tile(mc_cache *cache, const mc_tile_key *key)
+{
+    for (int i = 0; i < 6000 && !has_tile(cache, key); i++)
+        usleep(10000);
+    ck_assert(has_tile(cache, key));
+}
+
+static void
+wait_for_counter(mc_counter counter, uint64_t value)
+{
+    for (int i = 0; i < 6000 && mc_counter_value(process.metrics, counter) < value; i++)
+        usleep(10000);
+    ck_assert_uint_eq(mc_counter_value(process.metrics, counter), value);
+}
+
+START_TEST(copies_what_it_finds)
+{
+    mc_cache *cache = cache_of_two("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "deep");
+    expect_text(child_named("a"), &key, NULL);
+    expect_text(cache, &key, "deep");
+    expect_text(child_named("a"), &key, "deep");
+    put_text(cache, &key, "newer");
+    expect_text(child_named("a"), &key, NULL);
+    expect_text(cache, &key, "newer");
+}
+END_TEST
+
+/* A slow child that somebody reads through the others at the moment at which it is written to. */
+static mc_cache *read_meanwhile;
+static const mc_cache_ops *own_ops;
+
+static void
+read_before_change(const mc_tile_key *key, mc_ctx *changing)
+{
+    mc_tile *tile;
+    ck_ok(mc_cache_get(&tile, read_meanwhile, key, changing, changing->pool));
+}
+
+static mc_error *
+put_while_read(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *changing)
+{
+    read_before_change(&tiles[0].key, changing);
+    return own_ops->put(cache, tiles, count, changing);
+}
+
+static mc_error *
+remove_while_read(mc_cache *cache, const mc_tile_key *key, mc_ctx *changing)
+{
+    read_before_change(key, changing);
+    return own_ops->remove(cache, key, changing);
+}
+
+START_TEST(keeps_no_old_copy_of_a_reader)
+{
+    mc_cache *cache = cache_of_two("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "old");
+    own_ops = child_named("b")->ops;
+    mc_cache_ops slow = *own_ops;
+    slow.put = put_while_read;
+    slow.remove = remove_while_read;
+    child_named("b")->ops = &slow;
+    read_meanwhile = cache;
+    put_text(cache, &key, "new");
+    expect_text(cache, &key, "new");
+    ck_ok(mc_cache_remove(cache, &key, &ctx));
+    expect_text(cache, &key, NULL);
+}
+END_TEST
+
+START_TEST(stores_behind)
+{
+    mc_cache *cache = open_multitier_without_far(BEHIND);
+    const mc_tile_key first = key_at(2, 1, 1), other = key_at(2, 2, 1);
+    put_text(cache, &first, "one");
+    put_text(cache, &other, "two");
+    put_text(cache, &first, "newer");
+    expect_text(child_named("a"), &first, "newer");
+    ck_ok(mc_cache_remove(child_named("a"), &first, &ctx)); /* as a memcached may forget it */
+    expect_text(cache, &first, "newer");
+    ck_ok(mc_cache_remove(child_named("a"), &first, &ctx));
+    ck_assert(has_tile(cache, &first));
+    ck_assert_uint_gt(mc_write_behinds_waiting(process.write_behinds), 0);
+    bring_far_back();
+    wait_for_tile(child_named("b"), &first);
+    expect_text(child_named("b"), &first, "newer");
+    expect_text(child_named("b"), &other, "two");
+    wait_for_counter(MC_COUNT_behind_stored_total, 2);
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_lost_total), 0);
+    end_waiting_puts();
+}
+END_TEST
+
+START_TEST(what_is_removed_is_not_stored_later)
+{
+    mc_cache *cache = open_multitier_without_far(BEHIND);
+    const mc_tile_key gone = key_at(2, 1, 1), next = key_at(2, 2, 1);
+    put_text(cache, &gone, "gone");
+    ck_ok(mc_cache_remove(cache, &gone, &ctx));
+    put_text(cache, &next, "next");
+    bring_far_back();
+    wait_for_tile(child_named("b"), &next);
+    expect_text(cache, &gone, NULL);
+    end_waiting_puts();
+}
+END_TEST
+
+START_TEST(gives_up_in_time)
+{
+    mc_cache *cache = open_multitier_without_far(
+        "<cache name='l' type='multitier'><cache>a</cache><cache>b</cache><write>behind</write>"
+        "<behind_time>0.2</behind_time></cache>");
+    const mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "late");
+    wait_for_counter(MC_COUNT_behind_lost_total, 1);
+    ck_assert_uint_eq(mc_write_behinds_waiting(process.write_behinds), 0);
+    expect_text(child_named("a"), &key, "late");
+    end_waiting_puts();
+}
+END_TEST
+
+/* Nobody reads what a put without room leaves behind: it fails as one through does. */
+START_TEST(without_room_stores_through)
+{
+    mc_cache *cache = open_multitier_without_far(
+        "<cache name='l' type='multitier'><cache>a</cache><cache>b</cache><write>behind</write>"
+        "<behind_queue>6</behind_queue></cache>");
+    const mc_tile_key first = key_at(2, 1, 1), other = key_at(2, 2, 1);
+    put_text(cache, &first, "one");
+    mc_tile_write put = { .key = other, .data = mc_buf_attach(mc_buf_copy("another", 7), pool) };
+    ck_assert_ptr_nonnull(mc_cache_put(cache, &put, 1, &ctx));
+    bring_far_back();
+    ck_ok(mc_cache_put(cache, &put, 1, &ctx));
+    expect_text(child_named("a"), &other, NULL);
+    expect_text(child_named("b"), &other, "another");
+    wait_for_tile(child_named("b"), &first);
+    end_waiting_puts();
+}
+END_TEST
+
+START_TEST(the_end_waits_for_what_waits)
+{
+    mc_cache *cache = open_multitier_without_far(BEHIND);
+    for (int i = 0; i < 64; i++) {
+        const mc_tile_key key = key_at(3, i % 8, i / 8);
+        put_text(cache, &key, "text");
+    }
+    bring_far_back();
+    end_waiting_puts();
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_stored_total), 64);
+    for (int i = 0; i < 64; i++) {
+        const mc_tile_key key = key_at(3, i % 8, i / 8);
+        expect_text(child_named("b"), &key, "text");
+    }
+}
+END_TEST
+
+START_TEST(the_end_counts_what_is_lost)
+{
+    mc_cache *cache = open_multitier_without_far(BEHIND);
+    const mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "lost");
+    apr_time_t began = mc_clock_now();
+    end_waiting_puts();
+    ck_assert(mc_clock_now() - began >= 4 * APR_USEC_PER_SEC);
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_lost_total), 1);
+}
+END_TEST
+
+/* Who ends soon, as a seeder, is told by the put what became of it. */
+START_TEST(tools_store_through)
+{
+    mc_cache *cache = open_multitier_without_far(BEHIND);
+    process.lasting = false;
+    const mc_tile_key key = key_at(2, 1, 1);
+    mc_tile_write put = { .key = key, .data = mc_buf_attach(mc_buf_copy("text", 4), pool) };
+    ck_assert_ptr_nonnull(mc_cache_put(cache, &put, 1, &ctx));
+    bring_far_back();
+    ck_ok(mc_cache_put(cache, &put, 1, &ctx));
+    expect_text(child_named("b"), &key, "text");
+    end_waiting_puts();
+}
+END_TEST
+
+START_TEST(remembers_what_is_absent)
+{
+    mc_cache *cache = cache_of_two("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache>"
+                                   "<remember_absent>2</remember_absent></cache>");
+    mc_tile_key absent = key_at(2, 1, 1), other = key_at(2, 2, 1), rendered = key_at(2, 3, 1);
+    const mc_tile_key any = key_at(1, 0, 0);
+    put_text(child_named("a"), &any, "any"); /* a store that is not there yet is no store without the tile */
+    absent.renderable = other.renderable = false;
+    rendered.renderable = true;
+    expect_text(cache, &absent, NULL);
+    expect_text(cache, &other, NULL);
+    expect_text(cache, &rendered, NULL);
+    put_text(child_named("b"), &absent, "there"); /* behind its back */
+    put_text(child_named("b"), &rendered, "rendered");
+    apr_time_t asked = mc_clock_now();
+    mc_tile *tile = NULL;
+    ck_ok(mc_cache_get(&tile, cache, &absent, &ctx, pool));
+    ck_assert(tile == NULL || mc_clock_now() - asked > APR_USEC_PER_SEC);
+    expect_text(cache, &rendered, "rendered"); /* another process may have made it */
+    put_text(cache, &other, "own");
+    expect_text(cache, &other, "own");
+    for (int i = 0; i < 200 && tile == NULL; i++) { /* also where it is asked for all the time */
+        usleep(100000);
+        ck_ok(mc_cache_get(&tile, cache, &absent, &ctx, pool));
+    }
+    expect_text(cache, &absent, "there");
+    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='multitier'><write>behind</write></cache>"), MC_REFUSED);
+}
+END_TEST
+
+CACHE_MAIN("multitier", copies_what_it_finds, keeps_no_old_copy_of_a_reader, stores_behind,
+           what_is_removed_is_not_stored_later, gives_up_in_time, without_room_stores_through,
+           the_end_waits_for_what_waits, the_end_counts_what_is_lost, tools_store_through, remembers_what_is_absent)
