@@ -37,6 +37,17 @@ typedef struct mc_locker mc_locker;
 typedef struct mc_lock mc_lock;
 
 /* <locker> or legacy <lock_dir>. */
+/* As mc_flight_land; a failure is shared for so many seconds: at least for one, and for no more than that where many
+ * failures are remembered. */
+void mc_flight_land_for(mc_flight *flight, const mc_error *failure, double seconds);
+
+/*
+ * Around what boards flights that never wait for those which the thread leads, such as of a tileset that another one is
+ * drawn from. What the first function returns is given to the second one.
+ */
+int mc_flight_descend(void);
+void mc_flight_ascend(int descended);
+
 mc_locker *mc_locker_from_config(const mc_node *node, mc_build *build);
 /* directory NULL: /tmp. There nobody is warned that each user has a lock file for himself. */
 mc_locker *mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool);

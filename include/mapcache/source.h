@@ -92,7 +92,8 @@ struct mc_source {
     mc_metadata *metadata;
     int retries;
     double retry_delay;
-    double deadline;                        /* seconds for one call */
+    double deadline;      /* seconds for one call */
+    const char *endpoint; /* of the origin whose circuit breaker is asked before a call; NULL: of none */
     const apr_array_header_t *info_formats; /* of const char *; NULL: not queryable */
     bool needs_format;                      /* gives pixels: the tileset must have a format */
     bool cascades;                          /* hands on the maps of another server */

@@ -32,9 +32,11 @@ typedef struct mc_tileset {
     int assembly_threads;         /* <assembly_threaded_fetching>: -1 the server decides, 0 no, 1 yes */
     int assembly_maxzoom;         /* 1 counts up to this level */
     int metatile_columns, metatile_rows;
-    int metabuffer;  /* pixels */
-    int expires;     /* seconds */
-    int auto_expire; /* seconds, 0: off */
+    int metabuffer;         /* pixels */
+    int expires;            /* seconds */
+    int auto_expire;        /* seconds, 0: off */
+    double failure_expires; /* seconds that a failed render is remembered */
+    double stale_if_error;  /* seconds after its expiry that a tile is served whose render fails; -1: for ever */
     const char *cache_control;
     bool read_only;
     mc_pixels *watermark;
@@ -99,6 +101,13 @@ mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC
 /* Where a client gets the tile itself (mc_cache_redirect); *url is NULL where it does not. */
 mc_error *mc_tileset_redirect(const char **url, const mc_tile_request *wanted, mc_ctx *ctx,
                               apr_pool_t *pool) MC_CHECKED;
+
+/* mc_tile_decode of a tile that was got so: MC_ERR_CORRUPT names the tileset, the tile and the cache. */
+mc_error *mc_tileset_decode(mc_pixels **pixels, const mc_tile *tile, const mc_tile_request *wanted, mc_ctx *ctx,
+                            apr_pool_t *pool) MC_CHECKED;
+
+/* Puts these names before MC_ERR_CORRUPT, which says what is wrong with the bytes; all else is handed on. */
+mc_error *mc_tileset_name_broken(mc_error *error, const mc_tile_request *wanted, apr_pool_t *pool) MC_CHECKED;
 
 /* For the seeder. The tile names its metatile. */
 mc_error *mc_tileset_exists(bool *exists, const mc_tile_request *wanted, mc_ctx *ctx) MC_CHECKED;

@@ -33,10 +33,13 @@
     X(vector_bytes_total, "Bytes of the vector tiles that were made, before compression.")                             \
     X(vector_late_total, "Vector tiles that were given up because they took longer than their budget.")                \
     X(render_waits_total, "Requests that waited for another one's render.")                                            \
+    X(remembered_failures_total, "Requests answered with the error of a render that failed a moment before.")          \
+    X(stale_tiles_total, "Expired tiles that were served because rendering them again failed.")                        \
     X(vector_maps_total, "Maps and metatiles drawn from vector data.")                                                 \
     X(refused_total, "Requests that were refused because too much was under way.")                                     \
     X(origin_requests_total, "Requests sent to origins.")                                                              \
     X(origin_errors_total, "Requests to origins that failed.")                                                         \
+    X(origin_rests_total, "Requests not sent because their origin had failed several times in a row.")                 \
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
     X(store_requests_total, "Requests sent to stores of tiles over HTTP.")                                             \
     X(store_errors_total, "Requests to stores of tiles over HTTP that failed.")                                        \

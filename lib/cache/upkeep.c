@@ -39,6 +39,8 @@ finish_part(void *baton, mc_cache *part)
     mc_error *error = part->ops->finish(part, work->ctx);
     if (work->error == MC_OK)
         work->error = error;
+    else if (error != MC_OK)
+        mc_log_error(work->ctx, MC_LOG_ERROR, error); /* only one of them can be told */
 }
 
 mc_error *

@@ -51,8 +51,9 @@ void mc_http_destroy(mc_http *http); /* no request may be under way; NULL is ign
 mc_error *mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
 
-/* The servers that are left alone (http/http_breakers.h). */
+/* The stores, and the origins of maps, that are left alone (http/http_breakers.h). */
 struct mc_http_breakers *mc_http_breakers_of(mc_http *http);
+struct mc_http_breakers *mc_http_origin_breakers_of(mc_http *http);
 
 /* One of several calls, with its answer. */
 typedef struct mc_http_exchange {

@@ -10,6 +10,7 @@
 enum { SERVERS = 64, SERVER_LENGTH = 256 };
 
 const mc_breaker_rules mc_http_breaker_rules = { 3, APR_USEC_PER_SEC, 30 * APR_USEC_PER_SEC };
+const mc_breaker_rules mc_http_origin_breaker_rules = { 5, APR_USEC_PER_SEC, 30 * APR_USEC_PER_SEC };
 
 typedef struct server_state {
     char name[SERVER_LENGTH]; /* "": free */
@@ -23,13 +24,13 @@ struct mc_http_breakers {
 };
 
 mc_http_breakers *
-mc_http_breakers_create(void)
+mc_http_breakers_create(const mc_breaker_rules *rules)
 {
     mc_http_breakers *breakers = calloc(1, sizeof(*breakers));
     MC_ASSERT(breakers != NULL);
     pthread_mutex_init(&breakers->lock, NULL);
     for (int i = 0; i < SERVERS; i++)
-        mc_breaker_start(&breakers->servers[i].breaker, &mc_http_breaker_rules);
+        mc_breaker_start(&breakers->servers[i].breaker, rules);
     return breakers;
 }
 

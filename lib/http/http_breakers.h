@@ -12,10 +12,14 @@
 /* Of these servers: one failure may be the load of a moment. */
 extern const mc_breaker_rules mc_http_breaker_rules;
 
+/* Of origins of maps: one address may have layers that fail beside others that do not. */
+extern const mc_breaker_rules mc_http_origin_breaker_rules;
+
 /* The servers of a process; for all threads. */
 typedef struct mc_http_breakers mc_http_breakers;
 
-mc_http_breakers *mc_http_breakers_create(void);
+/* The rules live as long as the breakers. */
+mc_http_breakers *mc_http_breakers_create(const mc_breaker_rules *rules);
 void mc_http_breakers_destroy(mc_http_breakers *breakers); /* NULL is ignored */
 
 /* Whether `server` (any name of at most 255 bytes, e.g. "https://host:443") may be asked: as mc_breaker_admits. */

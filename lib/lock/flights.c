@@ -1,6 +1,7 @@
 /*
  * Flights: of all threads of a process that want the same thing made, one makes it, the others sleep on a condition
- * until it is there. A failure stays known for a second, so that a broken origin is not asked by each of them in turn.
+ * until it is there. A failure stays known for a second or for as long as the leader says, so that a broken origin is
+ * not asked by each of them in turn.
  */
 #include <apr_strings.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "mapcache/lock.h"
 #include "mapcache/trace.h"
 
-enum { BUCKETS = 256, FAILURE_SECONDS = 1 };
+enum { BUCKETS = 256, FAILURE_SECONDS = 1, LASTING_FAILURES = 1024 };
 
 struct mc_flight {
     mc_flights *flights;
@@ -26,6 +27,7 @@ struct mc_flight {
     unsigned references; /* the table's, the leader's, and one for each who waits */
     bool listed;
     bool landed;
+    bool lasting;  /* a failure that is remembered for longer than usual */
     bool given_up; /* the leader ended for reasons of its own: who waits tries again */
     mc_error *failure;
     apr_pool_t *pool;  /* of `failure` */
@@ -37,6 +39,7 @@ struct mc_flight {
 struct mc_flights {
     pthread_mutex_t lock; /* innermost: nothing else is locked or called while it is held */
     uint64_t seed;
+    int lasting; /* failures that are remembered for longer than usual */
     mc_flight *buckets[BUCKETS];
 };
 
@@ -76,6 +79,7 @@ unlist_flight(mc_flight *flight)
         link = &(*link)->chain;
     *link = flight->chain;
     flight->listed = false;
+    flight->flights->lasting -= flight->lasting;
     release_flight(flight);
 }
 
@@ -93,7 +97,7 @@ mc_flights_destroy(mc_flights *flights)
     free(flights);
 }
 
-/* The flight of that name, flying or failed less than a second ago. Forgets older failures on its way. Lock held. */
+/* The flight of that name, flying or failed a moment ago. Forgets older failures on its way. Lock held. */
 static mc_flight *
 find_flight(mc_flights *flights, uint64_t hash, const char *name)
 {
@@ -236,8 +240,47 @@ is_own_trouble(const mc_error *failure)
     return false;
 }
 
+int
+mc_flight_descend(void)
+{
+#ifdef MC_DEBUG
+    int descended = leading;
+    leading = 0;
+    return descended;
+#else
+    return 0;
+#endif
+}
+
+void
+mc_flight_ascend(int descended)
+{
+#ifdef MC_DEBUG
+    MC_ASSERT(leading == 0);
+    leading = descended;
+#else
+    (void)descended;
+#endif
+}
+
 void
 mc_flight_land(mc_flight *flight, const mc_error *failure)
+{
+    mc_flight_land_for(flight, failure, FAILURE_SECONDS);
+}
+
+/* When a failure is forgotten; lock held. */
+static apr_time_t
+end_of_failure(mc_flight *flight, double seconds)
+{
+    flight->lasting = seconds > FAILURE_SECONDS && flight->flights->lasting < LASTING_FAILURES;
+    flight->flights->lasting += flight->lasting;
+    double life = flight->lasting ? seconds : FAILURE_SECONDS;
+    return mc_clock_now() + (apr_interval_time_t)(life * APR_USEC_PER_SEC);
+}
+
+void
+mc_flight_land_for(mc_flight *flight, const mc_error *failure, double seconds)
 {
     if (flight == NULL)
         return;
@@ -255,7 +298,7 @@ mc_flight_land(mc_flight *flight, const mc_error *failure)
     flight->given_up = given_up;
     flight->failure = copy;
     flight->pool = kept;
-    flight->forget = mc_clock_now() + FAILURE_SECONDS * APR_USEC_PER_SEC;
+    flight->forget = end_of_failure(flight, copy == MC_OK ? 0 : seconds);
     pthread_cond_broadcast(&flight->changed);
     if (copy == MC_OK)
         unlist_flight(flight);

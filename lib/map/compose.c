@@ -52,8 +52,11 @@ draw_tile(void *baton, int index, mc_ctx *ctx)
         mc_assembled_draw(&own, left - x0, top - y0, entry->assembled, draw->frame, ctx);
         return MC_OK;
     }
-    MC_TRY(mc_tile_check(&entry->tile, grid, ctx, ctx->pool));
-    return mc_image_draw(&own, left - x0, top - y0, entry->tile.data->data, entry->tile.data->size, ctx, ctx->pool);
+    const mc_buf *data = entry->tile.data;
+    mc_error *error = mc_tile_check(&entry->tile, grid, ctx, ctx->pool);
+    if (error == MC_OK)
+        error = mc_image_draw(&own, left - x0, top - y0, data->data, data->size, ctx, ctx->pool);
+    return mc_tileset_name_broken(error, &entry->request, ctx->pool);
 }
 
 /* Microseconds for the tiles of an assembled layer. */

@@ -108,7 +108,7 @@ mc_map_by_latitude(mc_result *result, const mc_tile *tile, const mc_tile_stack *
     if (result->unmodified)
         return MC_OK;
     MC_SPAN(ctx, "mapcache_image_resample");
-    MC_TRY(mc_tile_decode(&pixels, tile, place->link->grid, ctx, pool));
+    MC_TRY(mc_tileset_decode(&pixels, tile, place, ctx, pool));
     mc_pixels_attach(pixels, pool);
     MC_TRY(spread_by_latitude(&made, pixels, &box, wanted->within_poles ? degrees_part : mercator_part, pool));
     MC_TRY(mc_format_encode(&result->data, wanted->format, made, MC_ON_THE_FLY, ctx, pool));

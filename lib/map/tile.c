@@ -152,7 +152,7 @@ convert_tile(mc_result *result, const mc_tile *tile, const mc_tile_stack *wanted
 {
     mc_pixels *pixels, *canvas;
     const uint8_t white[4] = { 255, 255, 255, 255 };
-    MC_TRY(mc_tile_decode(&pixels, tile, wanted->tiles[0].link->grid, ctx, pool));
+    MC_TRY(mc_tileset_decode(&pixels, tile, &wanted->tiles[0], ctx, pool));
     mc_pixels_attach(pixels, pool);
     MC_TRY(mc_pixels_create(&canvas, pixels->width, pixels->height, true, pool));
     mc_pixels_attach(canvas, pool);
@@ -197,7 +197,7 @@ merge_tile_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted
         if (tiles[i]->no_data || tiles[i]->raw)
             continue;
         mc_pixels *pixels;
-        MC_TRY(mc_tile_decode(&pixels, tiles[i], grid, ctx, pool));
+        MC_TRY(mc_tileset_decode(&pixels, tiles[i], &wanted->tiles[i], ctx, pool));
         MC_SPAN(ctx, "mapcache_image_merge");
         mc_pixels_over(canvas, 0, 0, pixels);
         mc_pixels_unref(pixels);

@@ -12,6 +12,7 @@ typedef struct mc_http_block {
     const char *url;
     int connection_timeout;     /* seconds */
     int timeout;                /* seconds, the whole transfer */
+    bool circuit_breaker;       /* of sources: leave an origin that fails alone for a while */
     const mc_node *header_tree; /* <headers> or NULL */
     const mc_node *auth_tree;   /* <auth> or NULL */
     apr_table_t *headers;       /* name -> value, with {Incoming-Header} still in it; Authorization from <auth> */

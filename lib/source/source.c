@@ -7,9 +7,12 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "http/http.h"
+#include "http/http_breakers.h"
 #include "mapcache/trace.h"
 #include "source/source_base.h"
 
@@ -43,6 +46,9 @@ limit_source_deadline(const mc_ctx *ctx, const mc_source *source)
     return copy;
 }
 
+/* Nobody waits for longer. */
+#define LONGEST_PAUSE (APR_INT64_C(86400) * APR_USEC_PER_SEC)
+
 static bool
 worth_repeating(const mc_error *error)
 {
@@ -55,8 +61,8 @@ worth_repeating(const mc_error *error)
 static bool
 pause_before(const mc_source *source, int attempt, mc_ctx *ctx)
 {
-    apr_interval_time_t delay = (apr_interval_time_t)(source->retry_delay * APR_USEC_PER_SEC);
-    delay <<= attempt - 1; /* at most an hour, at most 10 attempts: no overflow */
+    apr_interval_time_t first = (apr_interval_time_t)(source->retry_delay * APR_USEC_PER_SEC);
+    apr_interval_time_t delay = mc_backoff(attempt - 1, first, LONGEST_PAUSE);
     if (mc_ctx_remaining(ctx, delay + 1) <= delay)
         return false;
     return mc_wait_pause(delay, ctx);
@@ -100,6 +106,20 @@ check_source_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool
                                       length == 0 ? "" : apr_pstrmemdup(pool, (const char *)data->data, length));
     return mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "source \"%s\" answered with something that is no PNG or JPEG",
                          source->name);
+}
+
+/* Before the first attempt of a call: whether the origin may be asked. */
+static mc_error *
+admit_call(const mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_http *http = ctx->process == NULL ? NULL : ctx->process->http;
+    if (source->endpoint == NULL || http == NULL ||
+        mc_http_breakers_admit(mc_http_origin_breakers_of(http), source->endpoint))
+        return MC_OK;
+    mc_count(ctx->process->metrics, MC_COUNT_origin_rests_total, 1);
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE,
+                           "source \"%s\": the origin has failed several times, and is left alone for a while",
+                           source->name);
 }
 
 static mc_error *
@@ -152,6 +172,7 @@ mc_source_render_stack(mc_rendered *map, mc_source *const *sources, const mc_ren
     mc_ctx call_ctx = limit_source_deadline(ctx, patient);
     mc_error *error = MC_OK;
     int attempt = 0;
+    MC_TRY(admit_call(sources[0], ctx, pool));
     do {
         error = render_once(map, sources, wanted, count, &call_ctx, pool);
     } while (error != MC_OK && repeat_source_call(insistent, error, attempt++, &call_ctx));
@@ -172,6 +193,7 @@ mc_source_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, 
     mc_ctx call_ctx = limit_source_deadline(ctx, source);
     mc_error *error = MC_OK;
     int attempt = 0;
+    MC_TRY(admit_call(source, ctx, pool));
     do {
         error = source->ops->info(text, source, wanted, &call_ctx, pool);
     } while (error != MC_OK && repeat_source_call(source, error, attempt++, &call_ctx));

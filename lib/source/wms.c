@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "http/http.h"
-#include "source/http_block.h"
+#include "source/origin_send.h"
 #include "source/source_base.h"
 #include "source/wms_density.h"
 #include "text/text.h"
@@ -137,6 +137,8 @@ wms_source_from_config(const mc_node *node, mc_build *build)
     wms->http = mc_http_block_from_config(wms->http_tree, build);
     bool read = read_getmap(wms, build);
     read = read_getfeatureinfo(wms, build) && read;
+    if (wms->http != NULL && wms->http->circuit_breaker)
+        wms->base.source.endpoint = mc_origin_endpoint(wms->http->url, build->pool);
     return read && wms->http != NULL ? &wms->base.source : NULL;
 }
 
@@ -249,17 +251,17 @@ send_wms_request(mc_buf **body, const wms_source *wms, const apr_table_t *params
                  apr_pool_t *pool)
 {
     const char *url = mc_http_url(wms->http->url, params, pool);
-    mc_http_call call = mc_http_block_call(wms->http, url, ctx, pool);
-    call.max_response = max_response;
-    mc_http_reply reply;
-    mc_error *error = mc_http_send(&reply, ctx->process->http, &call, ctx, pool);
-    if (error != MC_OK)
-        return mc_error_wrap(pool, error->cause, error->kind, "source \"%s\": %s", wms->base.source.name,
-                             error->message);
-    if (reply.status < 200 || reply.status > 299)
-        return mc_error_create(pool, MC_ERR_UPSTREAM, "source \"%s\" answered with status %d", wms->base.source.name,
-                               reply.status);
-    *body = reply.body;
+    const char *name = wms->base.source.name;
+    mc_http_exchange exchange = { .call = mc_http_block_call(wms->http, url, ctx, pool) };
+    exchange.call.max_response = max_response;
+    mc_origin_send_all(&exchange, 1, 1, &wms->base.source, ctx, pool);
+    if (exchange.error != MC_OK)
+        return mc_error_wrap(pool, exchange.error->cause, exchange.error->kind, "source \"%s\": %s", name,
+                             exchange.error->message);
+    int status = exchange.reply.status;
+    if (status < 200 || status > 299)
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "source \"%s\" answered with status %d", name, status);
+    *body = exchange.reply.body;
     return MC_OK;
 }
 

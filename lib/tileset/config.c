@@ -25,6 +25,7 @@ typedef struct tileset_config {
     int metabuffer;
     int expires;
     int auto_expire;
+    double failure_expires, stale_if_error;
     const char *cache_control;
     bool read_only;
     const char *watermark;
@@ -109,6 +110,16 @@ const mc_key mc_tileset_keys[] = {
     MC_KEY_INT("auto_expire", FIELD(auto_expire),
                "Seconds after which a stored tile is rendered again; 0 is never. Clients are told what is left of it.",
                .fallback = "0"),
+    MC_KEY_NUMBER(
+        "failure_expires", FIELD(failure_expires),
+        "Seconds for which a metatile that could not be rendered is answered with the same error, or with its "
+        "expired tiles, without asking the source again. At most 1024 such failures are remembered, in the "
+        "memory of a process; nothing of them is stored.",
+        .flags = MC_KEY_OURS, .min = 1, .max = 3600, .fallback = "1"),
+    MC_KEY_NUMBER("stale_if_error", FIELD(stale_if_error),
+                  "Seconds after the end of <auto_expire> for which an old tile is served while rendering it again "
+                  "fails; 0: clients get the error. -1: for ever.",
+                  .flags = MC_KEY_OURS, .min = -1, .max = 2147483647, .fallback = "-1"),
     MC_KEY_LINE("cache-control", FIELD(cache_control),
                 "Text that follows max-age in the Cache-Control header of tiles."),
     MC_KEY_TRUE_ONLY("read-only", FIELD(read_only), "Never render, only serve what is stored.", .fallback = "false"),
@@ -422,6 +433,8 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     tileset->metabuffer = config.metabuffer;
     tileset->expires = config.expires;
     tileset->auto_expire = config.auto_expire;
+    tileset->failure_expires = config.failure_expires;
+    tileset->stale_if_error = config.stale_if_error;
     tileset->cache_control = config.cache_control;
     tileset->read_only = config.read_only;
     tileset->deadline = config.deadline;

@@ -3,13 +3,13 @@
 #include "mapcache/trace.h"
 #include "tileset/tileset_private.h"
 
-/* Draws the part of a coarser tile that lies in `box` into `canvas`. */
+/* Draws the part of a coarser tile, which was got by `part`, that lies in `box` into `canvas`. */
 static mc_error *
 draw_coarse(mc_pixels *canvas, const mc_extent *box, const mc_tile *coarse, const mc_extent *coarse_box,
-            const mc_grid *grid, mc_ctx *ctx, apr_pool_t *pool)
+            const mc_tile_request *part, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_pixels *pixels;
-    MC_TRY(mc_tile_decode(&pixels, coarse, grid, ctx, pool));
+    MC_TRY(mc_tileset_decode(&pixels, coarse, part, ctx, pool));
     double source_x = (coarse_box->maxx - coarse_box->minx) / pixels->width;
     double source_y = (coarse_box->maxy - coarse_box->miny) / pixels->height;
     double target_x = (box->maxx - box->minx) / canvas->width;
@@ -43,7 +43,7 @@ reassemble_tile(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_
             if (coarse->no_data)
                 continue;
             mc_extent coarse_box = mc_grid_tile_extent(grid, link->max_cached_zoom, x, y);
-            MC_TRY(draw_coarse(canvas, &box, coarse, &coarse_box, grid, ctx, pool));
+            MC_TRY(draw_coarse(canvas, &box, coarse, &coarse_box, &part, ctx, pool));
             newest = coarse->mtime > newest ? coarse->mtime : newest;
             drawn++;
         }

@@ -339,7 +339,10 @@ lead_render(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
     mc_error *error = render_unless_there(tile, &store_error, tileset, key, stale, ctx, pool);
     ctx->abandoned = abandoned;
     /* who waits would look into the store and take what is not there for an empty tile */
-    mc_flight_land(flight, error != MC_OK ? error : store_error);
+    if (error != MC_OK)
+        mc_flight_land_for(flight, error, tileset->failure_expires);
+    else
+        mc_flight_land(flight, store_error);
     return error;
 }
 
@@ -374,7 +377,7 @@ follow_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ct
 /*
  * An old tile at once is better than a new one after a while: whoever gets lock and flight without waiting renders, all
  * others keep *tile. The lock comes first, as it also tells of other processes, and a flight that ends without a render
- * would mislead those on it who have no tile at all.
+ * would mislead those on it who have no tile at all. An error: rendering fails, now or a moment ago.
  */
 static mc_error *
 refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx,
@@ -391,8 +394,19 @@ refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, 
     mc_error *error = mc_flight_try(&role, &flight, ctx->process->flights, name, ctx, pool);
     if (error == MC_OK && role == MC_LEAD)
         error = lead_render(tile, flight, tileset, key, *tile, ctx, pool);
+    else if (error == MC_OK && role == MC_FAILED)
+        error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "rendering the tile has failed a moment before");
     mc_lock_release(lock);
     return error;
+}
+
+/* Whether an expired tile is better than an error: at worst *tile still is the old one
+ * (docs/reference/configuration.md 6.3). */
+static bool
+serves_stale(const mc_tile *tile, const mc_tileset *tileset)
+{
+    double age = (double)(apr_time_now() - tile->mtime) / APR_USEC_PER_SEC;
+    return tileset->stale_if_error < 0 || age <= (double)tileset->auto_expire + tileset->stale_if_error;
 }
 
 /* Whether the request may render, and its turn to draw will come in time. */
@@ -427,9 +441,13 @@ render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key
             return MC_OK;
         MC_SLOW(ctx);
         mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
-        if (error != MC_OK)
-            mc_log_error(ctx, MC_LOG_WARN, error);
-        return MC_OK; /* at worst *tile still is the old one: better than none (docs/reference/configuration.md 6.3) */
+        if (error == MC_OK)
+            return MC_OK;
+        mc_log_error(ctx, error->kind == MC_ERR_UNAVAILABLE ? MC_LOG_DEBUG : MC_LOG_WARN, error); /* said already */
+        if (!serves_stale(*tile, tileset))
+            return error;
+        mc_count(ctx->process->metrics, MC_COUNT_stale_tiles_total, 1);
+        return MC_OK;
     }
     mc_flight_role role;
     mc_flight *flight = NULL;
@@ -451,8 +469,10 @@ render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key
         MC_TRY(mc_flight_board(&role, &flight, &shared, ctx->process->flights, name,
                                (apr_interval_time_t)(timeout * APR_USEC_PER_SEC), ctx, pool));
     }
-    if (role == MC_FAILED)
+    if (role == MC_FAILED) {
+        mc_count(ctx->process->metrics, MC_COUNT_remembered_failures_total, 1);
         return shared;
+    }
     if (role == MC_FOLLOW)
         return follow_render(tile, tileset, key, ctx, pool);
     MC_SLOW(ctx);

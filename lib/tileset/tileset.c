@@ -1,4 +1,5 @@
-/* What a tileset says about itself: links to grids, dimensions, extension, metatiles, lifetimes of its tiles. */
+/* What a tileset says about itself: links to grids, dimensions, extension, metatiles, lifetimes of its tiles, names of
+ * broken ones. */
 #include "mapcache/tileset.h"
 
 #include <apr_strings.h>
@@ -135,4 +136,22 @@ mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool)
         return MC_OK;
     return mc_error_create(pool, MC_ERR_UNAVAILABLE, "layer %s is not available: %s", tileset->name,
                            tileset->not_built);
+}
+
+mc_error *
+mc_tileset_name_broken(mc_error *error, const mc_tile_request *wanted, apr_pool_t *pool)
+{
+    const mc_cache *cache = wanted->tileset->cache;
+    if (error == MC_OK || error->kind != MC_ERR_CORRUPT)
+        return error;
+    return mc_error_wrap(pool, error, MC_ERR_CORRUPT,
+                         "tileset \"%s\": the tile %d/%d/%d%s%s%s is not an image that can be drawn",
+                         wanted->tileset->name, wanted->z, wanted->x, wanted->y, cache == NULL ? "" : " of cache \"",
+                         cache == NULL ? "" : cache->name, cache == NULL ? "" : "\"");
+}
+
+mc_error *
+mc_tileset_decode(mc_pixels **pixels, const mc_tile *tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return mc_tileset_name_broken(mc_tile_decode(pixels, tile, wanted->link->grid, ctx, pool), wanted, pool);
 }

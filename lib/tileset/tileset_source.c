@@ -108,10 +108,13 @@ get_all_tiles(mc_tile **tiles, const mc_tile_request *requests, int count, mc_ct
 {
     if (count > 1 && mc_tileset_gets_all(requests[0].tileset, requests[0].link, requests[0].z))
         MC_TRY(mc_tileset_get_stored_all(tiles, requests, count, ctx, pool));
-    for (int i = 0; i < count; i++)
+    mc_error *error = MC_OK;
+    int descended = mc_flight_descend(); /* no circle: the other tileset is never drawn from this one */
+    for (int i = 0; i < count && error == MC_OK; i++)
         if (tiles[i] == NULL)
-            MC_TRY(mc_tileset_get(&tiles[i], &requests[i], ctx, pool));
-    return MC_OK;
+            error = mc_tileset_get(&tiles[i], &requests[i], ctx, pool);
+    mc_flight_ascend(descended);
+    return error;
 }
 
 static mc_error *

@@ -180,6 +180,7 @@ CHECKS = {"rest": None, "s3": check_s3, "azure": check_azure, "google": check_go
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 600
+    wbufsize = 1 << 16  # head and body leave together: a body behind its head waits 40 ms for the client's word that it has the head
 
     def setup(self):
         super().setup()

@@ -330,6 +330,17 @@ def test_deleted_and_renamed_while_served(serve, folder):
         assert server.get(tile()).body == b"\x89PNG %d" % round_number
 
 
+def test_a_stored_value_that_is_no_tile_is_named(serve, folder):
+    """A map of it fails as it does with MapCache; the answer says which tile of which store is to be looked at, the log why."""
+    path = folder / "store.sqlite3"
+    fill(path, b"<html>no tile</html>")
+    server = serve(f'type="sqlite3"><dbfile>{path}</dbfile>', tileset="<expires>300</expires>")
+    answer = server.get("/", MAP)
+    check(answer, (500,), folder)
+    assert b"layer&quot;: the tile 0/0/0 of cache &quot;store&quot; is not an image" in answer.body, answer.body
+    assert "is not an image that can be drawn: neither a PNG nor a JPEG image" in server.log()
+
+
 # --- disk --------------------------------------------------------------------------------------------------------- #
 
 @pytest.fixture

@@ -35,6 +35,7 @@ def test_sighup_loses_no_request(fcgi, site):
     site.write_config(title="first", extra=READY)
     program = fcgi()
     ended, broken, titles = threading.Event(), [], set()
+    assert title(Client(program.address)) == "first"
 
     def ask():
         client = Client(program.address)
@@ -62,6 +63,7 @@ def test_sighup_loses_no_request(fcgi, site):
         for thread in threads:
             thread.join()
     assert broken == [] and program.process.poll() is None
+    wait_until(lambda: program.log().count("reloaded config file") >= reloads, "the last reload is logged")
     assert program.log().count("reloaded config file") == reloads
 
 
@@ -73,6 +75,7 @@ def test_files_of_the_configuration_are_read_again(fcgi, site):
     site.write_config(extra=extra + READY)
     program = fcgi()
     client = Client(program.address)
+    assert ready(client)[0] == 200  # it listens before it has read the configuration, and answers after that
     mark.unlink()
     program.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "failed to reload config file" in program.log(), "the missing file is logged")

@@ -32,8 +32,10 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     mc_json_open_array(json, "away");
     if (process != NULL && process->remotes != NULL)
         mc_remotes_visit(process->remotes, list_away_server, json);
-    if (process != NULL && process->http != NULL)
+    if (process != NULL && process->http != NULL) {
         mc_http_breakers_visit(mc_http_breakers_of(process->http), list_away_server, json);
+        mc_http_breakers_visit(mc_http_origin_breakers_of(process->http), list_away_server, json);
+    }
     if (process != NULL && process->postgres != NULL)
         mc_postgres_visit_servers(process->postgres, list_away_server, json);
     mc_json_close(json);

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "source/origin_send.h"
 #include "source/tiles/tile_origin.h"
 #include "text/text.h"
 
@@ -88,7 +89,7 @@ mc_tile_origin_fetch(mc_origin_tile *tiles, int count, const mc_tile_origin *ori
         exchanges[i].call = mc_http_block_call(origin->http, url, ctx, pool);
         exchanges[i].call.max_response = tile_bytes_most(origin, grid, wanted);
     }
-    mc_http_send_all(exchanges, count, origin->connections, ctx->process->http, ctx, pool);
+    mc_origin_send_all(exchanges, count, origin->connections, &origin->base.source, ctx, pool);
     for (int i = 0; i < count; i++)
         MC_TRY(take_tile_answer(&tiles[i], &exchanges[i], origin, pool));
     return MC_OK;

@@ -4,6 +4,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "source/origin_send.h"
+
 static apr_array_header_t *
 split_words(const char *text, apr_pool_t *pool)
 {
@@ -74,6 +76,8 @@ mc_tile_origin_read(mc_tile_origin *origin, const mc_source_ops *ops, const mc_n
     read = read_limits(origin, node, build) && read;
     if (origin->matrix != NULL && strstr(origin->matrix, "{z}") == NULL)
         origin->matrices = split_words(origin->matrix, build->pool);
+    if (origin->http != NULL && origin->http->circuit_breaker)
+        origin->base.source.endpoint = mc_origin_endpoint(origin->http->url, build->pool);
     return read && origin->http != NULL;
 }
 

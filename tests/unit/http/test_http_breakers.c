@@ -21,7 +21,7 @@ list_open_ones(void *baton, const char *name, bool works)
 
 START_TEST(each_server_has_its_own)
 {
-    mc_http_breakers *breakers = mc_http_breakers_create();
+    mc_http_breakers *breakers = mc_http_breakers_create(&mc_http_breaker_rules);
     fail_times(breakers, "http://a", mc_http_breaker_rules.failures - 1);
     ck_assert(mc_http_breakers_admit(breakers, "http://a"));
     mc_http_breakers_report(breakers, "http://a", true); /* the row ends */
@@ -37,7 +37,7 @@ END_TEST
 START_TEST(those_that_are_away_are_listed)
 {
     const char *away = "";
-    mc_http_breakers *breakers = mc_http_breakers_create();
+    mc_http_breakers *breakers = mc_http_breakers_create(&mc_http_breaker_rules);
     mc_http_breakers_report(breakers, "http://works", true);
     fail_times(breakers, "http://once", 1);
     fail_times(breakers, "http://away", mc_http_breaker_rules.failures);
@@ -53,7 +53,7 @@ END_TEST
 
 START_TEST(many_servers_have_bounded_room)
 {
-    mc_http_breakers *breakers = mc_http_breakers_create();
+    mc_http_breakers *breakers = mc_http_breakers_create(&mc_http_breaker_rules);
     char name[1024];
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';

@@ -17,7 +17,7 @@ origin_start(void)
         dup2(input[0], 0);
         dup2(output[1], 1);
         unsetenv("LD_PRELOAD");
-        execlp("python3", "python3", script, "--log", o.log, "--lifetime", "1800", (char *)NULL);
+        execl("/usr/bin/python3", "python3", script, "--log", o.log, "--lifetime", "1800", (char *)NULL);
         _exit(127);
     }
     close(input[0]);

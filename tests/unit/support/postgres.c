@@ -21,8 +21,8 @@ database_start(const char *setting)
         dup2(input[0], 0);
         dup2(output[1], 1);
         unsetenv("LD_PRELOAD");
-        execlp("python3", "python3", script, "--lifetime", "1800", setting == NULL ? NULL : "--set", setting,
-               (char *)NULL);
+        execl("/usr/bin/python3", "python3", script, "--lifetime", "1800", setting == NULL ? NULL : "--set", setting,
+              (char *)NULL);
         _exit(127);
     }
     close(input[0]);

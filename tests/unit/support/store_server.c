@@ -24,7 +24,7 @@ store_start(const char *kind)
         dup2(input[0], 0);
         dup2(output[1], 1);
         unsetenv("LD_PRELOAD");
-        execlp("python3", "python3", script, "--kind", kind, (char *)NULL);
+        execl("/usr/bin/python3", "python3", script, "--kind", kind, (char *)NULL);
         _exit(127);
     }
     close(input[0]);
