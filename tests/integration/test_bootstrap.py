@@ -127,14 +127,23 @@ def test_wrong_arguments_are_refused(arguments, said):
 LIBRARIES = dict(re.findall(r"^library (\S+) (\S+) ", (ROOT / "script/bootstrap").read_text(), re.M))
 
 
-WHEEL = re.search(r"pmtiles-([0-9.]+)\.dist-info", (ROOT / "script/bootstrap").read_text()).group(1)
+# The lists of wheels, and the folders that they are unpacked into.
+WHEELS = {folder: ROOT / file for folder, file in re.findall(r"^ +wheels (\S+) (\S+)$", (ROOT / "script/bootstrap").read_text(), re.M)}
 
 
 def test_checksums_are_those_of_the_versions_that_are_fetched():
-    assert f"pmtiles) version={WHEEL} sum=" in (ROOT / "demo/wheel").read_text()
+    assert set(WHEELS) == {"moto", "python"}
+    for file in WHEELS.values():
+        lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+        assert lines and all(re.fullmatch(r"[\w.-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines), lines
     known = dict(re.findall(r"^(\S+)\) version=(\S+) sum=", (ROOT / "demo/npm").read_text(), re.M))
     assert set(LIBRARIES) >= {"ol", "maplibre-gl", "proj4"}
     assert LIBRARIES == {name: known[name] for name in LIBRARIES}
+
+
+def test_the_readme_says_what_the_page_of_packages_says():
+    packages, size = re.search(r"^\| `run` \|.*\| (\d+) \| (\d+ MB) \| [^|]* \|$", (ROOT / "docs/packages.md").read_text(), re.M).groups()
+    assert f"({packages} packages, {size})" in (ROOT / "README.md").read_text()
 
 
 class Machine:
@@ -183,10 +192,11 @@ esac
         for name, version in LIBRARIES.items():
             (self.root / "build/assets" / name).mkdir(parents=True)
             (self.root / "build/assets" / name / "version").write_text(version + "\n")
-        for folder, name in (("tests/integration", "moto.txt"), ("build/moto", "wanted")):
-            (self.root / folder).mkdir(parents=True)
-            shutil.copy(ROOT / "tests/integration/moto.txt", self.root / folder / name)
-        (self.root / "build/python" / f"pmtiles-{WHEEL}.dist-info").mkdir(parents=True)
+        (self.root / "tests/integration").mkdir(parents=True)
+        for name, file in WHEELS.items():
+            (self.root / "build" / name).mkdir(parents=True)
+            shutil.copy(file, self.root / "tests/integration")
+            shutil.copy(file, self.root / "build" / name / "wanted")
         self.multiarch = subprocess.run(["gcc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()
 
     def bootstrap(self, *arguments, user="0", path=None):

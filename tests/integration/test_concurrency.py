@@ -7,11 +7,11 @@ import sqlite3
 import threading
 import time
 
-import pytest
 from conftest import ROOT, png, wait_until
 from fastcgi import Client, Server
 from origin import Origin
 from patience import patience
+from stores import Redis
 
 SECONDS = float(os.environ.get("MAPCACHE_LOAD_SECONDS", "6"))
 CLIENTS = 10
@@ -34,7 +34,18 @@ def fill(path, tiles):
     database.close()
 
 
-def write_config(folder, origin, title):
+def in_redis(text, redis, folder):
+    """The same configuration with tiles in redis, alone and behind a file, and locks there."""
+    where = f"<host>127.0.0.1</host><port>{redis.port}</port>"
+    many = text[text.index('<cache name="many"'):text.index('<cache name="files"')]
+    text = text.replace(many, many.replace('"many"', '"near"') + f"""<cache name="far" type="redis">{where}</cache>
+  <cache name="many" type="multitier"><cache>near</cache><cache>far</cache></cache>
+  """)
+    text = text.replace(f'<cache name="one" type="sqlite3"><dbfile>{folder}/one.sqlite3</dbfile></cache>', f'<cache name="one" type="redis">{where}</cache>')
+    return text.replace(f"<lock_dir>{folder}</lock_dir>", f'<locker type="redis">{where}<timeout>60</timeout></locker>')
+
+
+def write_config(folder, origin, title, redis=None):
     path = folder / "new.xml"
     path.write_text(f"""<mapcache>
   <metadata><title>{title}</title></metadata>
@@ -69,6 +80,8 @@ def write_config(folder, origin, title):
   <lock_dir>{folder}</lock_dir>
 </mapcache>
 """)
+    if redis is not None:
+        path.write_text(in_redis(path.read_text(), redis, folder))
     path.rename(folder / "mapcache.xml")
     return folder / "mapcache.xml"
 
@@ -188,12 +201,24 @@ def sanitizer_reports(folder):
     return "\n".join(path.read_text(errors="replace")[:6000] for path in sorted(folder.glob("report.*")))
 
 
-@pytest.mark.parametrize("threads", [4])
-def test_everything_at_once(build, folder, threads):
+def test_everything_at_once(build, folder):
+    put_everything_on(build, folder, None)
+
+
+def test_everything_at_once_in_redis(build, folder):
+    redis = Redis(folder)
+    try:
+        put_everything_on(build, folder, redis)
+        assert redis.calls("mget") > 0 and redis.calls("setex") > 0 and redis.calls("eval") > 0
+    finally:
+        redis.close()
+
+
+def put_everything_on(build, folder, redis, threads=4):
     tiles = {(z, x, y): stored(z, x, y) for z in range(5) for x in range(2**z) for y in range(2**z)}
     fill(folder / "base.sqlite3", tiles)
     with Origin() as origin:
-        config = write_config(folder, origin, "first")
+        config = write_config(folder, origin, "first", redis)
         server = Server(build, config, folder, environment=sanitizer_options(folder),
                         options=["--threads", str(threads)])
         with Load(server.address, tiles) as load:
@@ -202,7 +227,7 @@ def test_everything_at_once(build, folder, threads):
                 time.sleep(0.3)
                 rounds += 1
                 if rounds % 3 == 0:
-                    write_config(folder, origin, f"round {rounds}")
+                    write_config(folder, origin, f"round {rounds}", redis)
                 elif rounds % 3 == 1:
                     fill(folder / "next.sqlite3", tiles)
                     (folder / "next.sqlite3").rename(folder / "base.sqlite3")
