@@ -59,6 +59,8 @@ typedef struct mc_cache_ops {
                          apr_pool_t *pool);
     bool (*gets_all)(const mc_cache *cache); /* whether get_all pays, where that depends on more than on the type */
     mc_error *(*exists)(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+    /* As get_all: exists[i] of keys[i]; NULL for stores that are asked one by one. */
+    mc_error *(*exist_all)(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
     mc_error *(*put)(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
     mc_error *(*remove)(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
     /* Of one tileset, grid and dimensions, in one transaction; NULL: one by one. */
@@ -136,6 +138,10 @@ mc_error *mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *
  */
 mc_error *mc_cache_redirect(const char **url, mc_cache *cache, const mc_tile_key *key, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
+
+/* The same for keys as those of mc_cache_get_all, of any cache: together where the store can be asked so, else in one
+ * series of gets. */
+mc_error *mc_cache_exist_all(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_cache_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx) MC_CHECKED;
 

@@ -33,6 +33,8 @@ call_store(mc_cache *cache, const mc_store_call *call, mc_ctx *ctx)
         return ops->get_all(call->tiles, cache, call->keys, call->count, ctx, call->pool);
     case MC_STORE_EXISTS:
         return ops->exists(call->exists, cache, call->keys, ctx);
+    case MC_STORE_EXIST_ALL:
+        return ops->exist_all(call->exists, cache, call->keys, call->count, ctx);
     case MC_STORE_PUT:
         return ops->put(cache, call->writes, call->count, ctx);
     case MC_STORE_REMOVE:

@@ -8,6 +8,7 @@ typedef enum mc_store_operation {
     MC_STORE_GET,
     MC_STORE_GET_ALL,
     MC_STORE_EXISTS,
+    MC_STORE_EXIST_ALL,
     MC_STORE_PUT,
     MC_STORE_REMOVE,
     MC_STORE_REMOVE_ALL,

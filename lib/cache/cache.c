@@ -198,6 +198,33 @@ mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *c
                             ctx);
 }
 
+/* In one series of gets; waiting puts are seen to. */
+static mc_error *
+exist_one_by_one(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    mc_error *error = MC_OK;
+    mc_cache_reads_begin(ctx);
+    for (int i = 0; i < count && error == MC_OK; i++)
+        error = mc_cache_exists(&exists[i], cache, &keys[i], ctx);
+    mc_cache_reads_end(ctx);
+    return error;
+}
+
+mc_error *
+mc_cache_exist_all(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    if (count < 2 || cache->ops->exist_all == NULL)
+        return exist_one_by_one(exists, cache, keys, count, ctx);
+    MC_SPAN(ctx, "mapcache_cache_tile_exists");
+    for (int i = 0; i < count; i++) {
+        exists[i] = false;
+        if (ctx->writes != NULL)
+            MC_TRY(mc_cache_writes_settle(cache, &keys[i], ctx));
+    }
+    const mc_store_call call = { .operation = MC_STORE_EXIST_ALL, .keys = keys, .count = count, .exists = exists };
+    return mc_cache_attempt(cache, &call, ctx);
+}
+
 mc_error *
 mc_cache_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {

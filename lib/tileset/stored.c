@@ -38,33 +38,14 @@ mc_tileset_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int count,
     return get_one_by_one(tiles, cache, keys, count, ctx, pool);
 }
 
-/* Of a store that is far away all at once, though their bytes come with them. */
-static mc_error *
-find_together(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
-{
-    mc_tile **tiles = apr_pcalloc(ctx->pool, sizeof(mc_tile *) * (size_t)count);
-    MC_TRY(mc_cache_get_all(tiles, cache, keys, count, ctx, ctx->pool));
-    for (int i = 0; i < count; i++)
-        exists[i] = tiles[i] != NULL;
-    return MC_OK;
-}
-
 mc_error *
 mc_tileset_exist_all(bool *exists, const mc_tile_request *wanted, int count, mc_ctx *ctx)
 {
-    mc_cache *cache = wanted[0].tileset->cache;
     mc_tile_key *keys;
-    mc_error *error = MC_OK;
     MC_TRY(make_stored_keys(&keys, wanted, count, ctx, ctx->pool));
     for (int i = 0; i < count; i++)
         keys[i].renderable = true; /* who asks is about to write: a store that is not there yet has no tiles */
-    if (count > 1 && mc_cache_gets_all(cache))
-        return find_together(exists, cache, keys, count, ctx);
-    mc_cache_reads_begin(ctx);
-    for (int i = 0; i < count && error == MC_OK; i++)
-        error = mc_cache_exists(&exists[i], cache, &keys[i], ctx);
-    mc_cache_reads_end(ctx);
-    return error;
+    return mc_cache_exist_all(exists, wanted[0].tileset->cache, keys, count, ctx);
 }
 
 mc_error *

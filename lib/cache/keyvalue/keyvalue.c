@@ -79,14 +79,21 @@ mc_keyvalue_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *
 }
 
 mc_error *
-mc_keyvalue_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+mc_keyvalue_exist_all(bool *exists, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
     mc_keyvalue_cache *cache = (mc_keyvalue_cache *)base;
     mc_remote_call call = begin_keyvalue_call(cache, ctx, ctx->pool);
-    mc_remote_value *value = make_keyvalues(cache, key, 1, ctx->pool);
-    mc_error *error = cache->kind->has(cache, value, 1, &call);
-    *exists = error == MC_OK && value->found != NULL;
+    mc_remote_value *values = make_keyvalues(cache, keys, count, ctx->pool);
+    mc_error *error = cache->kind->has(cache, values, count, &call);
+    for (int i = 0; i < count; i++)
+        exists[i] = error == MC_OK && values[i].found != NULL;
     return error == MC_OK ? MC_OK : keyvalue_failure(error, cache, ctx->pool);
+}
+
+mc_error *
+mc_keyvalue_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
+{
+    return mc_keyvalue_exist_all(exists, base, key, 1, ctx);
 }
 
 /* What is stored of a tile: its bytes, or '#' and its colour; then the time. */

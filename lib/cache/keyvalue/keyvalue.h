@@ -62,6 +62,7 @@ mc_error *mc_keyvalue_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *ke
 mc_error *mc_keyvalue_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
                               apr_pool_t *pool);
 mc_error *mc_keyvalue_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+mc_error *mc_keyvalue_exist_all(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
 mc_error *mc_keyvalue_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
 mc_error *mc_keyvalue_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_keyvalue_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
@@ -70,8 +71,9 @@ mc_error *mc_keyvalue_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, c
 mc_error *mc_keyvalue_reach(mc_cache *cache, mc_ctx *ctx);
 
 #define MC_KEYVALUE_OPS                                                                                                \
-    .get = mc_keyvalue_get, .get_all = mc_keyvalue_get_all, .exists = mc_keyvalue_exists, .put = mc_keyvalue_put,      \
-    .remove = mc_keyvalue_remove, .remove_all = mc_keyvalue_remove_all, .tells_grids = mc_keyvalue_tells_grids,        \
-    .measure = mc_keyvalue_measure, .reach = mc_keyvalue_reach
+    .get = mc_keyvalue_get, .get_all = mc_keyvalue_get_all, .exists = mc_keyvalue_exists,                              \
+    .exist_all = mc_keyvalue_exist_all, .put = mc_keyvalue_put, .remove = mc_keyvalue_remove,                          \
+    .remove_all = mc_keyvalue_remove_all, .tells_grids = mc_keyvalue_tells_grids, .measure = mc_keyvalue_measure,      \
+    .reach = mc_keyvalue_reach
 
 #endif

@@ -65,13 +65,30 @@ mc_rest_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx,
     return mc_rest_get_all(tile, base, key, 1, ctx, pool);
 }
 
+static mc_error *
+look_for_tiles_at_once(bool *exists, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    mc_rest_ask *asks = apr_pcalloc(ctx->pool, sizeof(*asks) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++)
+        asks[i] = (mc_rest_ask){ .operation = MC_REST_HEAD, .key = &keys[i] };
+    MC_TRY(mc_rest_send((mc_rest_cache *)base, asks, count, ctx, ctx->pool));
+    for (int i = 0; i < count; i++)
+        exists[i] = !asks[i].absent;
+    return MC_OK;
+}
+
+mc_error *
+mc_rest_exist_all(bool *exists, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    for (int i = 0; i < count; i += AT_ONCE)
+        MC_TRY(look_for_tiles_at_once(exists + i, base, keys + i, count - i < AT_ONCE ? count - i : AT_ONCE, ctx));
+    return MC_OK;
+}
+
 mc_error *
 mc_rest_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
-    mc_rest_ask ask = { .operation = MC_REST_HEAD, .key = key };
-    MC_TRY(mc_rest_send((mc_rest_cache *)base, &ask, 1, ctx, ctx->pool));
-    *exists = !ask.absent;
-    return MC_OK;
+    return mc_rest_exist_all(exists, base, key, 1, ctx);
 }
 
 /* Sends so many of the asks together that neither memory nor the store is filled by a seeder's commit. */

@@ -171,6 +171,7 @@ mc_error *mc_rest_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, m
 mc_error *mc_rest_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx,
                           apr_pool_t *pool);
 mc_error *mc_rest_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+mc_error *mc_rest_exist_all(bool *exists, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
 mc_error *mc_rest_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
 mc_error *mc_rest_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_rest_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
@@ -184,9 +185,10 @@ mc_error *mc_rest_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const
 void mc_rest_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
 
 #define MC_REST_OPS                                                                                                    \
-    .get = mc_rest_get, .get_all = mc_rest_get_all, .exists = mc_rest_exists, .put = mc_rest_put,                      \
-    .remove = mc_rest_remove, .remove_all = mc_rest_remove_all, .tells_grids = mc_rest_tells_grids,                    \
-    .reach = mc_rest_reach, .redirect = mc_rest_redirect, .used_by = mc_rest_used_by
+    .get = mc_rest_get, .get_all = mc_rest_get_all, .exists = mc_rest_exists, .exist_all = mc_rest_exist_all,          \
+    .put = mc_rest_put, .remove = mc_rest_remove, .remove_all = mc_rest_remove_all,                                    \
+    .tells_grids = mc_rest_tells_grids, .reach = mc_rest_reach, .redirect = mc_rest_redirect,                          \
+    .used_by = mc_rest_used_by
 
 /* And those of kinds that have a lister. */
 #define MC_REST_LISTING_OPS MC_REST_OPS, .lists = mc_rest_lists, .list = mc_rest_list, .measure = mc_rest_measure

@@ -88,6 +88,7 @@ conform_together(mc_cache *cache)
     mc_tile_key keys[TOGETHER];
     mc_tile_write puts[TOGETHER / 2];
     mc_tile *tiles[TOGETHER] = { NULL };
+    bool exists[TOGETHER];
     for (int i = 0; i < TOGETHER; i++)
         keys[i] = key_at(3, i % 8, i / 8);
     ck_ok(mc_cache_remove_all(cache, keys, TOGETHER, &ctx));
@@ -102,7 +103,11 @@ conform_together(mc_cache *cache)
         for (int i = 0; i < TOGETHER; i++)
             ck_ok(mc_cache_get(&tiles[i], cache, &keys[i], &ctx, pool));
     mc_cache_reads_end(&ctx);
+    for (int i = 0; i < TOGETHER; i++)
+        exists[i] = i % 2 != 0;
+    ck_ok(mc_cache_exist_all(exists, cache, keys, TOGETHER, &ctx));
     for (int i = 0; i < TOGETHER; i++) {
+        ck_assert_msg(exists[i] == (i % 2 == 0), "%s: tile %d is looked for", cache->ops->type, i);
         ck_assert_msg((tiles[i] != NULL) == (i % 2 == 0), "%s: tile %d of a map", cache->ops->type, i);
         if (tiles[i] == NULL)
             continue;
