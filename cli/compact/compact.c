@@ -145,6 +145,17 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
     fflush(stdout);
 }
 
+/* Of a cache that has no room to give back: its server, or its library, looks after that. */
+static void
+tell_no_upkeep(const compacting *c)
+{
+    if (c->quiet || c->json || c->cache->ops->upkeep != NULL || c->cache->ops->parts != NULL ||
+        c->cache->ops->keeps_nothing)
+        return;
+    printf("cache \"%s\": tiles of type %s have nothing to give back here%s\n", c->cache->name, c->cache->ops->type,
+           c->orphans ? ", and are not looked through for orphans" : "");
+}
+
 static bool
 is_compact_cache_selected(const compacting *c, const mc_cache *cache)
 {
@@ -195,8 +206,10 @@ run_compact_upkeep(compacting *c)
     mc_error *error = MC_OK;
     for (int i = 0; i < config->caches->nelts && error == MC_OK && stop == 0; i++) {
         c->cache = APR_ARRAY_IDX(config->caches, i, mc_cache *);
-        if (is_compact_cache_selected(c, c->cache))
-            error = mc_cache_upkeep(c->cache, &task, &ctx);
+        if (!is_compact_cache_selected(c, c->cache))
+            continue;
+        tell_no_upkeep(c);
+        error = mc_cache_upkeep(c->cache, &task, &ctx);
     }
     mc_runtime_destroy(runtime);
     if (error == MC_OK && !c->json)

@@ -1,14 +1,18 @@
 """Every kind of cache that is written to, each with its real server: what the tests of all stores go through.
 
 A new kind is one line in KINDS: how it runs, what stands in <cache>, and what is particular to it."""
+import base64
 import contextlib
+import email.utils
 import os
 import signal
 import subprocess
+import urllib.request
 
-from conftest import free_port, wait_until
+from conftest import Program, free_port, listens, wait_until
 from http_stores import KEYS, OwnStore, running_dav, running_moto
 from postgres import Postgres
+from store_server import ACCOUNT, AZURE_KEY, mac
 from stores import Memcached, Redis
 
 TEMPLATE = "{tileset}/{grid}/{z}/{x}/{y}.{ext}"
@@ -153,6 +157,36 @@ def signed(kind):
     return run
 
 
+def make_container(port, name):
+    """By a signed request, as the emulator wants it."""
+    headers = {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
+    own = "".join(f"{key}:{value}\n" for key, value in sorted(headers.items()))
+    text = "PUT" + "\n" * 12 + own + f"/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
+    signature = base64.b64encode(mac(base64.b64decode(AZURE_KEY), text)).decode()
+    headers |= {"Authorization": f"SharedKey {ACCOUNT}:{signature}", "Content-Length": "0"}
+    address = f"http://127.0.0.1:{port}/{ACCOUNT}/{name}?restype=container"
+    urllib.request.urlopen(urllib.request.Request(address, method="PUT", headers=headers)).read()
+
+
+@contextlib.contextmanager
+def run_azure(folder):
+    """Microsoft's emulator, where AZURITE in the environment names its program azurite-blob; else what checks signatures as it does."""
+    if "AZURITE" not in os.environ:
+        with signed("azure")(folder) as store:
+            yield store
+        return
+    port = free_port()
+    program = Program([os.environ["AZURITE"], "--blobPort", port, "--inMemoryPersistence", "--silent", "--disableTelemetry"],
+                      folder / "azurite.log", {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{AZURE_KEY}"})
+    try:
+        wait_until(lambda: listens(("127.0.0.1", port)), "Azurite starts")
+        make_container(port, "tiles")
+        yield Far(f'type="azure"><url>http://127.0.0.1:{port}/{ACCOUNT}/tiles/{TEMPLATE}</url><timeout>2</timeout>{KEYS["azure"]}',
+                  f"http://127.0.0.1:{port}", [program])
+    finally:
+        program.stop()
+
+
 def layered(kind):
     """Of a store in a file and one in a folder."""
     return files(f'type="{kind}"><cache>near</cache><cache>below</cache>',
@@ -182,7 +216,7 @@ KINDS = {
     "postgresql": run_postgresql,
     "rest": run_web,
     "s3": run_s3,
-    "azure": signed("azure"),
+    "azure": run_azure,
     "google": signed("google"),
 }
 # Kinds of caches that nobody writes to; every other type of this build is in KINDS.

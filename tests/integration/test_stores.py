@@ -9,11 +9,12 @@ import pathlib
 import subprocess
 
 import pytest
-from conftest import GRID, temporary_folder, wait_until
+from conftest import GRID, free_port, temporary_folder, wait_until
 from fastcgi import Server
 from origin import Origin
 from patience import patience
 from PIL import Image
+from serving import Serving
 from store_kinds import KINDS, ONLY_READ, UNCOUNTED
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
@@ -117,8 +118,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path_factory, store, origin):
-    made = Place(tmp_path_factory.mktemp("store"), store, origin)
+def place(folder, store, origin):
+    made = Place(folder, store, origin)
     yield made
     if store.far:
         store.go_on()
@@ -220,6 +221,21 @@ def test_a_killed_writer_leaves_no_broken_tile(place, origin):
     place.expect(reader, TILES)
 
 
+def test_serve_and_the_pages_know_every_kind(place, build):
+    """One command shows it; the list of layers and the page of each are there, and its tiles."""
+    place.seed(place.whole, "-z", "0,1")
+    place.reader.write_text(place.reader.read_text().replace("</mapcache>", '<service type="demo" enabled="true"/></mapcache>'))
+    for folder in (place.folder, *place.folder.rglob("*")):  # the web server is another user
+        folder.chmod(0o777 if folder.is_dir() else 0o666)
+    pages = place.start(place.reader)
+    assert place.layer in pages.get("/demo/layers.json").body.decode()
+    with Serving(build, place.reader, server="apache", port=free_port()) as serving:
+        assert place.layer in [layer["name"] for layer in serving.told["layers"]]
+        answer = serving.get(place.tile(1, 1, 0))
+        assert answer.status == 200 and answer.body == pages.get(place.tile(1, 1, 0)).body, answer.body
+        assert serving.end() == 0
+
+
 def test_away_is_not_absent(place, origin):
     """A server that says nothing: an error with the store's name in the log and in /ready, no render; then all is as before."""
     if not place.store.far:
@@ -242,6 +258,12 @@ def test_away_is_not_absent(place, origin):
     assert checked.returncode == 2 and 'cache "store"' in checked.stdout, checked.stdout
     counted = place.command("mapcache", "detail", "-c", place.reader, "-t", place.layer, "-z", "0,1", good=False)
     assert counted.returncode != 0 and "store" in counted.stdout + counted.stderr, counted.stdout + counted.stderr
+    purged = place.command("mapcache", "purge", "-c", place.whole, "-t", place.layer, "-z", "1,1", "--yes", good=False)
+    assert purged.returncode != 0 and "store" in purged.stdout + purged.stderr, purged.stdout + purged.stderr
+    compacted = place.command("mapcache", "compact", "-c", place.whole, good=False)
+    assert compacted.returncode == 2 or 'cache "store": tiles of type' in compacted.stdout, compacted.stdout + compacted.stderr
+    seeded = place.seed(place.whole, "-z", "1,1", good=False)
+    assert seeded.returncode != 0 and "store" in seeded.stdout + seeded.stderr, seeded.stdout + seeded.stderr
     place.store.go_on()
     wait_until(lambda: server.get(place.tile(1, 1, 0)).status == 200, "the tile again", 120)
     assert server.get(place.tile(1, 1, 0)).body == kept.body
