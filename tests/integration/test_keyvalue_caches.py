@@ -144,6 +144,18 @@ def check_away(answer, store):
     assert b"127.0.0.1" not in answer.body and str(store.port).encode() not in answer.body, answer.body
 
 
+@pytest.mark.parametrize("command", ["purge", "seed"])
+def test_a_dry_run_tells_a_store_that_is_away(command, folder, store, origin):
+    path = config(folder, store.cache("<timeout>0.5</timeout>"), origin.url("/pattern?"))
+    words = [BUILD / "bin/mapcache", command, "-c", path, "-t", "world", "-z", "0,2", "--dry-run"]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=patience(60), stdin=subprocess.DEVNULL)
+    assert ended.returncode == 0 and "looked at are stored" in ended.stdout, ended
+    store.kill()
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=patience(60), stdin=subprocess.DEVNULL)
+    assert ended.returncode == 1 and "stored" not in ended.stdout, ended
+    assert str(store.port) in ended.stderr and 'cache "' in ended.stderr, ended.stderr
+
+
 def test_a_store_that_is_away_is_no_empty_store(folder, store, origin, started):
     """Stalled: each answer in time, and no render for a tile that may be there. Killed and started: served again."""
     server = started(folder, config(folder, store.cache("<timeout>0.5</timeout>"), origin.url("/pattern?"),
