@@ -2,6 +2,7 @@
 import re
 
 import pytest
+from conftest import wait_until
 from fastcgi import Server
 from test_pmtiles import run
 
@@ -24,7 +25,7 @@ def test_what_takes_its_place_is_said(tmp_path, build, type_):
     assert wanted in said and re.search("not built: [12]", said), said
     server = Server(build, path, tmp_path)
     try:
-        assert wanted in server.log()
+        wait_until(lambda: wanted in server.log(), "the log says so")
         lost = server.get("/tms/1.0.0/lost@GoogleMapsCompatible/0/0/0.png")
         assert lost.status == 503 and b"elsewhere" in lost.body, lost.body
         assert server.get("/tms/1.0.0/kept@GoogleMapsCompatible/0/0/0.png").status == 200
