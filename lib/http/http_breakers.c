@@ -87,12 +87,12 @@ mc_http_breakers_report(mc_http_breakers *breakers, const char *server, bool wor
 }
 
 void
-mc_http_breakers_visit(mc_http_breakers *breakers, void (*visit)(void *baton, const char *name, bool works),
-                       void *baton)
+mc_http_breakers_visit(mc_http_breakers *breakers, apr_time_t since,
+                       void (*visit)(void *baton, const char *name, bool works), void *baton)
 {
     pthread_mutex_lock(&breakers->lock);
     for (int i = 0; i < SERVERS; i++)
-        if (breakers->servers[i].name[0] != '\0')
+        if (breakers->servers[i].name[0] != '\0' && breakers->servers[i].used >= since)
             visit(baton, breakers->servers[i].name, mc_breaker_is_closed(&breakers->servers[i].breaker));
     pthread_mutex_unlock(&breakers->lock);
 }

@@ -28,9 +28,9 @@ bool mc_http_breakers_admit(mc_http_breakers *breakers, const char *server);
 /* After a server was asked: whether it has answered. An answer that refuses is one. */
 void mc_http_breakers_report(mc_http_breakers *breakers, const char *server, bool works);
 
-/* Each server that has failed of late, with its name, and whether it may be asked by all. `visit` calls nothing of
- * this. */
-void mc_http_breakers_visit(mc_http_breakers *breakers, void (*visit)(void *baton, const char *name, bool works),
-                            void *baton);
+/* Each server that has failed of late and was asked since then (mc_clock_now()), with its name, and whether it may be
+ * asked by all. `visit` calls nothing of this. */
+void mc_http_breakers_visit(mc_http_breakers *breakers, apr_time_t since,
+                            void (*visit)(void *baton, const char *name, bool works), void *baton);
 
 #endif

@@ -15,9 +15,6 @@ enum { REMOTES_MAX = 1024, TOLD_MAX = 512 /* of these: a cluster names its own n
 /* Longer than any call goes on without finding its servers again. */
 #define UNUSED_TIME (3600 * APR_USEC_PER_SEC)
 
-/* So long a server counts as one that is asked: a cluster's node may have gone for good. */
-#define SPOKEN_OF_TIME (300 * APR_USEC_PER_SEC)
-
 /* With the first failure: each further try would cost a request its time. */
 static const mc_breaker_rules remote_rules = { 1, APR_USEC_PER_SEC / 4, 8 * APR_USEC_PER_SEC };
 
@@ -267,10 +264,10 @@ mc_remote_resting(mc_remote *remote, const mc_remote_call *call)
 }
 
 void
-mc_remotes_visit(mc_remotes *remotes, void (*visit)(void *baton, const char *name, bool works), void *baton)
+mc_remotes_visit(mc_remotes *remotes, apr_time_t since, void (*visit)(void *baton, const char *name, bool works),
+                 void *baton)
 {
     pthread_mutex_lock(&remotes->lock);
-    const apr_time_t since = mc_clock_now() - SPOKEN_OF_TIME;
     for (int i = 0; i < remotes->count; i++)
         if (remotes->list[i]->used >= since)
             visit(baton, remotes->list[i]->name, mc_breaker_is_closed(&remotes->list[i]->breaker));

@@ -73,8 +73,9 @@ typedef struct mc_remote_call {
 /* The error of a server that is not asked because it has failed a moment ago, with what was wrong. */
 mc_error *mc_remote_resting(mc_remote *remote, const mc_remote_call *call) MC_CHECKED;
 
-/* Visits the servers that were asked in the last five minutes; `works`: the last one who asked got an answer. */
-void mc_remotes_visit(mc_remotes *remotes, void (*visit)(void *baton, const char *name, bool works), void *baton);
+/* Visits the servers that were found since then (mc_clock_now()); `works`: the last one who asked got an answer. */
+void mc_remotes_visit(mc_remotes *remotes, apr_time_t since, void (*visit)(void *baton, const char *name, bool works),
+                      void *baton);
 
 /*
  * A request and its answer. `read` takes the whole answer, and nothing behind it. On a kept connection that the server

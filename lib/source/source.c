@@ -108,12 +108,13 @@ check_source_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool
                          source->name);
 }
 
-/* Before the first attempt of a call: whether the origin may be asked. */
+/* Before the first attempt of a call: whether the origin may be asked. Seeding has a back-off of its own, and a tile
+ * that is refused at once would count as one that failed. */
 static mc_error *
 admit_call(const mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_http *http = ctx->process == NULL ? NULL : ctx->process->http;
-    if (source->endpoint == NULL || http == NULL ||
+    if (source->endpoint == NULL || http == NULL || !ctx->process->lasting ||
         mc_http_breakers_admit(mc_http_origin_breakers_of(http), source->endpoint))
         return MC_OK;
     mc_count(ctx->process->metrics, MC_COUNT_origin_rests_total, 1);

@@ -1,11 +1,16 @@
 /* <service type="ready">: whether a load balancer may send requests to this process. */
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "db/postgres/postgres.h"
 #include "http/http.h"
 #include "http/http_breakers.h"
 #include "remote/remote.h"
 #include "service/operations/operations.h"
+
+/* Microseconds: a server that nobody has asked for so long is of no interest any more, like a node that a cluster has
+ * lost, or a store of an older configuration. */
+#define AWAY_TIME (300 * APR_USEC_PER_SEC)
 
 /* As messages of the log name it; one that nobody has asked yet counts as being there. */
 static void
@@ -23,6 +28,7 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
 {
     MC_TRY(mc_operations_check(call, pool));
     const mc_process *process = ctx->process;
+    const apr_time_t since = mc_clock_now() - AWAY_TIME;
     if (process != NULL && atomic_load(&process->draining))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "this process is ending");
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
@@ -31,10 +37,10 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     mc_json_boolean(json, "reload_failed", process != NULL && atomic_load(&process->reload_failed));
     mc_json_open_array(json, "away");
     if (process != NULL && process->remotes != NULL)
-        mc_remotes_visit(process->remotes, list_away_server, json);
+        mc_remotes_visit(process->remotes, since, list_away_server, json);
     if (process != NULL && process->http != NULL) {
-        mc_http_breakers_visit(mc_http_breakers_of(process->http), list_away_server, json);
-        mc_http_breakers_visit(mc_http_origin_breakers_of(process->http), list_away_server, json);
+        mc_http_breakers_visit(mc_http_breakers_of(process->http), since, list_away_server, json);
+        mc_http_breakers_visit(mc_http_origin_breakers_of(process->http), since, list_away_server, json);
     }
     if (process != NULL && process->postgres != NULL)
         mc_postgres_visit_servers(process->postgres, list_away_server, json);

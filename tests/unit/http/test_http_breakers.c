@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 
+#include "base/clock.h"
 #include "http/http_breakers.h"
 
 static void
@@ -37,15 +38,18 @@ END_TEST
 START_TEST(those_that_are_away_are_listed)
 {
     const char *away = "";
+    const apr_time_t begin = mc_clock_now();
     mc_http_breakers *breakers = mc_http_breakers_create(&mc_http_breaker_rules);
     mc_http_breakers_report(breakers, "http://works", true);
     fail_times(breakers, "http://once", 1);
     fail_times(breakers, "http://away", mc_http_breaker_rules.failures);
-    mc_http_breakers_visit(breakers, list_open_ones, &away);
+    mc_http_breakers_visit(breakers, begin, list_open_ones, &away);
     ck_assert_str_eq(away, "http://away ");
+    mc_http_breakers_visit(breakers, mc_clock_now() + 1, list_open_ones, &away);
+    ck_assert_str_eq(away, "http://away "); /* nobody asks for it any more */
     mc_http_breakers_report(breakers, "http://away", true);
     away = "";
-    mc_http_breakers_visit(breakers, list_open_ones, &away);
+    mc_http_breakers_visit(breakers, begin, list_open_ones, &away);
     ck_assert_str_eq(away, "");
     mc_http_breakers_destroy(breakers);
 }

@@ -418,6 +418,24 @@ node_at(int port, bool told)
     return (mc_remote_address){ .kind = "redis", .host = "127.0.0.1", .port = port, .told = told };
 }
 
+static void
+count_away(void *baton, const char *name, bool works)
+{
+    (void)name;
+    *(int *)baton += !works;
+}
+
+START_TEST(servers_that_nobody_asks_are_not_away)
+{
+    int away = 0, later = 0;
+    const apr_time_t begin = mc_clock_now();
+    why_not_got(redis_store(1, ""));
+    mc_remotes_visit(process.remotes, begin, count_away, &away);
+    mc_remotes_visit(process.remotes, mc_clock_now() + 1, count_away, &later);
+    ck_assert(away == 1 && later == 0);
+}
+END_TEST
+
 /* Addresses of a cluster come and go: neither they nor what a liar says takes the places of others. */
 START_TEST(servers_that_are_told_leave_room_for_others)
 {
@@ -602,6 +620,7 @@ CACHE_MAIN("redis", redis_conforms, values_are_those_of_mapcache, tiles_go_when_
            other_values_are_no_tiles, all_tiles_of_a_map_come_together, passwords_open_the_server,
            connections_can_be_encrypted, a_cluster_tells_where_its_keys_are, slots_that_move_are_followed,
            a_lost_seed_is_replaced, a_lost_node_is_replaced, a_stalled_server_holds_nobody_up, a_full_server_says_so,
-           no_message_has_a_password, servers_that_are_told_leave_room_for_others, a_cluster_may_name_ever_new_servers,
+           no_message_has_a_password, servers_that_nobody_asks_are_not_away,
+           servers_that_are_told_leave_room_for_others, a_cluster_may_name_ever_new_servers,
            what_nobody_wants_takes_no_memory, answers_are_read_whatever_their_pieces_are,
            answers_that_are_none_give_no_tile, slots_are_those_of_the_specification, redis_configurations_are_checked)
