@@ -276,6 +276,8 @@ dry_run(seed_run *run, FILE *tiles)
         return 1;
     }
     visit_all(run, tiles, mc_seed_dry_visit, &dry);
+    if (run->failure == MC_OK)
+        run->failure = dry.failure;
     mc_seed_dry_end(&dry, run->failure == MC_OK, run->setup.options.json);
     if (run->failure == MC_OK)
         return status_of_list(run);

@@ -20,10 +20,30 @@ mc_seed_dry_begin(mc_seed_dry *dry, const mc_config *config, const mc_log *log, 
     MC_TRY(mc_runtime_create(&dry->runtime, config, 1, false, log, pool));
     dry->ctx = (mc_ctx){ .process = mc_runtime_process(dry->runtime), .log = log };
     apr_pool_create(&dry->ctx.pool, pool);
+    dry->pool = pool;
     return MC_OK;
 }
 
-/* What cannot be read is no sample. */
+/* A store that is away, or refuses, is not an empty one; a damaged tile is none. A file that is missing is an error of
+ * tilesets that nobody can render, and they hold nothing there. */
+static bool
+is_store_away(const mc_error *error, const mc_tileset *tileset)
+{
+    switch (error->kind) {
+    case MC_ERR_UNAVAILABLE:
+    case MC_ERR_UPSTREAM:
+    case MC_ERR_TIMEOUT:
+    case MC_ERR_FORBIDDEN:
+    case MC_ERR_BUSY:
+        return true;
+    case MC_ERR_IO:
+        return tileset->source != NULL;
+    default:
+        return false;
+    }
+}
+
+/* What cannot be read is no sample; dry->failure is set where the store is why. */
 static void
 sample_stored_tile(mc_seed_dry *dry, int z, int x, int y)
 {
@@ -31,7 +51,10 @@ sample_stored_tile(mc_seed_dry *dry, int z, int x, int y)
     mc_seed_dry_level *level = &dry->levels[z];
     mc_tile *tile = NULL;
     level->asked++;
-    if (mc_tileset_stored(&tile, &wanted, &dry->ctx, dry->ctx.pool) == MC_OK && tile != NULL) {
+    mc_error *error = mc_tileset_stored(&tile, &wanted, &dry->ctx, dry->ctx.pool);
+    if (error != MC_OK && is_store_away(error, dry->task->tileset))
+        dry->failure = mc_error_copy(error, dry->pool);
+    if (error == MC_OK && tile != NULL) {
         level->stored++;
         level->bytes += tile->blank ? 5 : (int64_t)tile->data->size;
     }
@@ -51,7 +74,7 @@ mc_seed_dry_visit(void *baton, int z, int x, int y)
     level->tiles += (int64_t)columns * rows;
     if (level->metatiles++ % level->stride == 0 && level->asked < SAMPLES_OF_LEVEL)
         sample_stored_tile(dry, z, x, y);
-    return true;
+    return dry->failure == MC_OK;
 }
 
 /* Mean bytes of a level's tiles; of the nearest level's where none of its own is stored. Below 0: of none. */

@@ -18,6 +18,8 @@ typedef struct mc_seed_dry {
     const mc_seed_task *task;
     mc_ctx ctx;
     mc_runtime *runtime;
+    apr_pool_t *pool;  /* of the run */
+    mc_error *failure; /* why a store cannot be looked into; MC_OK: nothing is known against it */
     mc_seed_dry_level levels[MC_SEED_DRY_LEVELS];
 } mc_seed_dry;
 

@@ -7,12 +7,13 @@
 #include "base/backoff.h"
 #include "base/wait.h"
 #include "remote/redis_cluster.h"
+#include "remote/redis_commands.h"
 
 enum {
     ROUNDS_MAX = 8, /* of redirections and of servers that are not ready yet */
     WORDS_MAX = 16,
-    GREETING_MAX = 4096,
-    AT_A_SEED = -1, /* a value's server: none that a cluster has told */
+    QUESTION_MAX = 4096, /* bytes of one that is asked of a cluster */
+    AT_A_SEED = -1,      /* a value's server: none that a cluster has told */
 };
 
 /* Before a server that is loading, or between two masters, is asked again: microseconds. */
@@ -35,23 +36,11 @@ typedef struct redis_item {
     bool asking; /* the node does not have the slot yet, and answers only who says so */
 } redis_item;
 
-struct redis_work;
-
-/* What is done to a value. */
-typedef struct redis_verb {
-    mc_error *(*write)(mc_buf *request, const struct redis_work *work, const mc_remote_value *value);
-    bool (*take)(struct redis_work *work, mc_remote_value *value, const mc_resp *answer); /* false: it is none */
-    bool gets;         /* many at a time by MGET, where there is no cluster */
-    bool takes_errors; /* errors of the command itself are answers */
-} redis_verb;
-
 typedef struct redis_work {
     mc_redis *redis;
-    const redis_verb *verb;
+    const mc_redis_verb *verb;
     const mc_remote_call *call;
-    const mc_resp_word *words; /* of mc_redis_ask */
-    int word_count;
-    mc_resp *answer;
+    mc_redis_own own; /* of mc_redis_ask */
     redis_item *items;
     int count;
     int seed;                                /* that answers, as far as is known */
@@ -71,63 +60,12 @@ typedef struct redis_group {
     redis_item **items;
 } redis_group;
 
-/* A server that does not know AUTH quotes what came with it. */
-static void
-cut_off_arguments(char *text)
-{
-    char *arguments = strstr(text, ", with args");
-    if (arguments != NULL)
-        *arguments = '\0';
-}
-
-static mc_error *
-read_redis_greeting(mc_stream *stream, int commands)
-{
-    for (int i = 0; i < commands; i++) {
-        mc_resp answer;
-        MC_TRY(mc_resp_read(&answer, stream, 0));
-        cut_off_arguments(answer.text);
-        if (answer.kind == MC_RESP_ERROR)
-            return mc_error_create(mc_stream_call(stream)->pool, MC_ERR_FORBIDDEN, "%s lets nobody in: %s",
-                                   mc_remote_name(mc_stream_remote(stream)), answer.text);
-        if (answer.kind != MC_RESP_STATUS)
-            return mc_stream_nonsense(stream, "no status");
-    }
-    return MC_OK;
-}
-
-/* The commands that a connection begins with. */
-static mc_error *
-write_redis_greeting(mc_remote_address *address, const mc_redis_config *config, apr_pool_t *pool)
-{
-    char number[16];
-    mc_buf *text = mc_buf_attach(mc_buf_create(0, GREETING_MAX), pool);
-    snprintf(number, sizeof(number), "%d", config->database);
-    if (config->password != NULL) {
-        MC_TRY(mc_resp_write_head(text, config->user == NULL ? 2 : 3, pool));
-        MC_TRY(mc_resp_write_word(text, "AUTH", 4, pool));
-        if (config->user != NULL)
-            MC_TRY(mc_resp_write_word(text, config->user, strlen(config->user), pool));
-        MC_TRY(mc_resp_write_word(text, config->password, strlen(config->password), pool));
-        address->greeting_commands++;
-    }
-    if (config->database != 0) {
-        const mc_resp_word words[] = { MC_RESP_WORD("SELECT"), MC_RESP_WORD(number) };
-        MC_TRY(mc_resp_write(text, words, 2, pool));
-        address->greeting_commands++;
-    }
-    address->greeting = apr_pmemdup(pool, text->data, text->size + 1);
-    address->greeting_size = text->size;
-    address->greet = read_redis_greeting;
-    return MC_OK;
-}
-
 mc_redis *
 mc_redis_create(const mc_redis_config *config, apr_pool_t *pool)
 {
     mc_redis *redis = apr_pcalloc(pool, sizeof(*redis));
     mc_remote_address common = { 0 };
-    if (write_redis_greeting(&common, config, pool) != MC_OK)
+    if (mc_redis_write_greeting(&common, config, pool) != MC_OK)
         return NULL;
     redis->count = config->count;
     redis->seeds = apr_pcalloc(pool, sizeof(*redis->seeds) * (size_t)config->count);
@@ -198,88 +136,6 @@ find_redis_node(mc_remote **remote, int number, redis_work *work)
     return mc_remote_resting(*remote, work->call);
 }
 
-static mc_error *
-write_get_command(mc_buf *request, const redis_work *work, const mc_remote_value *value)
-{
-    const mc_resp_word words[] = { MC_RESP_WORD("GET"), { value->key, value->key_size } };
-    return mc_resp_write(request, words, 2, work->pool);
-}
-
-static bool
-take_found_value(redis_work *work, mc_remote_value *value, const mc_resp *answer)
-{
-    (void)work;
-    value->found = answer->value;
-    return answer->kind == MC_RESP_VALUE || answer->kind == MC_RESP_NIL;
-}
-
-static mc_error *
-write_exists_command(mc_buf *request, const redis_work *work, const mc_remote_value *value)
-{
-    const mc_resp_word words[] = { MC_RESP_WORD("EXISTS"), { value->key, value->key_size } };
-    return mc_resp_write(request, words, 2, work->pool);
-}
-
-static bool
-take_existence(redis_work *work, mc_remote_value *value, const mc_resp *answer)
-{
-    value->found = answer->number > 0 ? mc_buf_attach(mc_buf_create(0, 1), work->call->pool) : NULL;
-    return answer->kind == MC_RESP_INTEGER;
-}
-
-static mc_error *
-write_set_command(mc_buf *request, const redis_work *work, const mc_remote_value *value)
-{
-    char seconds[16], size[40];
-    int length = snprintf(size, sizeof(size), "$%zu\r\n", value->data_size + value->tail_size);
-    snprintf(seconds, sizeof(seconds), "%d", value->lifetime);
-    MC_TRY(mc_resp_write_head(request, value->lifetime > 0 ? 4 : 3, work->pool));
-    MC_TRY(mc_resp_write_word(request, value->lifetime > 0 ? "SETEX" : "SET", value->lifetime > 0 ? 5 : 3, work->pool));
-    MC_TRY(mc_resp_write_word(request, value->key, value->key_size, work->pool));
-    if (value->lifetime > 0)
-        MC_TRY(mc_resp_write_word(request, seconds, strlen(seconds), work->pool));
-    MC_TRY(mc_buf_append(request, size, (size_t)length, work->pool));
-    MC_TRY(mc_buf_append(request, value->data, value->data_size, work->pool));
-    MC_TRY(mc_buf_append(request, value->tail, value->tail_size, work->pool));
-    return mc_buf_append(request, "\r\n", 2, work->pool);
-}
-
-static bool
-take_status(redis_work *work, mc_remote_value *value, const mc_resp *answer)
-{
-    (void)work, (void)value;
-    return answer->kind == MC_RESP_STATUS && strcmp(answer->text, "OK") == 0;
-}
-
-static mc_error *
-write_delete_command(mc_buf *request, const redis_work *work, const mc_remote_value *value)
-{
-    const mc_resp_word words[] = { MC_RESP_WORD("DEL"), { value->key, value->key_size } };
-    return mc_resp_write(request, words, 2, work->pool);
-}
-
-static bool
-take_number(redis_work *work, mc_remote_value *value, const mc_resp *answer)
-{
-    (void)work, (void)value;
-    return answer->kind == MC_RESP_INTEGER;
-}
-
-static mc_error *
-write_own_command(mc_buf *request, const redis_work *work, const mc_remote_value *value)
-{
-    (void)value;
-    return mc_resp_write(request, work->words, work->word_count, work->pool);
-}
-
-static bool
-take_any_answer(redis_work *work, mc_remote_value *value, const mc_resp *answer)
-{
-    (void)value;
-    *work->answer = *answer;
-    return answer->kind != MC_RESP_ARRAY;
-}
-
 /* A slot that is elsewhere, for good (MOVED) or for this question (ASK). */
 static mc_error *
 take_redirection(redis_item *item, const redis_group *group, const mc_resp *answer, mc_stream *stream)
@@ -328,7 +184,7 @@ take_redis_error(redis_item *item, const redis_group *group, const mc_resp *answ
     if (is_not_ready(answer))
         item->outcome = REDIS_LATER;
     else if (work->verb->takes_errors)
-        (void)work->verb->take(work, item->value, answer);
+        (void)work->verb->take(&work->own, item->value, answer, work->call->pool);
     return MC_OK;
 }
 
@@ -339,8 +195,9 @@ take_redis_answer(redis_item *item, const redis_group *group, const mc_resp *ans
     if (answer->kind == MC_RESP_ERROR)
         return take_redis_error(item, group, answer, stream);
     item->outcome = REDIS_DONE;
-    return work->verb->take(work, item->value, answer) ? MC_OK
-                                                       : mc_stream_nonsense(stream, "an answer of another kind");
+    return work->verb->take(&work->own, item->value, answer, work->call->pool)
+               ? MC_OK
+               : mc_stream_nonsense(stream, "an answer of another kind");
 }
 
 /* MGET: one list, or one error for all. */
@@ -406,7 +263,7 @@ write_redis_group(mc_buf *request, const redis_group *group)
         const mc_resp_word asking = MC_RESP_WORD("ASKING");
         if (group->items[i]->asking)
             MC_TRY(mc_resp_write(request, &asking, 1, work->pool));
-        MC_TRY(work->verb->write(request, work, group->items[i]->value));
+        MC_TRY(work->verb->write(request, &work->own, group->items[i]->value, work->pool));
     }
     return MC_OK;
 }
@@ -452,7 +309,7 @@ refresh_cluster(redis_group *group)
 {
     redis_work *work = group->work;
     const mc_resp_word words[] = { MC_RESP_WORD("CLUSTER"), MC_RESP_WORD("SLOTS") };
-    mc_buf *request = mc_buf_attach(mc_buf_create(0, GREETING_MAX), work->pool);
+    mc_buf *request = mc_buf_attach(mc_buf_create(0, QUESTION_MAX), work->pool);
     if (!mc_cluster_wants_slots(work->redis->cluster) || mc_resp_write(request, words, 2, work->pool) != MC_OK)
         return;
     mc_remote_exchange exchange = { group->remote, request, read_cluster_slots, group, MC_OK, NULL };
@@ -575,32 +432,28 @@ do_wholly_at_redis(mc_remote_value *values, int count, redis_work *work)
 mc_error *
 mc_redis_get(mc_redis *redis, mc_remote_value *values, int count, const mc_remote_call *call)
 {
-    static const redis_verb get = { write_get_command, take_found_value, true, false };
-    redis_work work = { .redis = redis, .verb = &get, .call = call };
+    redis_work work = { .redis = redis, .verb = &mc_redis_verb_get, .call = call };
     return do_wholly_at_redis(values, count, &work);
 }
 
 mc_error *
 mc_redis_set(mc_redis *redis, mc_remote_value *values, int count, const mc_remote_call *call)
 {
-    static const redis_verb set = { write_set_command, take_status, false, false };
-    redis_work work = { .redis = redis, .verb = &set, .call = call };
+    redis_work work = { .redis = redis, .verb = &mc_redis_verb_set, .call = call };
     return do_at_redis(values, count, &work);
 }
 
 mc_error *
 mc_redis_has(mc_redis *redis, mc_remote_value *values, int count, const mc_remote_call *call)
 {
-    static const redis_verb has = { write_exists_command, take_existence, false, false };
-    redis_work work = { .redis = redis, .verb = &has, .call = call };
+    redis_work work = { .redis = redis, .verb = &mc_redis_verb_has, .call = call };
     return do_wholly_at_redis(values, count, &work);
 }
 
 mc_error *
 mc_redis_delete(mc_redis *redis, mc_remote_value *values, int count, const mc_remote_call *call)
 {
-    static const redis_verb deletion = { write_delete_command, take_number, false, false };
-    redis_work work = { .redis = redis, .verb = &deletion, .call = call };
+    redis_work work = { .redis = redis, .verb = &mc_redis_verb_delete, .call = call };
     return do_wholly_at_redis(values, count, &work);
 }
 
@@ -608,12 +461,9 @@ mc_error *
 mc_redis_ask(mc_resp *answer, mc_redis *redis, const char *key, const mc_resp_word *words, int count,
              const mc_remote_call *call)
 {
-    static const redis_verb own = { write_own_command, take_any_answer, false, true };
     mc_remote_value value = { .key = key, .key_size = strlen(key), .most = 4096 };
     MC_ASSERT(count <= WORDS_MAX);
-    redis_work work = {
-        .redis = redis, .verb = &own, .call = call, .answer = answer, .words = words, .word_count = count
-    };
+    redis_work work = { .redis = redis, .verb = &mc_redis_verb_own, .call = call, .own = { words, count, answer } };
     return do_at_redis(&value, 1, &work);
 }
 

@@ -36,11 +36,10 @@ check_found_values(const mc_remote_value *values)
 static mc_error *
 read_as_redis(mc_remote_value *values, int question, mc_stream *stream, const mc_remote_call *call)
 {
-    static const redis_verb get = { write_get_command, take_found_value, true, false };
-    static const redis_verb set = { write_set_command, take_status, false, false };
+    const mc_redis_verb *verb = question == 3 ? &mc_redis_verb_set : &mc_redis_verb_get;
     mc_cluster_node self = { .host = "here", .port = 1 };
     mc_redis redis = { .cluster = mc_cluster_create(call->pool) };
-    redis_work work = { .redis = &redis, .verb = question == 3 ? &set : &get, .call = call, .pool = call->pool };
+    redis_work work = { .redis = &redis, .verb = verb, .call = call, .pool = call->pool };
     redis_item items[KEYS], *list[KEYS];
     redis_group group = { &work, mc_stream_remote(stream), AT_A_SEED, question == 0, KEYS, list };
     for (int i = 0; i < KEYS; i++) {

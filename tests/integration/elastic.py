@@ -79,6 +79,7 @@ def search(documents, body):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one write for head and body
 
     def log_message(self, *_):
         pass

@@ -160,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
         self.compress = False
         with self.server.lock:
             self.record = {
-                "number": next(self.server.requests), "connection": self.connection_number, "method": self.command,
+                "number": next(self.server.requests), "time": time.time(), "connection": self.connection_number, "method": self.command,
                 "path": parts.path, "query": parts.query, "params": self.params,
                 "headers": {key.lower(): value for key, value in self.headers.items()}, "body": self.body,
             }

@@ -242,6 +242,16 @@ def test_a_format_is_converted_only_where_the_target_has_another(tmp_path):
     assert "only one of tilesets" in copy("-c", config, "--from", "world", "--to", "vector", status=1)
 
 
+def test_tiles_for_fine_screens_by_the_name_of_their_grid(tmp_path):
+    fill(tmp_path / "one.sqlite3", "world", [(1, 0, 0), (1, 1, 0)])
+    fill(tmp_path / "one.sqlite3", "world", [(1, 0, 0)], grid=f"{GRID}@2x")
+    config = site(tmp_path, [sqlite_cache(tmp_path, "one"), sqlite_cache(tmp_path, "two")],
+                  [("world", "one", f"<source>any</source><grid>{GRID}</grid><format>PNG</format><density>2</density>")], more='<source name="any" type="dummy"/>')
+    copy("-c", config, "--from", "world", "--to", "two", "-g", f"{GRID}@2x", "--verify")
+    assert tiles(tmp_path / "two.sqlite3", "1").keys() == {("", 1, 0, 0)}
+    assert tiles(tmp_path / "two.sqlite3", f"grid = '{GRID}'") == {}
+
+
 def test_files_by_their_paths(tmp_path):
     fill(tmp_path / "world.sqlite3", "world", PLACES)
     before = "world.sqlite3"

@@ -88,3 +88,35 @@ def test_commands_know_the_kind(filled, kind):
     run("purge", "-c", path, "-t", kind, "-z", "3,3", "--yes")
     shown = run("detail", "-c", path, "-t", kind, "-z", "0,3")
     assert "21 tiles" in shown and "24.7 %" in shown, shown
+
+
+def many_tiles(folder, kind, template):
+    """A cache of two tilesets with 5,461 tiles and one tile, whose keys begin alike; and tiles of a deep level."""
+    tile = {(z, x, y): f"{z}/{x}/{y}".encode() * 9 for z in range(7) for x in range(2**z) for y in range(2**z)} | {(18, 262142, 4): b"deep" * 9, (18, 0, 262142): b"far" * 9}
+    with sqlite3.connect(folder / "from.db") as database:
+        database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
+                         " primary key(tileset, grid, x, y, z, dim))")
+        database.executemany("insert into tiles values('from', 'GoogleMapsCompatible', ?, ?, ?, ?, '', datetime('now'))",
+                             ((x, y, z, data) for (z, x, y), data in tile.items()))
+    database.close()
+    path = config(folder, (kind,), f'<tileset name="{kind}-Google"><cache>{kind}</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>')
+    path.write_text(path.read_text().replace("</base>", f"</base><key_template>{template}</key_template>"))
+    run("seed", "-c", path, "-t", "from", "--mode", "transfer", "--transfer", kind, "-z", "0,18", "--quiet")
+    run("seed", "-c", path, "-t", "from", "--mode", "transfer", "--transfer", f"{kind}-Google", "-z", "0,0", "--quiet")
+    return path, tile
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("template", ["{tileset}-{grid}-{dim}-{z}-{y}-{x}.{ext}", "{ext}/{inv_x}/{tileset}/{z}:{inv_y}/{grid}"])
+def test_what_is_stored_is_listed(tmp_path, kind, template):
+    """19 levels of the world, by their keys: nobody could look for each of these tiles."""
+    path, tile = many_tiles(tmp_path, kind, template)
+    run("seed", "-c", path, "-t", kind, "--mode", "transfer", "--transfer", "back", "-z", "0,18", "--quiet")
+    assert stored(tmp_path, "back") == tile
+    run("purge", "-c", path, "-t", kind, "-z", "5,18", "--yes")
+    (tmp_path / "back.db").unlink()
+    run("seed", "-c", path, "-t", kind, "--mode", "transfer", "--transfer", "back", "-z", "0,18", "--quiet")
+    assert stored(tmp_path, "back") == {place: data for place, data in tile.items() if place[0] < 5}
+    (tmp_path / "back.db").unlink()
+    run("seed", "-c", path, "-t", f"{kind}-Google", "--mode", "transfer", "--transfer", "back", "-z", "0,18", "--quiet")
+    assert stored(tmp_path, "back") == {(0, 0, 0): tile[0, 0, 0]}

@@ -16,6 +16,7 @@ from drop_in import PEER_MODULE, PEER_SEED, pixels
 from fastcgi import Client, Server
 from origin import Origin
 from patience import patience
+from ports import free_port
 from postgres import Postgres
 from stores import Memcached, Redis
 
@@ -142,6 +143,18 @@ def test_what_we_stored_mapcache_serves(folder, apache, origin, kind):
 def check_away(answer, store):
     assert answer.status == 503 and answer.header("Retry-After"), (answer.status, answer.body)
     assert b"127.0.0.1" not in answer.body and str(store.port).encode() not in answer.body, answer.body
+
+
+@pytest.mark.parametrize("command", ["purge", "seed"])
+def test_a_dry_run_tells_a_store_that_is_away(command, folder, store, origin):
+    path = config(folder, store.cache("<timeout>0.5</timeout>"), origin.url("/pattern?"))
+    words = [BUILD / "bin/mapcache", command, "-c", path, "-t", "world", "-z", "0,2", "--dry-run"]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=patience(60), stdin=subprocess.DEVNULL)
+    assert ended.returncode == 0 and "looked at are stored" in ended.stdout, ended
+    store.kill()
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=patience(60), stdin=subprocess.DEVNULL)
+    assert ended.returncode == 1 and "stored" not in ended.stdout, ended
+    assert str(store.port) in ended.stderr and 'cache "' in ended.stderr, ended.stderr
 
 
 def test_a_store_that_is_away_is_no_empty_store(folder, store, origin, started):
@@ -389,3 +402,52 @@ def test_a_check_connects(folder, store, origin):
     assert 'cache "store" cannot reach its tiles' in bad.stdout and f"127.0.0.1:{store.port}: Connection refused" in bad.stdout
     assert "the locker: the lock server cannot be used" in bad.stdout and f"redis at 127.0.0.1:{origin.port}" in bad.stdout
     assert run("check", path).returncode == 0
+
+
+@pytest.fixture
+def cluster(folder):
+    """Three masters of redis, and a replica of each."""
+    nodes = []
+    with contextlib.ExitStack() as stack:
+        for number in range(6):
+            home = folder / f"node{number}"
+            home.mkdir()
+            nodes.append(stack.enter_context(contextlib.closing(
+                Redis(home, "--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", "1500", "--repl-diskless-sync-delay", "0"))))
+        subprocess.run(["redis-cli", "--cluster", "create", *(f"127.0.0.1:{node.port}" for node in nodes), "--cluster-replicas", "1", "--cluster-yes"],
+                       check=True, capture_output=True, timeout=patience(60))
+        for node in nodes:
+            wait_until(lambda node=node: "cluster_state:ok" in node.ask("CLUSTER", "INFO"), "the cluster")
+        yield nodes
+
+
+def is_master(node):
+    return "role:master" in node.ask("INFO", "replication")
+
+
+def test_a_replica_takes_the_place_of_a_killed_master(folder, cluster, origin, started):
+    """The first server of the configuration is killed with a third of the tiles: its replica has them, and takes new ones."""
+    masters, places = [node for node in cluster if is_master(node)], [(z, x, y) for z in range(4) for x in range(2 ** z) for y in range(2 ** z)]
+    dead, others = masters[0], [node for node in cluster if node is not masters[0]]
+    servers = "".join(f"<server><host>127.0.0.1</host><port>{node.port}</port></server>" for node in others)
+    path = config(folder, f'type="redis"><host>127.0.0.1</host><port>{dead.port}</port><timeout>1</timeout>{servers}', origin.url("/pattern?"))
+    seed(path, "world", "-z", "0,3")
+    assert dead.count() > 0 and sum(master.count() for master in masters) == len(places)
+    for master in masters:  # each replica has all of its master's
+        wait_until(lambda master=master: "connected_slaves:1" in master.ask("INFO", "replication") and "state=online" in master.ask("INFO", "replication"), "a replica")
+    wait_until(lambda: sum(node.count() for node in cluster) == 2 * len(places), "the replicas have all tiles")
+    server = started(folder, path)
+    before, asked = {place: server.get(tile("world", *place)).body for place in places}, len(origin.requests())
+    dead.kill()
+
+    def all_are_there():
+        answers = {place: server.get(tile("world", *place)) for place in places}
+        assert {answer.status for answer in answers.values()} <= {200, 503}, {answer.status for answer in answers.values()}
+        assert all(answer.body == before[place] for place, answer in answers.items() if answer.status == 200)
+        return all(answer.status == 200 for answer in answers.values())
+
+    wait_until(all_are_there, "all tiles again, from the replica")
+    assert len(origin.requests()) == asked, "a server that is away is no absent tile"
+    assert sum(is_master(node) for node in others) == 3
+    seed(path, "world", "-z", "4,4")  # new tiles are stored, also in the slots of the killed one
+    assert sum(node.count() for node in others if is_master(node)) == len(places) + 256

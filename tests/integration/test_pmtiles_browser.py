@@ -102,3 +102,29 @@ def test_openlayers_draws_vector_tiles(build, browser, archives, libraries, what
         opened_page(browser, serving)
         assert browser.script(ENGINE) == "OpenLayers"
         expect_drawn(browser, serving, what, ".mvt")
+
+
+# A page of somebody who knows the layers of the archive.
+OWN_MAP = """
+const own = document.createElement('div');
+Object.assign(own.style, { position: 'fixed', left: 0, top: 0, width: '1200px', height: '800px', zIndex: 10000 });
+document.body.append(own);
+import('/demo/static/maplibre-gl.mjs').then(function (library) {
+  window.own = new library.Map({ container: own, center: [40, 40], zoom: 3, fadeDuration: 0, style: { version: 8,
+    sources: { archive: { type: 'vector', tiles: ['%s'], maxzoom: 4 } },
+    layers: [{ id: 'areas', type: 'fill', source: 'archive', 'source-layer': 'areas', paint: { 'fill-color': '#c83214' } }] } });
+}).catch(function (error) { window.own = String(error); });
+"""
+
+
+FEATURES = "try { return window.own.queryRenderedFeatures().map(feature => feature.properties) } catch (error) { return [String(window.own), String(error)] }"
+
+
+@pytest.mark.parametrize("what", ["vector", "zstd"])
+def test_maplibre_draws_vector_tiles(build, browser, archives, what):
+    with Serving(build, archives[what], port=free_port(), environment={"MAPCACHE_ASSETS": str(ROOT / "build/assets")}) as serving:
+        opened_page(browser, serving)
+        layer = serving.told["layers"][0]["name"]
+        browser.script(OWN_MAP % f"{serving.told['url']}gmaps/{layer}@GoogleMapsCompatible/{{z}}/{{x}}/{{y}}.mvt")
+        wait_until(lambda: {"name": "square"} in browser.script(FEATURES), "the square's attributes are there")
+        expect_drawn(browser, serving, what, ".mvt")

@@ -219,4 +219,48 @@ measure_bdb(int64_t *keys, int64_t *bytes, const mc_embedded_place *place, mc_ct
     return MC_OK;
 }
 
-const mc_embedded_engine mc_bdb_engine = { get_bdb_value, write_bdb, measure_bdb };
+/* Returns as Berkeley DB does. Writers wait while the cursor is open. */
+static int
+read_bdb_keys(mc_embedded_page *page, DBC *cursor, const char *prefix, const char *after, apr_pool_t *pool)
+{
+    const char *begin = *after != '\0' ? after : prefix;
+    size_t size = strlen(prefix);
+    DBT name = { .data = strdup(begin),
+                 .size = (u_int32_t)(strlen(begin) + (*after != '\0')),
+                 .flags = DB_DBT_REALLOC };
+    DBT value = { .flags = DB_DBT_USERMEM | DB_DBT_PARTIAL }; /* no byte of it */
+    int code = name.data == NULL ? ENOMEM : cursor->get(cursor, &name, &value, DB_SET_RANGE);
+    for (; code == 0 && page->count < page->most; code = cursor->get(cursor, &name, &value, DB_NEXT)) {
+        const char *text = name.data;
+        if (name.size < size || memcmp(text, prefix, size) != 0) {
+            code = DB_NOTFOUND;
+            break;
+        }
+        if (name.size == 0 || text[name.size - 1] != '\0' || (*after != '\0' && strcmp(text, after) == 0))
+            continue; /* of another program; or the last one of the page before */
+        page->keys[page->count++] = apr_pstrmemdup(pool, text, name.size - 1);
+    }
+    free(name.data);
+    return code == DB_NOTFOUND ? 0 : code;
+}
+
+static mc_error *
+list_bdb(mc_embedded_page *page, const mc_embedded_place *place, const char *prefix, const char *after, mc_ctx *ctx,
+         apr_pool_t *pool)
+{
+    bdb_store *store;
+    DBC *cursor;
+    MC_TRY(mc_ctx_check(ctx, pool));
+    MC_TRY(find_bdb_store(&store, place, false, pool));
+    if (store == NULL)
+        return MC_OK;
+    int code = store->db->cursor(store->db, NULL, &cursor, 0);
+    if (code == 0) {
+        code = read_bdb_keys(page, cursor, prefix, after, pool);
+        int closed = cursor->close(cursor);
+        code = code == 0 ? closed : code;
+    }
+    return code == 0 ? MC_OK : bdb_error(place, code, "cannot be read", pool);
+}
+
+const mc_embedded_engine mc_bdb_engine = { get_bdb_value, write_bdb, measure_bdb, list_bdb };

@@ -259,10 +259,27 @@ embedded_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, m
     APR_ARRAY_PUSH(cache->uses, embedded_use) = (embedded_use){ use->tileset, use->grid->name, text };
 }
 
+static bool
+embedded_lists(const mc_cache *cache, const mc_tile_key *key)
+{
+    (void)key;
+    return mc_embedded_tells_tiles(((const embedded_cache *)cache)->key_template);
+}
+
+static mc_error *
+embedded_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit, void *baton,
+              mc_ctx *ctx)
+{
+    const embedded_cache *cache = (const embedded_cache *)base;
+    const mc_embedded_engine *engine;
+    MC_TRY(load_embedded_engine(&engine, cache, ctx->pool));
+    return mc_embedded_list(engine, &cache->place, cache->key_template, key, area, visit, baton, ctx);
+}
+
 #define EMBEDDED_OPS                                                                                                   \
     .get = embedded_get, .exists = embedded_exists, .put = embedded_put, .remove = embedded_remove,                    \
     .remove_all = embedded_remove_all, .used_by = embedded_used_by, .tells_grids = embedded_tells_grids,               \
-    .measure = embedded_measure
+    .measure = embedded_measure, .lists = embedded_lists, .list = embedded_list
 
 const mc_cache_ops mc_cache_lmdb = {
     MC_KIND("lmdb", lmdb_keys, lmdb_from_config, "Tiles in an LMDB, with MapCache's keys and values."),

@@ -26,6 +26,12 @@ typedef struct mc_embedded_value {
     const uint8_t *time; /* MC_EMBEDDED_TIME bytes */
 } mc_embedded_value;
 
+/* Keys in their order; `keys` has room for `most`, and each is of the pool of the call. */
+typedef struct mc_embedded_page {
+    const char **keys;
+    int count, most;
+} mc_embedded_page;
+
 /* What a module offers. Databases are opened by the process that uses them, once, and stay open until it ends. All
  * functions may be called from any thread. A database that is not there has no keys. */
 typedef struct mc_embedded_engine {
@@ -35,6 +41,9 @@ typedef struct mc_embedded_engine {
     mc_error *(*write)(const mc_embedded_place *place, const mc_embedded_value *values, int count, mc_ctx *ctx);
     /* How many keys there are, and bytes of the files. */
     mc_error *(*measure)(int64_t *keys, int64_t *bytes, const mc_embedded_place *place, mc_ctx *ctx);
+    /* The next keys, at most page->most, that begin with `prefix` and stand behind `after` ("": the first ones). */
+    mc_error *(*list)(mc_embedded_page *page, const mc_embedded_place *place, const char *prefix, const char *after,
+                      mc_ctx *ctx, apr_pool_t *pool);
 } mc_embedded_engine;
 
 #define MC_LMDB_SYMBOL "mc_lmdb_engine"
@@ -43,5 +52,16 @@ extern const mc_embedded_engine mc_lmdb_engine, mc_bdb_engine;
 
 /* A tile's key by a template of MapCache (5.2): of each token the first one counts. */
 const char *mc_embedded_key(const char *template, const mc_tile_key *key, apr_pool_t *pool);
+
+/* The same with MC_TEMPLATE_MARK and the letter x, y, X or Y (inverted) in place of column and row. */
+const char *mc_embedded_pattern(const char *template, const mc_tile_key *key, apr_pool_t *pool);
+
+/* Whether the tiles of a level can be told from their keys. */
+bool mc_embedded_tells_tiles(const char *template);
+
+/* mc_cache_list by the pages of an engine. */
+mc_error *mc_embedded_list(const mc_embedded_engine *engine, const mc_embedded_place *place, const char *template,
+                           const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit, void *baton,
+                           mc_ctx *ctx) MC_CHECKED;
 
 #endif

@@ -261,4 +261,50 @@ measure_lmdb(int64_t *keys, int64_t *bytes, const mc_embedded_place *place, mc_c
     return MC_OK;
 }
 
-const mc_embedded_engine mc_lmdb_engine = { get_lmdb_value, write_lmdb, measure_lmdb };
+/* *code: as of LMDB. */
+static void
+read_lmdb_keys(mc_embedded_page *page, int *code, MDB_cursor *cursor, const char *prefix, const char *after,
+               apr_pool_t *pool)
+{
+    const char *begin = *after != '\0' ? after : prefix;
+    size_t size = strlen(prefix);
+    MDB_val name = { strlen(begin) + 1, (void *)(uintptr_t)begin };
+    if (*after == '\0')
+        name.mv_size--; /* without its zero byte: before all that begin so */
+    *code = name.mv_size == 0 ? mdb_cursor_get(cursor, &name, NULL, MDB_FIRST)
+                              : mdb_cursor_get(cursor, &name, NULL, MDB_SET_RANGE);
+    for (; *code == 0 && page->count < page->most; *code = mdb_cursor_get(cursor, &name, NULL, MDB_NEXT)) {
+        const char *text = name.mv_data;
+        if (name.mv_size < size || memcmp(text, prefix, size) != 0)
+            return;
+        if (text[name.mv_size - 1] != '\0' || (*after != '\0' && strcmp(text, after) == 0))
+            continue; /* of another program; or the last one of the page before */
+        page->keys[page->count++] = apr_pstrmemdup(pool, text, name.mv_size - 1);
+    }
+}
+
+static mc_error *
+list_lmdb(mc_embedded_page *page, const mc_embedded_place *place, const char *prefix, const char *after, mc_ctx *ctx,
+          apr_pool_t *pool)
+{
+    lmdb_store *store;
+    MDB_txn *transaction;
+    MDB_cursor *cursor;
+    MC_TRY(mc_ctx_check(ctx, pool));
+    MC_TRY(find_lmdb_store(&store, place, false, pool));
+    if (store == NULL)
+        return MC_OK;
+    int code = begin_lmdb_transaction(&transaction, store, MDB_RDONLY);
+    if (code != 0)
+        return lmdb_error(place, code, "cannot be read", pool);
+    code = mdb_cursor_open(transaction, store->dbi, &cursor);
+    if (code == 0) {
+        read_lmdb_keys(page, &code, cursor, prefix, after, pool);
+        mdb_cursor_close(cursor);
+    }
+    mdb_txn_abort(transaction);
+    pthread_rwlock_unlock(&store->mapped);
+    return code == 0 || code == MDB_NOTFOUND ? MC_OK : lmdb_error(place, code, "cannot be read", pool);
+}
+
+const mc_embedded_engine mc_lmdb_engine = { get_lmdb_value, write_lmdb, measure_lmdb, list_lmdb };
