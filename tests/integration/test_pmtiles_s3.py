@@ -11,10 +11,11 @@ import urllib.request
 import pytest
 from conftest import wait_until
 from fastcgi import Server
+from http_stores import MOTO
 from patience import patience
 from PIL import Image
 from store_server import ACCESS, REGION, SECRET
-from test_http_stores import MOTO, moto, own_store  # noqa: F401
+from test_http_stores import moto, own_store  # noqa: F401
 from test_pmtiles import opened, others_archive, plain_tile
 from test_pmtiles_http import picture_of
 
