@@ -71,7 +71,7 @@ class OwnStore:
         self.log_file = folder / f"{kind}.log"
         with open(self.log_file, "wb") as log:
             self.process = subprocess.Popen([sys.executable, HERE / "store_server.py", "--kind", kind], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=log, text=True)
+                                            stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
         self.port = int(self.process.stdout.readline())
 
     def order(self, words):

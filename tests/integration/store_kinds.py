@@ -4,7 +4,9 @@ A new kind is one line in KINDS: how it runs, what stands in <cache>, and what i
 import base64
 import contextlib
 import email.utils
+import glob
 import os
+import pathlib
 import signal
 import subprocess
 import urllib.request
@@ -18,8 +20,27 @@ from stores import Memcached, Redis
 TEMPLATE = "{tileset}/{grid}/{z}/{x}/{y}.{ext}"
 
 
-def send(program, number):
-    os.killpg(program.process.pid, number)
+def has_halted(group):
+    """Whether each thread of each process of the group has stopped."""
+    states = []
+    for stat in glob.glob("/proc/[0-9]*/task/[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of = pathlib.Path(stat).read_text().rsplit(")", 1)[1].split()[:3]
+            if int(of) == group:
+                states.append(state)
+    return states and set(states) <= {"T", "Z"}
+
+
+def halt(programs):
+    """The processes of the programs, each of a group of its own, do nothing any more: it takes a moment after the signal."""
+    for program in programs:
+        os.killpg(program.pid, signal.SIGSTOP)
+        wait_until(lambda program=program: has_halted(program.pid), "a server halts")
+
+
+def resume(programs):
+    for program in programs:
+        os.killpg(program.pid, signal.SIGCONT)
 
 
 class Files:
@@ -44,9 +65,10 @@ class Far:
     far = True
 
     def __init__(self, text, address, programs=(), stall=None, go_on=None):
-        self.text, self.address, self.programs = text, address, programs
-        self.stall = stall or (lambda: [send(program, signal.SIGSTOP) for program in self.programs])
-        self.go_on = go_on or (lambda: [send(program, signal.SIGCONT) for program in self.programs])
+        self.text, self.address = text, address
+        processes = [getattr(program, "process", program) for program in programs]
+        self.stall = stall or (lambda: halt(processes))
+        self.go_on = go_on or (lambda: resume(processes))
 
     def below(self, _):
         return ""
@@ -146,12 +168,11 @@ def signed(kind):
     @contextlib.contextmanager
     def run(folder):
         store = OwnStore(kind, folder)
-        number = store.process.send_signal
         try:
             yield Far(f'type="{kind}"><url>http://127.0.0.1:{store.port}/c/{TEMPLATE}</url><timeout>2</timeout>{KEYS[kind]}',
-                      f"http://127.0.0.1:{store.port}", stall=lambda: number(signal.SIGSTOP), go_on=lambda: number(signal.SIGCONT))
+                      f"http://127.0.0.1:{store.port}", [store.process])
         finally:
-            number(signal.SIGCONT)
+            resume([store.process])
             store.stop()
 
     return run
