@@ -153,10 +153,11 @@ quadkey_text(const mc_tile_place *place, apr_pool_t *pool)
     return key;
 }
 
+/* There is at least one name: <subdomains> without names is refused. */
 static const char *
 choose_subdomain(const mc_tile_url *url, const mc_tile_place *place)
 {
-    unsigned count = 0;
+    unsigned count = 1;
     while (url->rules->subdomains[count] != NULL)
         count++;
     return url->rules->subdomains[((unsigned)place->column + (unsigned)place->row) % count];
