@@ -324,6 +324,8 @@ start_write_behind(mc_write_behind *queue, mc_ctx *ctx)
 {
     if (queue->running)
         return true;
+    if (atomic_load(&queue->end) != 0)
+        return false;
     queue->process = ctx->process;
     queue->running = pthread_create(&queue->thread, NULL, run_write_behind, queue) == 0;
     return queue->running;
@@ -416,10 +418,15 @@ mc_write_behinds_destroy(mc_write_behinds *queues)
     if (queues == NULL)
         return;
     const apr_time_t end = mc_clock_now() + drain_time;
+    /* Without the lock: what a queue stores may go to another one, in a multitier of multitiers. */
     pthread_mutex_lock(&queues->lock);
-    for (mc_write_behind *queue = queues->first; queue != NULL; queue = queue->next)
-        end_write_behind(queue, end);
+    mc_write_behind *queue = queues->first;
+    queues->first = NULL;
     pthread_mutex_unlock(&queues->lock);
+    for (mc_write_behind *next; queue != NULL; queue = next) {
+        next = queue->next;
+        end_write_behind(queue, end);
+    }
     pthread_mutex_destroy(&queues->lock);
     free(queues);
 }

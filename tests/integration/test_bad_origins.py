@@ -57,7 +57,7 @@ def config(folder, url, format_name="PNG"):
   <source name="origin" type="wms">
     <getmap><params><FORMAT>image/png</FORMAT><LAYERS>red</LAYERS></params></getmap>
     <getfeatureinfo><info_formats>text/plain</info_formats><params><QUERY_LAYERS>any</QUERY_LAYERS></params></getfeatureinfo>
-    <http><url>{url.replace("&", "&amp;")}</url><circuit_breaker>false</circuit_breaker></http></source>
+    <http><url>{url.replace("&", "&amp;")}</url></http></source>
   <tileset name="layer"><cache>files</cache><source>origin</source><grid>{GRID}</grid><format>{format_name}</format>
     <metatile>2 2</metatile></tileset>
   <tileset name="disk"><cache>other</cache><source>origin</source><grid>{GRID}</grid><format>{format_name}</format>

@@ -219,6 +219,7 @@ def test_tiles_of_a_map_share_a_connection_of_http2(tmp_path, build, secure_dav)
         (tmp_path / "access.log").write_text("")
         drawn = [server.get("/", MAP) for _ in range(2)]
         assert [answer.status for answer in drawn] == [200, 200] and drawn[0].body == drawn[1].body
+        wait_until(lambda: len((tmp_path / "access.log").read_text().splitlines()) >= 128, "all requests are logged")
         lines = (tmp_path / "access.log").read_text().splitlines()
         assert len(lines) == 128 and all(line.startswith("GET ") and line.endswith("HTTP/2.0") for line in lines), lines[:3]
         assert len({line.split()[1] for line in lines}) <= 2, lines

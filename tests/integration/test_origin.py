@@ -62,7 +62,7 @@ WRONG = [("/status/500", 502), ("/status/404", 502), ("/xml", 502), ("/half/wms"
 
 @pytest.mark.parametrize("service", ["tms", "wms"])
 def test_what_an_origin_does_wrong_is_neither_kept_nor_told(start, origin, folder, service):
-    parts = [source(f"s{i}", origin.url(path + "?"), "<timeout>1</timeout><circuit_breaker>false</circuit_breaker>") for i, (path, _) in enumerate(WRONG)]
+    parts = [source(f"s{i}", origin.url(path + "?"), "<timeout>1</timeout>") for i, (path, _) in enumerate(WRONG)]
     parts += [tileset(f"t{i}", f"s{i}") for i in range(len(WRONG))]
     web = start(*parts, source("down", "http://127.0.0.1:9/?"), tileset("down", "down"))
     for name, status in [(f"t{i}", status) for i, (_, status) in enumerate(WRONG)] + [("down", 502)]:

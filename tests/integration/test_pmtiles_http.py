@@ -1,9 +1,11 @@
 """PMTiles archives behind HTTP: by parts of one state of the file, from a real nginx; and servers that do it wrong."""
 import http.server
 import io
+import itertools
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -30,14 +32,24 @@ TILE = "/wmts/1.0.0/{}/default/GoogleMapsCompatible/{}/{}/{}.png"
 
 @pytest.fixture
 def web(folder):
-    """nginx with the files of folder/www; .asked(): what its log has of an archive."""
+    """nginx with the files of folder/www; .asked(): what its log has of an archive, up to now (its one worker logs in order)."""
     port = free_port()
     (folder / "www").mkdir()
     (folder / "web.conf").write_text(NGINX.format(folder=folder, port=port))
     program = Program(["nginx", "-p", folder, "-c", folder / "web.conf"], folder / "web.out")
     wait_until(lambda: listens(("127.0.0.1", port)), "nginx starts")
     program.address = f"http://127.0.0.1:{port}"
-    program.asked = lambda: [line.split() for line in (folder / "access.log").read_text().splitlines()]
+    marks = itertools.count()
+
+    def asked():
+        mark = f"/mark/{next(marks)}"
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(f"GET {mark} HTTP/1.0\r\n\r\n".encode())
+            client.recv(1000)
+        lines = (lambda: [line.split() for line in (folder / "access.log").read_text().splitlines()])
+        wait_until(lambda: any(len(line) > 1 and line[1] == mark for line in lines()), "nginx has logged", 60)
+        return [line for line in lines() if not line[1].startswith("/mark/")]
+    program.asked = asked
     yield program
     stop_all([program])
 

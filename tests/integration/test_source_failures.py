@@ -11,7 +11,7 @@ from origin import Origin
 from patience import patience
 
 OPERATORS = '<service type="ready" enabled="true"/><service type="metrics" enabled="true"/>'
-OFF = "<circuit_breaker>false</circuit_breaker>"
+ON = "<circuit_breaker>true</circuit_breaker>"
 OLD = time.time() - 7200
 
 
@@ -45,9 +45,9 @@ def away(web):
 @pytest.mark.parametrize("kind", ["wms", "xyz", "wmts"])
 def test_an_origin_that_is_away_is_left_alone_and_asked_again_later(start, origin, folder, kind):
     sources = {
-        "wms": source("remote", origin.url("/wms?"), layers="red"),
-        "xyz": f'<source name="remote" type="xyz"><retries>0</retries><http><url>{origin.url("/wms?LAYERS=red&amp;z={z}&amp;x={x}&amp;y={y}")}</url></http></source>',
-        "wmts": f'<source name="remote" type="wmts"><retries>0</retries><http><url>{origin.url("/wms?LAYERS=red")}</url></http><layer>red</layer><matrix_set>m</matrix_set></source>'}
+        "wms": source("remote", origin.url("/wms?"), ON, layers="red"),
+        "xyz": f'<source name="remote" type="xyz"><retries>0</retries><http><url>{origin.url("/wms?LAYERS=red&amp;z={z}&amp;x={x}&amp;y={y}")}</url>{ON}</http></source>',
+        "wmts": f'<source name="remote" type="wmts"><retries>0</retries><http><url>{origin.url("/wms?LAYERS=red")}</url>{ON}</http><layer>red</layer><matrix_set>m</matrix_set></source>'}
     if kind == "wmts":  # the origin answers a WMS's requests only
         sources["wmts"] = sources["wmts"].replace("/wms?LAYERS=red", "/wms?LAYERS=red&amp;t={TileMatrix}&amp;r={TileRow}&amp;c={TileCol}")
     web = start(sources[kind], tileset("base", "remote"))
@@ -65,13 +65,13 @@ def test_an_origin_that_is_away_is_left_alone_and_asked_again_later(start, origi
 
 
 def test_repetitions_of_one_request_are_sent_though_each_of_them_fails(start, origin):
-    again = source("remote", origin.url("/flaky/8/wms?")).replace("<retries>0", "<retry_delay>0.01</retry_delay><retries>9")
+    again = source("remote", origin.url("/flaky/8/wms?"), ON).replace("<retries>0", "<retry_delay>0.01</retry_delay><retries>9")
     web = start(again, tileset("base", "remote"))
     assert web.get(tile("base", 1, 0, 0)).status == 200 and len(origin.requests()) == 9
 
 
 def test_a_bad_layer_is_no_reason_to_leave_an_origin_alone(start, origin):
-    web = start(source("bad", origin.url("/status/500?")), source("xml", origin.url("/xml?")), source("good", origin.url("/wms?")),
+    web = start(source("bad", origin.url("/status/500?"), ON), source("xml", origin.url("/xml?"), ON), source("good", origin.url("/wms?"), ON),
                 tileset("bad", "bad"), tileset("xml", "xml"), tileset("good", "good"))
     for x in range(8):
         assert web.get(tile("bad", 3, x, 0)).status == 502 and web.get(tile("xml", 3, x, 0)).status == 502
@@ -80,7 +80,7 @@ def test_a_bad_layer_is_no_reason_to_leave_an_origin_alone(start, origin):
 
 def test_the_next_source_answers_at_once_while_the_first_is_away(start, origin, folder):
     with Origin() as spare:
-        silent = source("silent", origin.url("/hold/never/wms?"), "<timeout>2</timeout>", layers="blue")
+        silent = source("silent", origin.url("/hold/never/wms?"), "<timeout>2</timeout>" + ON, layers="blue")
         pair = '<source name="pair" type="fallback"><source>silent</source><source>spare</source></source>'
         web = start(silent, source("spare", spare.url("/wms?"), layers="red"), pair, tileset("base", "pair"))
         for x in range(8):  # five of them wait for two seconds
@@ -90,7 +90,7 @@ def test_the_next_source_answers_at_once_while_the_first_is_away(start, origin, 
 
 
 def test_a_failure_is_remembered_for_as_long_as_the_tileset_says(start, origin, folder):
-    web = start(source("remote", origin.url("/flaky/1/wms?"), OFF), tileset("base", "remote", metatile="2 2", more="<failure_expires>4</failure_expires>"))
+    web = start(source("remote", origin.url("/flaky/1/wms?")), tileset("base", "remote", metatile="2 2", more="<failure_expires>4</failure_expires>"))
     begun = time.monotonic()
     first = web.get(tile("base", 2, 0, 0))
     replies = [web.get(tile("base", 2, 1, 1)) for _ in range(5)]  # of the same metatile
@@ -119,7 +119,7 @@ def test_an_expired_tile_is_served_while_its_source_fails_if_the_tileset_says_so
     os.utime(place, (OLD, OLD))
     place.chmod(0o666)
     more = "<auto_expire>60</auto_expire><failure_expires>3600</failure_expires>" + limit
-    web = start(source("remote", origin.url("/status/503?"), OFF), tileset("base", "remote", more=more))
+    web = start(source("remote", origin.url("/status/503?")), tileset("base", "remote", more=more))
     for _ in range(3):
         reply = web.get(tile("base", 2, 1, 1))
         assert (reply.status == 200 and reply.body == stale) if served else reply.status >= 502
@@ -128,7 +128,7 @@ def test_an_expired_tile_is_served_while_its_source_fails_if_the_tileset_says_so
 
 
 def test_pauses_between_repetitions_are_not_all_the_same(start, origin):
-    slow = source("remote", origin.url("/status/502?"), OFF).replace("<retries>0", "<retry_delay>0.2</retry_delay><retries>2")
+    slow = source("remote", origin.url("/status/502?")).replace("<retries>0", "<retry_delay>0.2</retry_delay><retries>2")
     web = start(slow, tileset("base", "remote"))
     begun = time.monotonic()
     assert web.get(tile("base", 2, 0, 0)).status == 502 and len(origin.requests()) == 3

@@ -210,7 +210,7 @@ def test_values_of_dimensions_are_part_of_the_address(start, upstream):
 def test_what_a_server_does_wrong_is_neither_kept_nor_told(start, folder, path, status):
     with Origin() as origin:
         url = origin.url(path) + "?z={z}&amp;x={x}&amp;y={y}"
-        web = start(xyz(url, http="<circuit_breaker>false</circuit_breaker>" + ("<timeout>1</timeout>" if "late" in path else "")), tileset("one", "remote"), tileset("many", "remote", metatile="2 2"))
+        web = start(xyz(url, http=("<timeout>1</timeout>" if "late" in path else "")), tileset("one", "remote"), tileset("many", "remote", metatile="2 2"))
         for name in ("one", "many"):
             reply = web.get(tile(name, 1, 0, 0))
             assert reply.status == status, (name, reply.body)

@@ -179,6 +179,8 @@ zip_vector_tile(mc_buf **zipped, const mc_buf *body, const tile_map *map)
         if (error != MC_OK)
             return mc_error_wrap(map->pool, error, MC_ERR_UPSTREAM, "source \"%s\": a vector tile cannot be expanded",
                                  map->supply.source);
+        if (plain->size == 0)
+            return mc_mvt_empty(zipped, map->pool);
         body = plain;
     }
     if (((const uint8_t *)body->data)[0] != 0x1a)
