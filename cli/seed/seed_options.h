@@ -55,6 +55,19 @@ bool mc_seed_was_interrupted(void);
 /* What `mapcache seed` and `mapcache purge` read in the same way into a struct that begins with mc_seed_options. */
 mc_cli_value_parser mc_seed_parse_zooms, mc_seed_parse_extent, mc_seed_parse_age;
 
+/* Rows of the commands that work on a part of a tileset; AT(field) is the offset in the command's own options. */
+#define MC_SEED_AREA_OPTIONS                                                                                           \
+    MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", AT(seed), mc_seed_parse_extent, "in units of the grid"),     \
+        MC_OPTION_TEXT("area", 0, "FILE", AT(seed.area),                                                               \
+                       "only tiles that meet its polygons, lines and points: GeoJSON or WKT"),                         \
+        MC_OPTION_TEXT("area-srs", 0, "SRS", AT(seed.area_srs),                                                        \
+                       "CRS of the area's coordinates, x first; default: what the file says"),                         \
+        MC_OPTION_TEXT("ogr-datasource", 'd', "NAME", AT(seed.ogr.source),                                             \
+                       "the same from a vector source of GDAL, in units of the grid; not with -e"),                    \
+        MC_OPTION_TEXT("ogr-layer", 'l', "NAME", AT(seed.ogr.layer), "its layer, needed if it has several"),           \
+        MC_OPTION_TEXT("ogr-where", 'w', "FILTER", AT(seed.ogr.where), "only features with these attributes"),         \
+        MC_OPTION_TEXT("ogr-sql", 's', "QUERY", AT(seed.ogr.sql), "a query instead of layer and filter")
+
 /* What is wrong with the options that limit the area; NULL: nothing. */
 const char *mc_seed_check_area(const mc_seed_options *options);
 

@@ -7,8 +7,19 @@
 #include "cache/cache_kinds.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/cache.h"
+#include "mapcache/trace.h"
 
 enum { MC_PATH_MAX = 4096 };
+
+/* What the END line says of a get. */
+static inline void
+mc_cache_note_get(mc_span *span, const mc_error *error, const mc_tile *tile)
+{
+    if (error != MC_OK)
+        mc_span_note(span, "ERROR");
+    else if (tile == NULL)
+        mc_span_note(span, "CACHE_MISS");
+}
 
 /* Beginning of every back end's own struct. */
 typedef struct mc_cache_base {

@@ -86,10 +86,7 @@ mc_block_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ct
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_blocks_get");
     mc_error *error = look_for_block_tile(tile, (mc_block_cache *)cache, key, ctx, pool);
-    if (error != MC_OK)
-        mc_span_note(&span, "ERROR");
-    else if (*tile == NULL)
-        mc_span_note(&span, "CACHE_MISS");
+    mc_cache_note_get(&span, error, *tile);
     return error;
 }
 

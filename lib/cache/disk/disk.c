@@ -180,10 +180,7 @@ disk_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, ap
     mc_error *error = tile_path(path, cache, key, pool);
     if (error == MC_OK)
         error = disk_read(tile, cache, path, key, ctx, pool);
-    if (error != MC_OK)
-        mc_span_note(&span, "ERROR");
-    else if (*tile == NULL)
-        mc_span_note(&span, "CACHE_MISS");
+    mc_cache_note_get(&span, error, *tile);
     return error;
 }
 

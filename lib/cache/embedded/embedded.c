@@ -140,10 +140,7 @@ embedded_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ct
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_embedded_get");
     mc_error *error = read_embedded_tile(tile, (embedded_cache *)cache, key, ctx, pool);
-    if (error != MC_OK)
-        mc_span_note(&span, "ERROR");
-    else if (*tile == NULL)
-        mc_span_note(&span, "CACHE_MISS");
+    mc_cache_note_get(&span, error, *tile);
     return error;
 }
 

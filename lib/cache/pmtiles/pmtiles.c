@@ -169,10 +169,7 @@ pmtiles_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx,
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_pmtiles_get");
     mc_error *error = get_pmtiles_tile(tile, (pmtiles_cache *)base, key, ctx, pool);
-    if (error != MC_OK)
-        mc_span_note(&span, "ERROR");
-    else if (*tile == NULL)
-        mc_span_note(&span, "CACHE_MISS");
+    mc_cache_note_get(&span, error, *tile);
     return error;
 }
 

@@ -98,10 +98,7 @@ postgresql_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     if (error == MC_OK && row != NULL)
         error = read_row_tile(tile, row, 0, pool);
     error = end_read(result, error, cache, key, pool);
-    if (error != MC_OK)
-        mc_span_note(&span, "ERROR");
-    else if (*tile == NULL)
-        mc_span_note(&span, "CACHE_MISS");
+    mc_cache_note_get(&span, error, *tile);
     return error;
 }
 

@@ -374,10 +374,7 @@ mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *base, const mc_s
     *rollback = error == MC_OK && handle != NULL && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
     if (handle != NULL)
         release_reader(handle, error, ctx);
-    if (error != MC_OK)
-        mc_span_note(&span, "ERROR");
-    else if (*tile == NULL)
-        mc_span_note(&span, "CACHE_MISS");
+    mc_cache_note_get(&span, error, *tile);
     return error;
 }
 
@@ -461,10 +458,7 @@ mc_sqlite_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *c
 {
     MC_SPAN_AS(span, ctx, "_mapcache_cache_sqlite_get");
     mc_error *error = sqlite_cache_get(tile, (sqlite_cache *)cache, key, ctx, pool);
-    if (error != MC_OK)
-        mc_span_note(&span, "ERROR");
-    else if (*tile == NULL)
-        mc_span_note(&span, "CACHE_MISS");
+    mc_cache_note_get(&span, error, *tile);
     return error;
 }
 
