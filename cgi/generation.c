@@ -28,6 +28,8 @@ struct mc_generations {
     mc_log runtime_log;
     _Atomic(mc_runtime *) runtime;
     _Atomic apr_time_t next_look;
+    int leaving; /* threads that end a generation, with `lock` */
+    pthread_cond_t left;
 };
 
 static void
@@ -51,6 +53,7 @@ load_generation(mc_generation **out, mc_generations *generations, apr_pool_t *po
     const mc_config *config = mc_server_config(generation->server);
     generation->log = (mc_log){ config->log_level, mc_log_stderr.write, mc_log_stderr.baton };
     generation->pool = pool;
+    generation->generations = generations;
     atomic_init(&generation->references, 1);
     if (atomic_load(&generations->runtime) == NULL) {
         mc_runtime *runtime;
@@ -209,6 +212,7 @@ mc_generations_create(const char *file, int threads, apr_pool_t *pool)
     generations->pool = pool;
     pthread_mutex_init(&generations->lock, NULL);
     pthread_mutex_init(&generations->loading, NULL);
+    pthread_cond_init(&generations->left, NULL);
     reload_changed_generation(generations);
     atomic_store(&generations->next_look, mc_clock_now() + APR_USEC_PER_SEC);
     return generations;
@@ -217,9 +221,15 @@ mc_generations_create(const char *file, int threads, apr_pool_t *pool)
 void
 mc_generations_destroy(mc_generations *generations)
 {
+    mc_runtime *runtime = atomic_load(&generations->runtime);
+    if (runtime != NULL)
+        mc_runtime_drain(runtime);
     if (generations->current != NULL)
         mc_generation_release(generations->current);
-    mc_runtime *runtime = atomic_load(&generations->runtime);
+    pthread_mutex_lock(&generations->lock);
+    while (generations->leaving > 0)
+        pthread_cond_wait(&generations->left, &generations->lock);
+    pthread_mutex_unlock(&generations->lock);
     if (runtime != NULL)
         mc_runtime_destroy(runtime);
 }
@@ -251,12 +261,39 @@ mc_generation_acquire(mc_generations *generations)
     return acquire_current_generation(generations);
 }
 
+static void
+count_leaving(mc_generations *generations, int more)
+{
+    pthread_mutex_lock(&generations->lock);
+    generations->leaving += more;
+    pthread_cond_broadcast(&generations->left);
+    pthread_mutex_unlock(&generations->lock);
+}
+
+static void *
+end_old_generation(void *data)
+{
+    mc_generation *generation = data;
+    mc_generations *generations = generation->generations;
+    apr_pool_destroy(generation->pool);
+    count_leaving(generations, -1);
+    return NULL;
+}
+
 void
 mc_generation_release(mc_generation *generation)
 {
     if (atomic_fetch_sub_explicit(&generation->references, 1, memory_order_acq_rel) > 1)
         return;
-    apr_pool_destroy(generation->pool);
+    mc_generations *generations = generation->generations;
+    mc_runtime *runtime = atomic_load(&generations->runtime);
+    pthread_t thread;
+    count_leaving(generations, 1);
+    if (runtime != NULL && mc_runtime_stores_behind(runtime) &&
+        pthread_create(&thread, NULL, end_old_generation, generation) == 0)
+        pthread_detach(thread);
+    else
+        end_old_generation(generation);
 }
 
 mc_runtime *

@@ -14,6 +14,7 @@ typedef struct mc_generation {
     mc_server *server;
     mc_log log; /* standard error, at the configuration's level */
     apr_pool_t *pool;
+    mc_generations *generations;
     _Atomic int references;
 } mc_generation;
 
@@ -25,6 +26,8 @@ void mc_generations_destroy(mc_generations *generations);
 /* The newest generation, referenced; looks at most once a second whether the file has changed (where auto_reload says
  * so, or nothing is loaded). NULL if there is none. From any thread. */
 mc_generation *mc_generation_acquire(mc_generations *generations);
+
+/* The last one who leaves an old generation does not wait for tiles that wait to be stored: a thread does. */
 void mc_generation_release(mc_generation *generation);
 
 /* Whether there is a configuration to serve. */

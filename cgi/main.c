@@ -147,8 +147,12 @@ run_fcgi_program(const main_options *chosen, const char *file, apr_pool_t *pool)
     else if (sockets.spawned || mc_generations_loaded(generations))
         outcome = mc_loop_run(generations, sockets.descriptors, sockets.count, &chosen->limits, pool);
     mc_sockets_remove(&sockets);
-    if (outcome == MC_LOOP_LEFT)
+    if (outcome == MC_LOOP_LEFT) {
+        mc_runtime *runtime = mc_generations_runtime(generations);
+        if (runtime != NULL)
+            mc_runtime_drain(runtime);
         _exit(EXIT_SUCCESS);
+    }
     mc_generations_destroy(generations);
     return outcome == MC_LOOP_ENDED ? EXIT_SUCCESS : status;
 }

@@ -1,5 +1,6 @@
 # What can be chosen at build time, and how every target is compiled.
 option(MAPCACHE_GDAL "Build the gdal source (needs libgdal)" ON)
+option(MAPCACHE_MAPSERVER "Build the mapserver source (needs libmapserver)" ON)
 option(MAPCACHE_ISAL "Use ISA-L for PNG output" ON)
 option(MAPCACHE_TESTS "Build the tests, where Check is installed" ON)
 option(MAPCACHE_FUZZ "Build the fuzz targets (needs clang)" OFF)

@@ -3,6 +3,7 @@
 #include <apr_general.h>
 #include <apr_hash.h>
 #include <apr_strings.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,8 @@ main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 20;
     const char *wanted = argc > 2 ? argv[2] : NULL;
+    mallopt(M_TRIM_THRESHOLD,
+            4 << 20); /* as in a server (lib/server/runtime.c): else tiles cost page faults by chance */
     apr_initialize();
     apr_pool_create(&pool, NULL);
     if (mkdtemp(folder) == NULL)

@@ -150,10 +150,10 @@ check_config_file(const cli_check_options *options, apr_pool_t *pool)
 
 static const mc_cli_option check_rows[] = {
     MC_OPTION_JSON(offsetof(cli_check_options, json), "one object of JSON, for programs"),
-    MC_OPTION_FLAG(
-        "connect", 0, offsetof(cli_check_options, connect),
-        "asks its databases, stores and lockers, too: tables that are not there, no spatial index, too few places, "
-        "servers that do not answer"),
+    MC_OPTION_FLAG("connect", 0, offsetof(cli_check_options, connect),
+                   "asks its databases, stores, lockers and origins, too: tables that are not there, no spatial index, "
+                   "too few places, "
+                   "servers that do not answer"),
     MC_OPTION_INT("processes", 0, "COUNT", offsetof(cli_check_options, processes), 1, 10000,
                   "processes of the server that is to be (Apache: what its MPM allows): how many connections it may "
                   "make"),

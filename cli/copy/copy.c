@@ -100,6 +100,22 @@ copy_and_verify(const mc_cli_call *call, const mc_copy *copy, mc_copy_part *part
     return part->pair.failed > 0 ? DIFFERENT : failed ? FAILED : status;
 }
 
+/* After all parts have been copied without a failure. */
+static int
+send_copied_archive(const mc_copy *copy)
+{
+    const mc_seed_options *options = &copy->options->seed;
+    if (!options->quiet && !options->json) {
+        printf("sending the archive to %s\n", copy->to.name);
+        fflush(stdout);
+    }
+    mc_error *error = mc_copy_send_archive(&copy->to, copy->log, copy->pool);
+    if (error == MC_OK)
+        return 0;
+    fprintf(stderr, "mapcache copy: %s\n", mc_error_chain(error, copy->pool));
+    return mc_seed_was_interrupted() ? INTERRUPTED : FAILED;
+}
+
 int
 mc_command_copy(mc_cli_call *call)
 {
@@ -108,7 +124,11 @@ mc_command_copy(mc_cli_call *call)
     mc_copy copy = { .options = options, .log = &log, .pool = call->pool };
     log.level = mc_cli_log_level(options->seed.verbose, call->quiet);
     const char *problem = open_sides(&copy);
+    if (problem == NULL && copy.to.far != NULL && options->seed.checkpoint != NULL)
+        problem = "an archive that is sent to a store is made anew by each run: there is no place to go on at "
+                  "(--checkpoint); copy into a file first, and the file to the store";
     if (problem != NULL) {
+        mc_copy_forget_archive(&copy.to, copy.pool);
         mc_cli_refuse(call, problem);
         return FAILED;
     }
@@ -119,5 +139,11 @@ mc_command_copy(mc_cli_call *call)
         if (one == FAILED)
             break;
     }
+    if (status == 0 && copy.to.far != NULL && !options->seed.dry_run && !mc_seed_was_interrupted())
+        status = send_copied_archive(&copy);
+    else if (copy.to.far != NULL && !options->seed.dry_run)
+        fprintf(stderr, "mapcache copy: the archive is not whole, and is not sent: %s is left as it was\n",
+                copy.to.name);
+    mc_copy_forget_archive(&copy.to, copy.pool);
     return mc_seed_was_interrupted() && status == 0 ? INTERRUPTED : status;
 }

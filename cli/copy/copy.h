@@ -18,6 +18,9 @@ typedef struct mc_copy_side {
     apr_array_header_t *tilesets; /* of mc_tileset *: of --from those whose tiles are meant; of --to at most one */
     mc_cache *cache;              /* of a cache or a file; NULL: that of each tileset */
     bool file;
+    const mc_config *far; /* of --to s3://BUCKET/KEY.pmtiles: has its cache; NULL: the target is no such address */
+    const char *folder;   /* of the archive that is made for it, until it is sent; NULL: none was made yet */
+    const char *archive;
 } mc_copy_side;
 
 /*
@@ -28,6 +31,12 @@ mc_error *mc_copy_find_source(mc_copy_side *side, const char *name, const mc_con
                               apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_copy_find_target(mc_copy_side *side, const char *name, const mc_config *config,
                               apr_pool_t *pool) MC_CHECKED;
+
+/* A target of s3://: side->archive in a folder of its own (TMPDIR), which the tiles go into first; sent to the store at
+ * the end. The folder goes with mc_copy_forget_archive, whatever has happened; that may be called for any target. */
+mc_error *mc_copy_open_store(mc_copy_side *side, const char *name, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_copy_send_archive(const mc_copy_side *side, const mc_log *log, apr_pool_t *pool) MC_CHECKED;
+void mc_copy_forget_archive(const mc_copy_side *side, apr_pool_t *pool);
 
 /* One run of the seeder: one tileset and grid, and one set of values of its dimensions. */
 typedef struct mc_copy_part {

@@ -52,7 +52,7 @@ check_formats(mc_seed_pair *pair, bool to_tileset, apr_pool_t *pool)
     if (mc_format_is_image(from) != mc_format_is_image(to))
         return apr_psprintf(pool, "only one of tilesets \"%s\" and \"%s\" has pictures", pair->source->name,
                             pair->target->name);
-    if (!mc_format_is_image(to) || to == NULL || (to->type != MC_FORMAT_PNG && to->type != MC_FORMAT_JPEG))
+    if (!mc_format_is_image(to) || to == NULL || mc_format_coding(to) == MC_CODING_UNKNOWN)
         return NULL;
     pair->convert = from == NULL || from->type != to->type;
     return NULL;

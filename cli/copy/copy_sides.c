@@ -179,27 +179,39 @@ kind_of_file(const char *name)
     return NULL;
 }
 
-/* A cache of that file. */
+/* Makes the target a cache of that type in a file; `element` names the file in its configuration. */
 static mc_error *
-open_target_file(mc_copy_side *side, const char *name, apr_pool_t *pool)
+make_target_cache(mc_copy_side *side, const char *name, const char *type, const char *element, const char *path,
+                  apr_pool_t *pool)
 {
     mc_config *config;
-    const struct file_kind *kind = kind_of_file(name);
-    if (strstr(name, "://") != NULL)
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s can be read, not written", name);
-    if (kind == NULL || strchr(name, '{') != NULL)
-        return mc_error_create(pool, MC_ERR_CONFIG,
-                               "\"%s\" is no tileset and no cache; the name of a file of tiles ends with .mbtiles, "
-                               ".pmtiles, .gpkg, .sqlite3, .sqlite or .db, and has no {",
-                               name);
     const char *text = apr_psprintf(pool, "<mapcache><cache name=\"%s\" type=\"%s\"><%s>%s</%s></cache></mapcache>",
-                                    mc_xml_escape(name, pool), kind->type, kind->element,
-                                    mc_xml_escape(absolute_file(name, pool), pool), kind->element);
+                                    mc_xml_escape(name, pool), type, element, mc_xml_escape(path, pool), element);
     MC_TRY(mc_config_load_text(&config, name, text, mc_diagnostics_create(pool), pool));
     side->config = config;
     side->cache = APR_ARRAY_IDX(config->caches, 0, mc_cache *);
     side->file = true;
     return MC_OK;
+}
+
+/* A cache of that file. */
+static mc_error *
+open_target_file(mc_copy_side *side, const char *name, apr_pool_t *pool)
+{
+    const struct file_kind *kind = kind_of_file(name);
+    if (strncmp(name, "s3://", 5) == 0 && kind != NULL && strcmp(kind->type, "pmtiles") == 0) {
+        MC_TRY(mc_copy_open_store(side, name, pool));
+        return make_target_cache(side, name, kind->type, kind->element, side->archive, pool);
+    }
+    if (strstr(name, "://") != NULL)
+        return mc_error_create(pool, MC_ERR_CONFIG,
+                               "%s can be read, not written; what is written is s3://BUCKET/KEY.pmtiles", name);
+    if (kind == NULL || strchr(name, '{') != NULL)
+        return mc_error_create(pool, MC_ERR_CONFIG,
+                               "\"%s\" is no tileset and no cache; the name of a file of tiles ends with .mbtiles, "
+                               ".pmtiles, .gpkg, .sqlite3, .sqlite or .db, and has no {",
+                               name);
+    return make_target_cache(side, name, kind->type, kind->element, absolute_file(name, pool), pool);
 }
 
 mc_error *

@@ -92,6 +92,9 @@ typedef struct mc_cache_ops {
     /* The SQLite file that a tile stands in, for footprints; NULL where there are none. */
     mc_error *(*location)(struct mc_store_location *location, mc_cache *cache, const mc_tile_key *key,
                           apr_pool_t *pool);
+    /* What the store says of its tiles as a JSON object with a member "vector_layers" (TileJSON 3.0.0), in `pool`;
+     * NULL: it says nothing. NULL for stores that cannot. */
+    mc_error *(*metadata)(mc_buf **json, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
     /* Of stores in files: the folder that all files are below, or the only file (*file is true then); NULL: there is no
      * such place. */
     const char *(*place)(bool *file, const mc_cache *cache, apr_pool_t *pool);

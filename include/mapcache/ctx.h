@@ -44,6 +44,7 @@ typedef struct mc_process {
     struct mc_flights *flights;             /* who renders which metatile (lib/lock) */
     struct mc_memory *memory;               /* stored tiles, footprints, absences (lib/cache) */
     struct mc_clock_cache *query_results;   /* what the databases of dimensions have said (lib/dimension) */
+    struct mc_clock_cache *provisional;     /* tiles that are not to be stored (lib/tileset) */
     struct mc_documents *documents;         /* capabilities as they were written last (lib/service) */
     struct mc_write_behinds *write_behinds; /* puts that wait for slow stores (lib/cache) */
     bool brief;                             /* ends after one request: what is made once for many maps does not pay */
@@ -61,8 +62,10 @@ typedef struct mc_ctx {
     struct mc_admission *admission; /* of the request, with its copies (lib/base); NULL: everything is let in */
     struct mc_semaphore *inside;    /* the gate that has been passed, or NULL (lib/base) */
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
+    struct mc_lock_session *locks;  /* of a lock server, that has the locks held for this request (lib/lock) */
     bool bulk;                      /* such a transaction is being stored */
     apr_time_t deadline;            /* by mc_clock_now() (base/clock.h), 0 for none */
+    apr_interval_time_t allowance;  /* from the begin of the request to its deadline; 0: unknown */
     const apr_table_t *headers;     /* of the client's request, for {Header} in origin headers; may be NULL */
     bool (*abandoned)(void *baton); /* true once the client has gone; may be NULL; cheap, called between steps */
     void *abandoned_baton;

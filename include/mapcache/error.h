@@ -76,6 +76,7 @@ typedef struct mc_error {
     const char *message; /* names the thing and the value, for people; never markup */
     const char *locator; /* name of the offending request parameter, or NULL */
     struct mc_error *cause;
+    bool told; /* the log has it from another request (mc_error_repeats) */
 } mc_error;
 
 #define MC_OK ((mc_error *)0)
@@ -105,6 +106,12 @@ mc_error *mc_error_wrap(apr_pool_t *pool, mc_error *cause, mc_error_kind kind, c
 /* As mc_error_create, with the request parameter that is at fault (OWS locator). */
 mc_error *mc_error_located(apr_pool_t *pool, mc_error_kind kind, const char *locator, const char *format, ...)
     MC_PRINTF(4, 5) MC_CHECKED;
+
+/* Of an error that repeats what the log knows: a server that is left alone after a failure, another request's error.
+ * Where the same message was passed within the last five seconds the error is marked, and mc_log_error writes it, and
+ * what wraps it, at level info at most: the log does not grow with the requests while a server is away. Returns the
+ * error. */
+mc_error *mc_error_repeats(mc_error *error);
 
 /* A deep copy in another pool, chain included. NULL gives NULL. */
 mc_error *mc_error_copy(const mc_error *error, apr_pool_t *pool);

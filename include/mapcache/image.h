@@ -70,13 +70,17 @@ typedef enum mc_coding {
     MC_CODING_PNG,
     MC_CODING_JPEG,
     MC_CODING_BLANK, /* '#' B G R A */
-    MC_CODING_GZIP   /* of a vector tile */
+    MC_CODING_GZIP,  /* of a vector tile */
+    MC_CODING_WEBP
 } mc_coding;
 mc_coding mc_image_sniff(const void *data, size_t size);
 const char *mc_coding_mime(mc_coding coding); /* NULL for unknown */
 
+/* As a <format> of such images is called: "PNG", "JPEG", "WEBP"; NULL for what is no image. */
+const char *mc_coding_format(mc_coding coding);
+
 /*
- * Decodes a PNG or JPEG of any form, also from outside; *pixels has one reference, the caller's. MC_ERR_CORRUPT
+ * Decodes a PNG, JPEG or WebP of any form, also from outside; *pixels has one reference, the caller's. MC_ERR_CORRUPT
  * for truncated or broken bytes, for sides above 16384 and for more than 2^26 pixels in all.
  */
 mc_error *mc_image_decode(mc_pixels **pixels, const void *data, size_t size, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
@@ -121,7 +125,8 @@ typedef enum mc_format_type {
     MC_FORMAT_JPEG,
     MC_FORMAT_MIXED,
     MC_FORMAT_RAW,
-    MC_FORMAT_MVT
+    MC_FORMAT_MVT,
+    MC_FORMAT_WEBP
 } mc_format_type;
 
 /* How vector tiles are made (Mapbox Vector Tile 2.1). */
@@ -144,20 +149,25 @@ struct mc_format {
     /* Options of the codecs; each codec reads its own. */
     int compression; /* PNG: mc_png_compression */
     int colors;      /* PNG: 0 true colour, 2..256 palette */
-    int quality;     /* JPEG: 1..100 */
+    int quality;     /* JPEG, WEBP: 1..100 */
     int photometric; /* JPEG: 0 ycbcr, 1 rgb */
     int optimize;    /* JPEG: mc_jpeg_optimize; by default fixed tables and a restart interval of one MCU row */
     const mc_format *transparent, *opaque; /* MIXED */
     int alpha_cutoff;                      /* MIXED */
     mc_mvt_options mvt;                    /* MVT */
+    bool lossless;                         /* WEBP */
+    int effort;                            /* WEBP: 0..6; -1: by purpose */
 };
 
 mc_format *mc_format_from_config(const mc_node *node, mc_build *build);
-void mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool); /* PNG, PNG8, JPEG, mixed */
+void mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool); /* PNG, PNG8, JPEG, mixed, WEBP */
 
 /* Whether tiles of a format hold pixels: RAW tiles are not decoded, MVT tiles hold vector data. A format NULL (tiles as
  * the source sends them) counts as pixels. */
 bool mc_format_is_image(const mc_format *format);
+
+/* How images of a format are coded; MC_CODING_UNKNOWN where they may be one or the other, and for what is no image. */
+mc_coding mc_format_coding(const mc_format *format);
 
 /* Whether tiles of a format are vector tiles: MVT, or RAW with the media type of vector tiles. */
 bool mc_format_is_vector(const mc_format *format);
@@ -198,6 +208,7 @@ mc_error *mc_jpeg_join(mc_buf **joined, mc_buf *const *tiles, int columns, int r
 
 extern const mc_key mc_format_png_keys[];
 extern const mc_key mc_format_jpeg_keys[];
+extern const mc_key mc_format_webp_keys[];
 extern const mc_key mc_format_mixed_keys[];
 extern const mc_key mc_format_raw_keys[];
 extern const mc_key mc_format_mvt_keys[];

@@ -16,6 +16,7 @@ void mc_flights_destroy(mc_flights *flights);
 typedef enum mc_flight_role {
     MC_LEAD,   /* the caller renders, then calls mc_flight_land */
     MC_FOLLOW, /* another one has rendered while the caller waited: look into the cache again */
+    MC_LOOK,   /* another one has found its own tile: look again; for what is not there, board again */
     MC_FAILED, /* the leader failed less than a second ago: its error is shared */
 } mc_flight_role;
 
@@ -40,6 +41,15 @@ typedef struct mc_lock mc_lock;
 /* As mc_flight_land; a failure is shared for so many seconds: at least for one, and for no more than that where many
  * failures are remembered. */
 void mc_flight_land_for(mc_flight *flight, const mc_error *failure, double seconds);
+
+/* Lands without a failure and without a render: the leader has found what it wanted. What others want of the metatile
+ * may be missing nevertheless, after a renderer that has died or a store that took a part: they get MC_LOOK. */
+void mc_flight_land_found(mc_flight *flight);
+
+/* As mc_flight_land; the failure is shared, also where its kind says that it is the leader's own trouble: a store that
+ * takes nothing, a lock server that is away. Otherwise each one who waits would render, or wait for the server, once
+ * more, one after the other. */
+void mc_flight_land_shared(mc_flight *flight, const mc_error *failure);
 
 /*
  * Around what boards flights that never wait for those which the thread leads, such as of a tileset that another one is

@@ -143,6 +143,13 @@ mc_error *mc_runtime_create(mc_runtime **runtime, const mc_config *config, int p
                             const mc_log *log, apr_pool_t *pool) MC_CHECKED;
 void mc_runtime_destroy(mc_runtime *runtime);
 
+/* Stores what waits to be stored, for some seconds; the log has how much was lost. Nothing waits from then on: puts are
+ * stored at once. Before mc_runtime_destroy, or instead of it where threads are left that use everything. */
+void mc_runtime_drain(mc_runtime *runtime);
+
+/* Whether tiles wait to be stored, so that a configuration that ends takes its time. */
+bool mc_runtime_stores_behind(mc_runtime *runtime);
+
 /*
  * Puts <max_slow_requests> and its kin in force; before the first request, and without this call nothing is refused.
  * `threads`: how many requests the front end answers at a time; of 64 or more, an eighth stays free of requests that

@@ -30,8 +30,9 @@ typedef struct mc_render {
 typedef struct mc_rendered {
     mc_buf *data;
     mc_pixels *pixels;
-    mc_buf **tiles; /* vector tiles, row by row from the upper left tile, which is also `data` */
-    bool final;     /* the bytes are in the wanted format, over the wanted background */
+    mc_buf **tiles;     /* vector tiles, row by row from the upper left tile, which is also `data` */
+    double provisional; /* seconds for which the map is good in place of a better one: it is not stored; 0: for good */
+    bool final;         /* the bytes are in the wanted format, over the wanted background */
 } mc_rendered;
 
 typedef struct mc_info_request {

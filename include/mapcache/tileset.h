@@ -49,6 +49,7 @@ typedef struct mc_tileset {
     const mc_format *synthetic_format; /* of tiles made here when there is no format: the builtin mixed one */
     /* An item of it that this build does not have: every request is MC_ERR_UNAVAILABLE with this text. */
     const char *not_built;
+    struct mc_seldom *stale_told; /* of what is said when expired tiles are served */
 } mc_tileset;
 
 /* One tile that a client wants. Values of dimensions are as requested (configuration order, defaults filled in). */
@@ -178,6 +179,15 @@ const char **mc_tileset_defaults(const mc_tileset *tileset, apr_pool_t *pool);
 
 const char *mc_tileset_extension(const mc_tileset *tileset);
 const char *mc_tileset_title(const mc_tileset *tileset);
+
+/* The layers of the tileset's vector tiles (mc_vector_layer_info): those of the source, else those that the store of
+ * the grid's tiles tells. NULL: they are not known. */
+mc_error *mc_tileset_layers(apr_array_header_t **layers, const mc_tileset *tileset, const mc_grid *grid, mc_ctx *ctx,
+                            apr_pool_t *pool) MC_CHECKED;
+
+/* These as TileJSON lists them; "[]" where they are not known, NULL of tiles of other kinds. */
+mc_error *mc_tileset_layers_text(const char **json, const mc_tileset *tileset, const mc_grid *grid, mc_ctx *ctx,
+                                 apr_pool_t *pool) MC_CHECKED;
 
 /* An mc_layers_writer whose baton is the tileset. "[]" where it is of vector tiles whose layers its source does not
  * know; NULL of other tiles. */

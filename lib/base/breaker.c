@@ -6,9 +6,9 @@
 enum { FAILURES_COUNTED = 16 /* the pause is as long as it gets long before */ };
 
 void
-mc_breaker_start(mc_breaker *breaker, const mc_breaker_rules *rules)
+mc_breaker_start(mc_breaker *breaker)
 {
-    *breaker = (mc_breaker){ .rules = rules };
+    *breaker = (mc_breaker){ .failures = 0 };
     pthread_mutex_init(&breaker->lock, NULL);
 }
 
@@ -22,8 +22,8 @@ mc_breaker_end(mc_breaker *breaker)
 static void
 open_breaker(mc_breaker *breaker)
 {
-    const mc_breaker_rules *rules = breaker->rules;
-    breaker->open_until = mc_clock_now() + mc_backoff(breaker->failures - rules->failures, rules->first, rules->most);
+    breaker->open_until =
+        mc_clock_now() + mc_backoff(breaker->failures - MC_BREAKER_FAILURES, MC_BREAKER_PAUSE, MC_BREAKER_PAUSE_MOST);
 }
 
 bool
@@ -38,16 +38,16 @@ mc_breaker_admits(mc_breaker *breaker)
 }
 
 bool
-mc_breaker_is_closed(mc_breaker *breaker)
+mc_breaker_works(mc_breaker *breaker)
 {
     pthread_mutex_lock(&breaker->lock);
-    bool closed = breaker->open_until == 0;
+    bool works = breaker->failures == 0;
     pthread_mutex_unlock(&breaker->lock);
-    return closed;
+    return works;
 }
 
 void
-mc_breaker_report(mc_breaker *breaker, bool works)
+mc_breaker_report(mc_breaker *breaker, bool works, apr_interval_time_t waited)
 {
     pthread_mutex_lock(&breaker->lock);
     if (works) {
@@ -55,7 +55,9 @@ mc_breaker_report(mc_breaker *breaker, bool works)
         breaker->open_until = 0;
     } else {
         breaker->failures += breaker->failures < FAILURES_COUNTED;
-        if (breaker->failures >= breaker->rules->failures)
+        if (waited >= MC_BREAKER_COSTLY && breaker->failures < MC_BREAKER_FAILURES)
+            breaker->failures = MC_BREAKER_FAILURES;
+        if (breaker->failures >= MC_BREAKER_FAILURES)
             open_breaker(breaker);
     }
     pthread_mutex_unlock(&breaker->lock);

@@ -1,6 +1,10 @@
 /*
- * A circuit breaker: whether a server is worth asking. One that has failed is left alone for a while, and nobody waits
- * for it; then one caller finds out. Each failure that follows doubles the while.
+ * Circuit breakers: whether a server is worth asking. One set of rules for all of them: servers of keys and values
+ * (lib/remote), stores behind HTTP and origins of maps (lib/http).
+ *
+ * A server is left alone after three failures in a row, and at once after a failure that took a quarter of a second or
+ * longer: failures that are told at once cost their callers nothing. It is left alone for a quarter of a second; then
+ * one caller finds out. Each failure that follows doubles the while, up to eight seconds.
  */
 #ifndef MC_BASE_BREAKER_H
 #define MC_BASE_BREAKER_H
@@ -9,22 +13,20 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* After how many failures in a row a server is left alone, and for how many microseconds: the first time, and at most.
- */
-typedef struct mc_breaker_rules {
-    int failures;
-    apr_interval_time_t first, most;
-} mc_breaker_rules;
+enum { MC_BREAKER_FAILURES = 3 };
+
+/* Microseconds: the first pause and the longest one, and what a failure takes that opens a breaker by itself. */
+#define MC_BREAKER_PAUSE (APR_USEC_PER_SEC / 4)
+#define MC_BREAKER_PAUSE_MOST (8 * APR_USEC_PER_SEC)
+#define MC_BREAKER_COSTLY (APR_USEC_PER_SEC / 4)
 
 typedef struct mc_breaker {
-    const mc_breaker_rules *rules;
     pthread_mutex_t lock;  /* of all below */
     apr_time_t open_until; /* mc_clock_now(); 0: closed, everybody may ask */
     int failures;          /* in a row */
 } mc_breaker;
 
-/* The rules must live as long as the breaker. */
-void mc_breaker_start(mc_breaker *breaker, const mc_breaker_rules *rules);
+void mc_breaker_start(mc_breaker *breaker);
 void mc_breaker_end(mc_breaker *breaker);
 
 /*
@@ -33,9 +35,10 @@ void mc_breaker_end(mc_breaker *breaker);
  */
 bool mc_breaker_admits(mc_breaker *breaker);
 
-/* The same without the right to ask: whether the breaker is closed. */
-bool mc_breaker_is_closed(mc_breaker *breaker);
+/* Whether the last one who asked got an answer; true before anybody has asked. */
+bool mc_breaker_works(mc_breaker *breaker);
 
-void mc_breaker_report(mc_breaker *breaker, bool works);
+/* After asking. waited: microseconds that a failure took. */
+void mc_breaker_report(mc_breaker *breaker, bool works, apr_interval_time_t waited);
 
 #endif

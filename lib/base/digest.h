@@ -16,6 +16,9 @@ void mc_hmac_sha1(uint8_t digest[MC_SHA1_BYTES], const void *key, size_t key_siz
 /* Against damage on the way only: nobody trusts MD5 otherwise. */
 void mc_md5(uint8_t digest[MC_MD5_BYTES], const void *data, size_t size);
 
+/* CRC-32C (Castagnoli; RFC 3720, appendix B.4): against damage on the way only. */
+uint32_t mc_crc32c(const void *data, size_t size);
+
 /* `size` bytes as 2 * size lower-case digits, and the end of the text. */
 void mc_hex_text(char *text, const uint8_t *bytes, size_t size);
 

@@ -2,10 +2,18 @@
 #include "mapcache/error.h"
 
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/controls.h"
+#include "base/hash.h"
+
+/* Microseconds from one line of the log to the next that says the same; and how many messages are told apart. */
+#define TELL_EVERY (5 * APR_USEC_PER_SEC)
+enum { MESSAGES = 64 };
 
 static mc_error *
 error_vcreate(apr_pool_t *pool, mc_error *cause, mc_error_kind kind, const char *locator, const char *format,
@@ -16,6 +24,7 @@ error_vcreate(apr_pool_t *pool, mc_error *cause, mc_error_kind kind, const char 
     error->locator = locator == NULL ? NULL : apr_pstrdup(pool, locator);
     error->message = apr_pvsprintf(pool, format, args);
     error->cause = cause;
+    error->told = cause != NULL && cause->told;
     return error;
 }
 
@@ -46,6 +55,19 @@ mc_error_located(apr_pool_t *pool, mc_error_kind kind, const char *locator, cons
     va_start(args, format);
     mc_error *error = error_vcreate(pool, NULL, kind, locator, format, args);
     va_end(args);
+    return error;
+}
+
+mc_error *
+mc_error_repeats(mc_error *error)
+{
+    static _Atomic apr_time_t told[MESSAGES]; /* when, by a hash of the message; mc_clock_now() */
+    if (error == NULL)
+        return error;
+    _Atomic apr_time_t *last = &told[mc_hash64(error->message, strlen(error->message), 0) % MESSAGES];
+    apr_time_t before = atomic_load(last), now = mc_clock_now();
+    bool again = before != 0 && now < before + TELL_EVERY;
+    error->told = again || !atomic_compare_exchange_strong(last, &before, now);
     return error;
 }
 

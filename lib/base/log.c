@@ -28,6 +28,8 @@ mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
 void
 mc_log_error(const mc_ctx *ctx, mc_log_level level, const mc_error *error)
 {
+    if (error != NULL && error->told && level < MC_LOG_INFO)
+        level = MC_LOG_INFO;
     mc_log_write(ctx, level, "%s", mc_error_chain(error, ctx->pool));
 }
 

@@ -41,6 +41,9 @@
     X(origin_errors_total, "Requests to origins that failed.")                                                         \
     X(origin_rests_total, "Requests not sent because their origin had failed several times in a row.")                 \
     X(origin_bytes_total, "Bytes received from origins.")                                                              \
+    X(mapserver_maps_total, "Maps drawn by processes of MapServer.")                                                   \
+    X(mapserver_started_total, "Processes of MapServer that were started.")                                            \
+    X(mapserver_lost_total, "Processes of MapServer that ended in the middle of a map, or were killed for it.")        \
     X(store_requests_total, "Requests sent to stores of tiles over HTTP.")                                             \
     X(store_errors_total, "Requests to stores of tiles over HTTP that failed.")                                        \
     X(store_bytes_total, "Bytes received from stores of tiles over HTTP.")                                             \

@@ -28,7 +28,7 @@ own_folder(apr_pool_t *pool)
 }
 
 static const char *
-find_module_file(const char *module, apr_pool_t *pool)
+find_module_file(const char *module, const char *ending, int access_mode, apr_pool_t *pool)
 {
     const char *folder = own_folder(pool);
     const char *const folders[] = {
@@ -44,8 +44,8 @@ find_module_file(const char *module, apr_pool_t *pool)
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
         if (folders[i] == NULL || *folders[i] == '\0')
             continue;
-        const char *file = apr_pstrcat(pool, folders[i], "/mapcache-", module, ".so", NULL);
-        if (access(file, R_OK) == 0)
+        const char *file = apr_pstrcat(pool, folders[i], "/mapcache-", module, ending, NULL);
+        if (access(file, access_mode) == 0)
             return file;
     }
     return NULL;
@@ -62,7 +62,7 @@ open_module(void **handle, const char *module, apr_pool_t *pool)
             return MC_OK;
         }
     MC_ASSERT(at < MODULES_MAX && strlen(module) < NAME_MAX_SIZE);
-    const char *file = find_module_file(module, pool);
+    const char *file = find_module_file(module, ".so", R_OK, pool);
     if (file == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the module \"%s\" is not installed", module);
     *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -89,4 +89,13 @@ mc_module_symbol(void **symbol, const char *module, const char *name, apr_pool_t
         return mc_error_wrap(pool, reason, MC_ERR_UNAVAILABLE, "the module \"%s\" is of another version", module);
     }
     return MC_OK;
+}
+
+mc_error *
+mc_module_program(const char **path, const char *name, apr_pool_t *pool)
+{
+    *path = find_module_file(name, "", X_OK, pool);
+    return *path != NULL
+               ? MC_OK
+               : mc_error_create(pool, MC_ERR_UNAVAILABLE, "the program \"mapcache-%s\" is not installed", name);
 }

@@ -14,4 +14,8 @@
  */
 mc_error *mc_module_symbol(void **symbol, const char *module, const char *name, apr_pool_t *pool) MC_CHECKED;
 
+/* The path of the program `mapcache-NAME`, which stands beside the modules: for work in a process of its own.
+ * MC_ERR_UNAVAILABLE when it is not installed. */
+mc_error *mc_module_program(const char **path, const char *name, apr_pool_t *pool) MC_CHECKED;
+
 #endif

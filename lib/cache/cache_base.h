@@ -114,8 +114,8 @@ bool mc_template_constant(const mc_template *template);
 mc_error *mc_template_expand(char *out, const mc_template *template, const mc_tile_key *key,
                              apr_pool_t *pool) MC_CHECKED;
 
-/* As mc_template_expand, but with MC_TEMPLATE_MARK and the letter x, y, X or Y (inverted) for column and row, and with
- * `levels` also z for the level. For names that are to be told apart again. */
+/* As mc_template_expand, but with MC_TEMPLATE_MARK and the letter x, y, X or Y (inverted) for column and row (u, v, U,
+ * V for those that are divided), and with `levels` also z for the level. For names that are to be told apart again. */
 #define MC_TEMPLATE_MARK '\x01'
 mc_error *mc_template_expand_marked(char *out, const mc_template *template, const mc_tile_key *key, bool levels,
                                     apr_pool_t *pool) MC_CHECKED;

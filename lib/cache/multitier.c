@@ -28,7 +28,7 @@ static const mc_key multitier_keys[] = {
                   "line's tools always store through.",
                   .flags = MC_KEY_OURS, .fallback = "through"),
     MC_KEY_SIZE("behind_queue", offsetof(multitier, behind_queue),
-                "Bytes of tiles of a process that may wait for the last child; who finds no room stores through.",
+                "Bytes that waiting tiles may take in a process; who finds no room stores through.",
                 .max = 1099511627776.0, .flags = MC_KEY_OURS, .fallback = "64M"),
     MC_KEY_NUMBER("behind_time", offsetof(multitier, behind_time),
                   "Seconds that a tile may wait for the last child before the tile is given up, with a line in the log "
@@ -185,8 +185,16 @@ list_wanted_tiles(mc_tile **tiles, const multitier *cache, const mc_tile_key *ke
     return missing;
 }
 
-/* Of the children from one on. A child that fails is no child without the tile: where no other one has it, the first
- * failure is told, so that nothing is rendered that may be there. */
+/* A child that fails is no child without the tile: what may be there must not be rendered. The last child has all
+ * tiles, so that its word is enough; but of those that wait for it in another process. */
+static bool
+may_hide_tiles(const multitier *cache, int child)
+{
+    return child == cache->layered.count - 1 || cache->queue != NULL;
+}
+
+/* Of the children from one on. `first`: the failure of one before them that may have the tiles; where no child has a
+ * tile, the first such failure is told. */
 static mc_error *
 get_from_tiers(mc_tile **tiles, const multitier *cache, int child, mc_error *first, const mc_tile_key *keys, int count,
                mc_ctx *ctx, apr_pool_t *pool)
@@ -200,7 +208,8 @@ get_from_tiers(mc_tile **tiles, const multitier *cache, int child, mc_error *fir
         if (error == MC_OK)
             continue;
         mc_log_error(ctx, MC_LOG_WARN, error);
-        first = first == MC_OK ? error : first;
+        if (first == MC_OK && may_hide_tiles(cache, i))
+            first = error;
     }
     if (first == MC_OK)
         remember_absences(cache, missing.keys, missing.count, ctx); /* not those that were recalled: once is enough */
@@ -223,7 +232,7 @@ multitier_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ct
         return MC_OK;
     if (error != MC_OK)
         mc_log_error(ctx, MC_LOG_WARN, error);
-    return get_from_tiers(tile, cache, 1, error, key, 1, ctx, pool);
+    return get_from_tiers(tile, cache, 1, may_hide_tiles(cache, 0) ? error : MC_OK, key, 1, ctx, pool);
 }
 
 static mc_error *
@@ -231,8 +240,13 @@ multitier_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
 {
     multitier *cache = (multitier *)base;
     *exists = cache->queue != NULL && mc_write_behind_get(NULL, cache->queue, key, ctx->pool);
-    for (int i = 0; i < cache->layered.count && !*exists; i++)
-        MC_TRY(mc_cache_exists(exists, cache->layered.children[i].cache, key, ctx));
+    for (int i = 0; i < cache->layered.count && !*exists; i++) {
+        mc_error *error = mc_cache_exists(exists, cache->layered.children[i].cache, key, ctx);
+        if (error != MC_OK && may_hide_tiles(cache, i))
+            return error;
+        if (error != MC_OK)
+            mc_log_error(ctx, MC_LOG_WARN, error);
+    }
     return MC_OK;
 }
 

@@ -332,6 +332,14 @@ mark_of_number(mc_template_format number)
         return 'X';
     case MC_FORMAT_y:
         return 'y';
+    case MC_FORMAT_div_x:
+        return 'u';
+    case MC_FORMAT_inv_div_x:
+        return 'U';
+    case MC_FORMAT_div_y:
+        return 'v';
+    case MC_FORMAT_inv_div_y:
+        return 'V';
     default:
         return 'Y';
     }

@@ -1,7 +1,8 @@
 /*
  * Puts that a cache gets a little later than who puts: bounded queues, each with a thread of its own from its first put
- * on. What waits is found by gets of this process, stored in the order of the puts, and lost where the cache does not
- * take it in time; each loss is logged and counted.
+ * on. What waits is found by gets of this process, stored in the order of the puts as far as these succeed, and lost
+ * where the cache does not take it in time; each loss is logged and counted. A tile that was stored by others after it
+ * was put here stays.
  */
 #ifndef MC_CACHE_WRITE_BEHIND_H
 #define MC_CACHE_WRITE_BEHIND_H
@@ -37,7 +38,10 @@ typedef struct mc_write_behinds mc_write_behinds;
 mc_write_behinds *mc_write_behinds_create(void);
 /* Drains all queues, for at most some seconds together; what is left is lost. NULL is ignored. */
 void mc_write_behinds_destroy(mc_write_behinds *queues);
-/* Bytes of the tiles that wait. */
+/* The same for a process that ends as it is, with threads that may go on using everything: they store through
+ * meanwhile, and nothing is freed. NULL is ignored. */
+void mc_write_behinds_drain(mc_write_behinds *queues);
+/* Bytes that the waiting tiles take. */
 uint64_t mc_write_behinds_waiting(mc_write_behinds *queues);
 
 #endif

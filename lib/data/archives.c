@@ -64,17 +64,16 @@ take_first_entry(void *baton, const mc_pmtiles_entry *entry)
 static const char *
 format_of_archive(mc_pmtiles_archive *archive, apr_pool_t *pool)
 {
-    static const char *const names[] = { NULL, "MVT", "PNG", "JPEG" };
+    static const char *const names[] = { NULL, "MVT", "PNG", "JPEG", "WEBP" };
     first_entry first = { { 0 }, pool };
     mc_buf *data;
     int type = archive->header.type;
     if (type != MC_PMTILES_OTHER)
-        return type <= MC_PMTILES_JPEG ? names[type] : NULL;
+        return type <= MC_PMTILES_WEBP ? names[type] : NULL;
     mc_error_ignore(mc_pmtiles_walk(archive, 0, UINT64_MAX, take_first_entry, &first, pool));
     if (first.entry.length == 0 || mc_pmtiles_read(&data, archive, &first.entry, pool) != MC_OK)
         return NULL;
-    mc_coding coding = mc_image_sniff(data->data, data->size);
-    return coding == MC_CODING_PNG ? "PNG" : coding == MC_CODING_JPEG ? "JPEG" : NULL;
+    return mc_coding_format(mc_image_sniff(data->data, data->size));
 }
 
 static void

@@ -10,9 +10,9 @@
 #include "mapcache/grid.h"
 
 typedef enum mc_data_kind {
-    MC_DATA_RASTER, /* drawn by a source of type gdal */
+    MC_DATA_RASTER, /* drawn by a source of type gdal or mapserver */
     MC_DATA_VECTOR, /* drawn by a source of type shapefile, ogr or postgis */
-    MC_DATA_TILES,  /* stored in a cache of type mbtiles, pmtiles, geopackage or sqlite3, read-only */
+    MC_DATA_TILES,  /* stored in a cache, read-only: mbtiles, pmtiles, geopackage, sqlite3, bundle, mrf */
 } mc_data_kind;
 
 typedef enum mc_data_shape { MC_DATA_ANY_SHAPE, MC_DATA_POINTS, MC_DATA_LINES, MC_DATA_AREAS } mc_data_shape;
@@ -20,7 +20,7 @@ typedef enum mc_data_shape { MC_DATA_ANY_SHAPE, MC_DATA_POINTS, MC_DATA_LINES, M
 /* One layer. Texts that the data do not say are NULL. */
 typedef struct mc_data_layer {
     mc_data_kind kind;
-    const char *type; /* of the source or cache: "gdal", "shapefile", "ogr", "postgis", "mbtiles", ... */
+    const char *type; /* of the source or cache: "gdal", "mapserver", "shapefile", "ogr", "postgis", "mbtiles", ... */
     const char *name; /* unique in its list; letters, digits, '_', '-' and '.' only */
     const char *title, *description, *attribution;
     const char *data;  /* the file, the folder or GDAL's name of an address; of postgis the connection string */
@@ -69,9 +69,9 @@ typedef struct mc_data_found {
 
 /*
  * Looks at `thing`: a raster that GDAL opens, a shapefile, a GeoPackage, FlatGeobuf or GeoJSON, an MBTiles, a SQLite
- * cache, a PMTiles archive, each by its path (`FILE#LAYER`: one layer of it), http:// and https:// addresses of these,
- * postgresql:// addresses (`?table=schema.name`), or a folder of files. `limits` may be NULL; ctx->process may be NULL
- * but for databases.
+ * cache, a PMTiles archive, an MRF, a bundle of Esri, a map file of MapServer, each by its path (`FILE#LAYER`: one
+ * layer of it), http:// and https:// addresses of these, postgresql:// addresses (`?table=schema.name`), or a folder of
+ * files. `limits` may be NULL; ctx->process may be NULL but for databases.
  *
  * MC_ERR_UNAVAILABLE: it is not there (yet), or was not open in time. MC_ERR_CONFIG: it holds nothing that can be
  * served, in words for people. No error leaves an empty list.

@@ -47,6 +47,12 @@ mc_error *mc_data_look_shapefile(mc_data_search *search, const char *path) MC_CH
 mc_error *mc_data_look_tiles(bool *known, mc_data_search *search, const char *path, const char *part) MC_CHECKED;
 bool mc_data_is_pmtiles(const char *path, apr_pool_t *pool); /* by its first bytes */
 mc_error *mc_data_look_pmtiles(mc_data_search *search, const char *path) MC_CHECKED;
+bool mc_data_is_mapfile(const char *path); /* by its ending */
+mc_error *mc_data_look_mapfile(mc_data_search *search, const char *path) MC_CHECKED;
+/* Of Esri's bundles, where `path` is the folder of the levels or above it. False: the folder is none. */
+bool mc_data_look_bundles(mc_data_search *search, const char *path);
+mc_error *mc_data_look_bundle_file(mc_data_search *search, const char *path) MC_CHECKED;
+mc_error *mc_data_look_mrf(mc_data_search *search, const char *path) MC_CHECKED;
 mc_error *mc_data_look_file(mc_data_search *search, const char *path, const char *part) MC_CHECKED;
 mc_error *mc_data_look_folder(mc_data_search *search, const char *path) MC_CHECKED;
 mc_error *mc_data_look_database(mc_data_search *search, const char *thing) MC_CHECKED;

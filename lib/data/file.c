@@ -59,6 +59,10 @@ mc_data_look_file(mc_data_search *search, const char *path, const char *part)
         return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\": what belongs to it is no regular file", path);
     if (has_extension(path, ".shp"))
         return mc_data_look_shapefile(search, path);
+    if (has_extension(path, ".mrf"))
+        return mc_data_look_mrf(search, path);
+    if (has_extension(path, ".bundle"))
+        return mc_data_look_bundle_file(search, path);
     if (is_sqlite_file(path, search->pool))
         MC_TRY(mc_data_look_tiles(&known, search, path, part));
     if (known)
@@ -74,8 +78,10 @@ mc_data_look_file(mc_data_search *search, const char *path, const char *part)
 static bool
 is_served_kind(const char *name)
 {
-    static const char *const kinds[] = { ".tif",     ".tiff",     ".jp2",     ".shp",     ".gpkg",    ".vrt",   ".fgb",
-                                         ".geojson", ".geojsonl", ".mbtiles", ".pmtiles", ".sqlite3", ".sqlite" };
+    static const char *const kinds[] = {
+        ".tif",     ".tiff",     ".jp2",     ".shp",     ".gpkg",    ".vrt",    ".fgb",
+        ".geojson", ".geojsonl", ".mbtiles", ".pmtiles", ".sqlite3", ".sqlite", ".mrf"
+    };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (has_extension(name, kinds[i]))
             return true;
@@ -241,6 +247,8 @@ look_at_folder_files(mc_data_search *search, const char *path)
 static void
 look_below(mc_data_search *search, const char *path, int depth)
 {
+    if (mc_data_look_bundles(search, path))
+        return;
     look_at_folder_files(search, path);
     if (depth >= FOLDERS_DEEP)
         return;

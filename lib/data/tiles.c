@@ -67,8 +67,8 @@ take_format(void *baton, sqlite3_stmt *row)
     mc_coding coding = bytes == NULL ? MC_CODING_UNKNOWN : mc_image_sniff(bytes, size);
     if (size > 0 && bytes[0] == '#')
         *format = "PNG"; /* one colour, as our caches store it */
-    else if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
-        *format = coding == MC_CODING_PNG ? "PNG" : "JPEG";
+    else if (mc_coding_format(coding) != NULL)
+        *format = mc_coding_format(coding);
     else if (size > 2 && ((bytes[0] == 0x1f && bytes[1] == 0x8b) || bytes[0] == 0x1a))
         *format = "MVT";
     else

@@ -42,8 +42,8 @@ comment_text(const char *text, size_t most, apr_pool_t *pool)
 static void
 put_raster_source(apr_array_header_t *out, const mc_data_layer *layer, const char *name)
 {
-    put_line(out, "  <source name=\"%s\" type=\"gdal\">\n", mc_xml_escape(name, out->pool));
-    put_element(out, "    ", "data", layer->data);
+    put_line(out, "  <source name=\"%s\" type=\"%s\">\n", mc_xml_escape(name, out->pool), layer->type);
+    put_element(out, "    ", strcmp(layer->type, "mapserver") == 0 ? "mapfile" : "data", layer->data);
     put_element(out, "    ", "drivers", layer->drivers);
     put_element(out, "    ", "bands", layer->picture);
     put_line(out, "  </source>\n");
@@ -82,6 +82,15 @@ put_queries(apr_array_header_t *out, const char *stored)
     put_line(out, "    </queries>\n");
 }
 
+/* What a cache calls its file or folder. */
+static const char *
+place_element(const char *type)
+{
+    return strcmp(type, "bundle") == 0                                ? "base"
+           : strcmp(type, "pmtiles") == 0 || strcmp(type, "mrf") == 0 ? "file"
+                                                                      : "dbfile";
+}
+
 void
 mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const mc_data_elements *elements)
 {
@@ -94,7 +103,7 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
         return;
     }
     put_line(out, "  <cache name=\"%s\" type=\"%s\">\n", mc_xml_escape(elements->source, out->pool), layer->type);
-    put_element(out, "    ", strcmp(layer->type, "pmtiles") == 0 ? "file" : "dbfile", layer->data);
+    put_element(out, "    ", place_element(layer->type), layer->data);
     put_element(out, "    ", "table", layer->table);
     if (layer->tileset != NULL && strcmp(layer->tileset, elements->tileset) != 0)
         put_queries(out, layer->tileset);
@@ -107,7 +116,7 @@ mc_data_vector_tiles_title(const char *title, apr_pool_t *pool)
     return title == NULL || *title == '\0' ? NULL : apr_pstrcat(pool, title, " (vector tiles)", NULL);
 }
 
-/* Sources are asked where their data lie; stores of tiles know no more than what stands here. */
+/* Sources are asked where their data lie; stores of tiles and map files know no more than what stands here. */
 static void
 put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer, bool vector_tiles)
 {
@@ -117,7 +126,7 @@ put_layer_metadata(apr_array_header_t *out, const mc_data_layer *layer, bool vec
                 vector_tiles ? mc_data_vector_tiles_title(layer->title, out->pool) : layer->title);
     put_element(out, "      ", "abstract", layer->description);
     put_element(out, "      ", "attribution", layer->attribution);
-    if (layer->kind == MC_DATA_TILES && layer->has_degrees)
+    if ((layer->kind == MC_DATA_TILES || strcmp(layer->type, "mapserver") == 0) && layer->has_degrees)
         put_line(out, "      <wgs84boundingbox>%.7g %.7g %.7g %.7g</wgs84boundingbox>\n", box->minx, box->miny,
                  box->maxx, box->maxy);
     put_line(out, "    </metadata>\n");
@@ -130,7 +139,8 @@ put_grid(apr_array_header_t *out, const mc_data_layer *layer, bool vector_tiles)
     int last = layer->kind == MC_DATA_RASTER ? layer->maxzoom + 1 : layer->maxzoom;
     const char *grid = layer->grid == NULL ? "GoogleMapsCompatible" : layer->grid;
     bool ends = layer->kind != MC_DATA_VECTOR || vector_tiles;
-    if (layer->maxzoom >= 0 && ends && last < 18)
+    int most = layer->kind == MC_DATA_TILES ? 21 : 18; /* of stored tiles the grid's last level */
+    if (layer->maxzoom >= 0 && ends && last < most)
         put_line(out, "    <grid maxzoom=\"%d\">%s</grid>\n", last, mc_xml_escape(grid, out->pool));
     else
         put_element(out, "    ", "grid", grid);
@@ -141,7 +151,7 @@ mc_data_write_tileset(apr_array_header_t *out, const mc_data_layer *layer, const
                       bool vector_tiles)
 {
     bool stored = layer->kind == MC_DATA_TILES;
-    const char *drawn = layer->kind == MC_DATA_RASTER ? "mixed" : "PNG";
+    const char *drawn = layer->kind == MC_DATA_RASTER && strcmp(layer->type, "gdal") == 0 ? "mixed" : "PNG";
     put_line(out, "  <tileset name=\"%s%s\">\n", mc_xml_escape(elements->tileset, out->pool),
              vector_tiles ? "-mvt" : "");
     put_layer_metadata(out, layer, vector_tiles);

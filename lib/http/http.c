@@ -22,7 +22,7 @@ struct mc_http {
     pthread_mutex_t lock; /* of ops and engine while they are not there yet */
     const mc_http_engine_ops *ops;
     mc_http_engine *engine;
-    mc_http_breakers *breakers, *origin_breakers;
+    mc_http_breakers *breakers;
 };
 
 mc_http *
@@ -31,8 +31,7 @@ mc_http_create(int max_idle_connections)
     mc_http *http = calloc(1, sizeof(*http));
     MC_ASSERT(http != NULL);
     http->max_idle = max_idle_connections < 0 ? 0 : max_idle_connections;
-    http->breakers = mc_http_breakers_create(&mc_http_breaker_rules);
-    http->origin_breakers = mc_http_breakers_create(&mc_http_origin_breaker_rules);
+    http->breakers = mc_http_breakers_create();
     pthread_mutex_init(&http->lock, NULL);
     return http;
 }
@@ -45,7 +44,6 @@ mc_http_destroy(mc_http *http)
     if (http->engine != NULL)
         http->ops->destroy(http->engine);
     mc_http_breakers_destroy(http->breakers);
-    mc_http_breakers_destroy(http->origin_breakers);
     pthread_mutex_destroy(&http->lock);
     free(http);
 }
@@ -54,12 +52,6 @@ mc_http_breakers *
 mc_http_breakers_of(mc_http *http)
 {
     return http->breakers;
-}
-
-mc_http_breakers *
-mc_http_origin_breakers_of(mc_http *http)
-{
-    return http->origin_breakers;
 }
 
 static mc_error *

@@ -35,6 +35,7 @@ typedef struct mc_http_reply {
     apr_table_t *headers; /* of the last answer, after redirects; without those of an encoding that was undone */
     mc_buf *body;         /* attached to the pool */
     bool decoded;         /* the body was compressed on its way */
+    bool too_large;       /* with an error: the answer has more than max_response bytes */
     bool framed;          /* the answer says where the body ends: else the body may be half of one (RFC 9112 6.3, 8) */
 } mc_http_reply;
 
@@ -51,9 +52,8 @@ void mc_http_destroy(mc_http *http); /* no request may be under way; NULL is ign
 mc_error *mc_http_send(mc_http_reply *reply, mc_http *http, const mc_http_call *call, mc_ctx *ctx,
                        apr_pool_t *pool) MC_CHECKED;
 
-/* The stores, and the origins of maps, that are left alone (http/http_breakers.h). */
+/* Which stores and origins of maps are left alone (http/http_breakers.h). */
 struct mc_http_breakers *mc_http_breakers_of(mc_http *http);
-struct mc_http_breakers *mc_http_origin_breakers_of(mc_http *http);
 
 /* One of several calls, with its answer. */
 typedef struct mc_http_exchange {

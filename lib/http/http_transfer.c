@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "text/secret.h"
 
 enum {
     REDIRECTS = 5,
@@ -29,6 +30,7 @@ mc_http_transfer_begin(const mc_http_call *call, mc_http_reply *reply, mc_ctx *c
 static mc_error *
 response_too_large_error(mc_http_transfer *t)
 {
+    t->reply->too_large = true;
     return mc_error_create(t->pool, MC_ERR_UPSTREAM, "the origin's answer is larger than %lu bytes",
                            (unsigned long)t->call->max_response);
 }
@@ -140,6 +142,7 @@ set_transfer_options(mc_http_transfer *t, const mc_http_settings *settings, long
 {
     CURL *easy = t->easy;
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 65536L);
     curl_easy_setopt(easy, CURLOPT_SHARE, settings->share);
     curl_easy_setopt(easy, CURLOPT_URL, t->hop.url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -148,7 +151,8 @@ set_transfer_options(mc_http_transfer *t, const mc_http_settings *settings, long
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(t->call->connect_timeout * 1000));
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a hanging name server does not hold up a request that ends */
-    curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->call->max_response);
+    if (strcmp(t->hop.method, "HEAD") != 0)         /* what it tells does not come */
+        curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->call->max_response);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, t->headers);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, t);
@@ -187,7 +191,7 @@ static const char *
 loggable_hop(const mc_http_call *call, const char *url, apr_pool_t *pool)
 {
     url = loggable_url(url, pool);
-    return call->store ? apr_pstrmemdup(pool, url, strcspn(url, "?")) : url;
+    return call->store ? apr_pstrmemdup(pool, url, strcspn(url, "?")) : mc_hide_query_keys(url, pool);
 }
 
 /* For the log: what was asked for, where redirects led, what went wrong. */

@@ -20,8 +20,20 @@ mc_error *mc_jpeg_decode(mc_pixels **pixels, const uint8_t *data, size_t size, a
 mc_error *mc_jpeg_draw(mc_pixels *target, int x, int y, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_jpeg_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
 
+mc_error *mc_webp_decode(mc_pixels **pixels, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_webp_size(int *width, int *height, const uint8_t *data, size_t size, apr_pool_t *pool) MC_CHECKED;
+
+/* 255 * colour / alpha, rounded, of one premultiplied channel. */
+static inline uint8_t
+mc_pixels_straight(unsigned channel, unsigned alpha)
+{
+    if (channel >= alpha)
+        return alpha == 0 ? 0 : 255;
+    return (uint8_t)((channel * 255 + alpha / 2) / alpha);
+}
+
 /* What a <format> of each type does; the struct behind each is mc_format itself. */
 extern const struct mc_format_ops mc_format_png_ops, mc_format_jpeg_ops, mc_format_mixed_ops, mc_format_raw_ops,
-    mc_format_mvt_ops;
+    mc_format_mvt_ops, mc_format_webp_ops;
 
 #endif

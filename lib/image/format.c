@@ -13,13 +13,16 @@
 #define FORMAT_ATTRIBUTES                                                                                              \
     MC_KEY_TEXT("@name", offsetof(format_text, name), "Under which tilesets and services refer to it.",                \
                 .flags = MC_KEY_REQUIRED),                                                                             \
-        MC_KEY_TEXT("@type", offsetof(format_text, type), "PNG, JPEG, MIXED, RAW or MVT.", .flags = MC_KEY_REQUIRED)
+        MC_KEY_TEXT("@type", offsetof(format_text, type), "PNG, JPEG, WEBP, MIXED, RAW or MVT.",                       \
+                    .flags = MC_KEY_REQUIRED)
 
 /* What a configuration says, before names are looked up. */
 typedef struct format_text {
     const char *name, *type;
     int compression, colors;
     int quality, photometric, optimize;
+    bool lossless;
+    int effort;
     const char *transparent, *opaque;
     int alpha_cutoff;
     const char *extension, *mime_type;
@@ -49,6 +52,21 @@ const mc_key mc_format_jpeg_keys[] = {
                      "false, fixed tables and "
                      "restart markers, so that maps can be joined from tiles without decoding. Few programs read "
                      "arithmetic coding."),
+    MC_KEY_END
+};
+
+const mc_key mc_format_webp_keys[] = {
+    FORMAT_ATTRIBUTES,
+    MC_KEY_INT("quality", offsetof(format_text, quality), "From 1 (small) to 100 (close to the original).",
+               .flags = MC_KEY_OURS, .min = 1, .max = 100, .fallback = "80"),
+    MC_KEY_BOOL("lossless", offsetof(format_text, lossless),
+                "Every pixel stays as it is, in fewer bytes than a PNG has; the quality is not looked at.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_INT(
+        "effort", offsetof(format_text, effort),
+        "From 0 (fast) to 6 (small). Without it, stored tiles are compressed well (4) and answers made on the fly "
+        "fast (1, lossless 0).",
+        .flags = MC_KEY_OURS, .min = 0, .max = 6),
     MC_KEY_END
 };
 
@@ -124,6 +142,18 @@ jpeg_finish(mc_format *format, const format_text *text, const mc_node *node, mc_
     return true;
 }
 
+static bool
+webp_finish(mc_format *format, const format_text *text, const mc_node *node, mc_build *build)
+{
+    (void)node, (void)build;
+    format->quality = text->quality;
+    format->lossless = text->lossless;
+    format->effort = text->effort;
+    format->extension = "webp";
+    format->mime = "image/webp";
+    return true;
+}
+
 static const mc_format *
 find_referred_format(const char *element, const char *name, const mc_node *node, mc_build *build)
 {
@@ -131,7 +161,7 @@ find_referred_format(const char *element, const char *name, const mc_node *node,
     const mc_node *at = mc_node_child(node, element);
     if (format == NULL)
         mc_complain(build->diagnostics, MC_REFUSED, at,
-                    "<%s>: no format \"%s\" is declared above, and none of PNG, PNG8, JPEG, mixed is called so",
+                    "<%s>: no format \"%s\" is declared above, and none of PNG, PNG8, JPEG, WEBP, mixed is called so",
                     element, name);
     else if (!mc_format_is_image(format))
         mc_complain(build->diagnostics, MC_REFUSED, at, "<%s>: format \"%s\" is %s and cannot hold images", element,
@@ -182,6 +212,7 @@ typedef struct format_kind {
 static const format_kind kinds[] = {
     { &mc_format_png_ops, MC_FORMAT_PNG, false, mc_format_png_keys, png_finish },
     { &mc_format_jpeg_ops, MC_FORMAT_JPEG, false, mc_format_jpeg_keys, jpeg_finish },
+    { &mc_format_webp_ops, MC_FORMAT_WEBP, true, mc_format_webp_keys, webp_finish },
     { &mc_format_mixed_ops, MC_FORMAT_MIXED, true, mc_format_mixed_keys, mixed_finish },
     { &mc_format_raw_ops, MC_FORMAT_RAW, true, mc_format_raw_keys, raw_finish },
     { &mc_format_mvt_ops, MC_FORMAT_MVT, true, mc_format_mvt_keys, mvt_finish },
@@ -235,7 +266,7 @@ mc_format_from_config(const mc_node *node, mc_build *build)
                     suggest_format_type(type, build->pool));
         return NULL;
     }
-    format_text text = { .compression = MC_PNG_DEFAULT, .optimize = MC_JPEG_SPLICED };
+    format_text text = { .compression = MC_PNG_DEFAULT, .optimize = MC_JPEG_SPLICED, .effort = -1 };
     if (!mc_config_read(&text, node, kind->keys, build->diagnostics))
         return NULL;
     mc_format *format = apr_pcalloc(build->pool, sizeof(*format));
@@ -269,6 +300,13 @@ mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool)
                              .mime = "image/jpeg",
                              .quality = 90,
                              .optimize = MC_JPEG_SPLICED };
+    const mc_format webp = { .ops = &mc_format_webp_ops,
+                             .type = MC_FORMAT_WEBP,
+                             .name = "WEBP",
+                             .extension = "webp",
+                             .mime = "image/webp",
+                             .quality = 80,
+                             .effort = -1 };
     mc_format mixed = { .ops = &mc_format_mixed_ops,
                         .type = MC_FORMAT_MIXED,
                         .name = "mixed",
@@ -281,6 +319,7 @@ mc_format_builtins(apr_hash_t *formats, apr_pool_t *pool)
     mixed.transparent = add_builtin(formats, pool, &png);
     mixed.opaque = add_builtin(formats, pool, &jpeg);
     add_builtin(formats, pool, &png8);
+    add_builtin(formats, pool, &webp);
     add_builtin(formats, pool, &mixed);
 }
 
@@ -295,6 +334,24 @@ bool
 mc_format_is_image(const mc_format *format)
 {
     return format == NULL || (format->type != MC_FORMAT_RAW && format->type != MC_FORMAT_MVT);
+}
+
+mc_coding
+mc_format_coding(const mc_format *format)
+{
+    switch (format->type) {
+    case MC_FORMAT_PNG:
+        return MC_CODING_PNG;
+    case MC_FORMAT_JPEG:
+        return MC_CODING_JPEG;
+    case MC_FORMAT_WEBP:
+        return MC_CODING_WEBP;
+    case MC_FORMAT_MIXED:
+    case MC_FORMAT_RAW:
+    case MC_FORMAT_MVT:
+        break;
+    }
+    return MC_CODING_UNKNOWN;
 }
 
 bool

@@ -19,6 +19,8 @@ mc_image_sniff(const void *data, size_t size)
         return MC_CODING_JPEG;
     if (size == 5 && bytes[0] == '#')
         return MC_CODING_BLANK;
+    if (size >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
+        return MC_CODING_WEBP;
     if (mc_is_gzip(data, size))
         return MC_CODING_GZIP;
     return MC_CODING_UNKNOWN;
@@ -33,11 +35,22 @@ mc_coding_mime(mc_coding coding)
         return "image/png";
     case MC_CODING_JPEG:
         return "image/jpeg";
+    case MC_CODING_WEBP:
+        return "image/webp";
     case MC_CODING_GZIP:
     case MC_CODING_UNKNOWN:
         break;
     }
     return NULL;
+}
+
+const char *
+mc_coding_format(mc_coding coding)
+{
+    return coding == MC_CODING_PNG    ? "PNG"
+           : coding == MC_CODING_JPEG ? "JPEG"
+           : coding == MC_CODING_WEBP ? "WEBP"
+                                      : NULL;
 }
 
 mc_error *
@@ -52,7 +65,7 @@ mc_decode_check_size(uint32_t width, uint32_t height, apr_pool_t *pool)
 static mc_error *
 unknown_image_error(apr_pool_t *pool)
 {
-    return mc_error_create(pool, MC_ERR_CORRUPT, "neither a PNG nor a JPEG image");
+    return mc_error_create(pool, MC_ERR_CORRUPT, "neither a PNG nor a JPEG nor a WebP image");
 }
 
 mc_error *
@@ -66,6 +79,10 @@ mc_image_decode(mc_pixels **pixels, const void *data, size_t size, mc_ctx *ctx, 
     case MC_CODING_JPEG: {
         MC_SPAN(ctx, "_mapcache_imageio_jpeg_decode");
         return mc_jpeg_decode(pixels, data, size, pool);
+    }
+    case MC_CODING_WEBP: {
+        MC_SPAN(ctx, "mapcache_imageio_webp_decode");
+        return mc_webp_decode(pixels, data, size, pool);
     }
     default:
         return unknown_image_error(pool);
@@ -94,6 +111,8 @@ mc_image_size(int *width, int *height, const void *data, size_t size, apr_pool_t
         return mc_png_size(width, height, data, size, pool);
     case MC_CODING_JPEG:
         return mc_jpeg_size(width, height, data, size, pool);
+    case MC_CODING_WEBP:
+        return mc_webp_size(width, height, data, size, pool);
     default:
         return unknown_image_error(pool);
     }

@@ -37,8 +37,9 @@ mc_tile_tag(mc_tile *tile)
 uint64_t
 mc_format_tag(const mc_format *format)
 {
-    const int numbers[] = { (int)format->type,   format->compression, format->colors,      format->quality,
-                            format->photometric, format->optimize,    format->alpha_cutoff };
+    const int numbers[] = { (int)format->type,    format->compression, format->colors,
+                            format->quality,      format->photometric, format->optimize,
+                            format->alpha_cutoff, format->lossless,    format->effort };
     uint64_t tag = mc_hash64(numbers, sizeof(numbers), 0);
     if (format->type == MC_FORMAT_MIXED) {
         uint64_t parts[2] = { mc_format_tag(format->transparent), mc_format_tag(format->opaque) };

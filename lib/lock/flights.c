@@ -29,6 +29,7 @@ struct mc_flight {
     bool landed;
     bool lasting;  /* a failure that is remembered for longer than usual */
     bool given_up; /* the leader ended for reasons of its own: who waits tries again */
+    bool found;    /* the leader has found its tile, and rendered nothing */
     mc_error *failure;
     apr_pool_t *pool;  /* of `failure` */
     apr_time_t forget; /* when (mc_clock_now) it may */
@@ -167,8 +168,8 @@ board_flight(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, 
         return false;
     }
     bool again = found->given_up;
-    *role = found->failure == MC_OK ? MC_FOLLOW : MC_FAILED;
-    *shared_error = mc_error_copy(found->failure, pool);
+    *role = found->failure != MC_OK ? MC_FAILED : found->found ? MC_LOOK : MC_FOLLOW;
+    *shared_error = mc_error_repeats(mc_error_copy(found->failure, pool));
     if (waited)
         release_flight(found);
     return again;
@@ -263,12 +264,6 @@ mc_flight_ascend(int descended)
 #endif
 }
 
-void
-mc_flight_land(mc_flight *flight, const mc_error *failure)
-{
-    mc_flight_land_for(flight, failure, FAILURE_SECONDS);
-}
-
 /* When a failure is forgotten; lock held. */
 static apr_time_t
 end_of_failure(mc_flight *flight, double seconds)
@@ -279,14 +274,13 @@ end_of_failure(mc_flight *flight, double seconds)
     return mc_clock_now() + (apr_interval_time_t)(life * APR_USEC_PER_SEC);
 }
 
-void
-mc_flight_land_for(mc_flight *flight, const mc_error *failure, double seconds)
+static void
+land_flight(mc_flight *flight, const mc_error *failure, double seconds, bool given_up, bool found)
 {
     if (flight == NULL)
         return;
     apr_pool_t *kept = NULL;
     mc_error *copy = MC_OK;
-    bool given_up = is_own_trouble(failure);
     if (failure != MC_OK && !given_up) {
         kept = mc_task_pool_acquire();
         copy = mc_error_copy(failure, kept);
@@ -296,6 +290,7 @@ mc_flight_land_for(mc_flight *flight, const mc_error *failure, double seconds)
     MC_ASSERT(!flight->landed);
     flight->landed = true;
     flight->given_up = given_up;
+    flight->found = found;
     flight->failure = copy;
     flight->pool = kept;
     flight->forget = end_of_failure(flight, copy == MC_OK ? 0 : seconds);
@@ -307,4 +302,28 @@ mc_flight_land_for(mc_flight *flight, const mc_error *failure, double seconds)
 #ifdef MC_DEBUG
     leading--;
 #endif
+}
+
+void
+mc_flight_land(mc_flight *flight, const mc_error *failure)
+{
+    land_flight(flight, failure, FAILURE_SECONDS, is_own_trouble(failure), false);
+}
+
+void
+mc_flight_land_for(mc_flight *flight, const mc_error *failure, double seconds)
+{
+    land_flight(flight, failure, seconds, is_own_trouble(failure), false);
+}
+
+void
+mc_flight_land_shared(mc_flight *flight, const mc_error *failure)
+{
+    land_flight(flight, failure, FAILURE_SECONDS, false, false);
+}
+
+void
+mc_flight_land_found(mc_flight *flight)
+{
+    land_flight(flight, MC_OK, FAILURE_SECONDS, false, true);
 }

@@ -148,7 +148,7 @@ end_failed_exchange(bool *again, mc_error *error, mc_stream *stream, const excha
         mc_stream_close(stream);
     if (*again)
         return MC_OK;
-    mc_remote_judge(e->remote, error, e->call.pool);
+    mc_remote_judge(e->remote, error, e->begun, e->call.pool);
     return error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_IO
                ? error
                : mc_error_wrap(e->call.pool, error, MC_ERR_IO, "the lock server");
@@ -188,7 +188,7 @@ static mc_error *
 answer_failure(const exchange *e, const char *answer)
 {
     mc_error *error = mc_error_create(e->call.pool, MC_ERR_IO, "%s: %s", mc_remote_name(e->remote), answer);
-    mc_remote_judge(e->remote, error, e->call.pool);
+    mc_remote_judge(e->remote, error, e->begun, e->call.pool);
     return error;
 }
 

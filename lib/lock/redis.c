@@ -126,17 +126,18 @@ listen_at_redis(redis_held *held, mc_redis *redis, const mc_remote_call *call)
 {
     mc_stream *stream;
     for (int i = 0; i < 2; i++) { /* a kept connection may have ended */
+        const apr_time_t begun = mc_clock_now();
         held->place = mc_redis_place(redis, held->key);
         MC_TRY(mc_redis_open(&stream, redis, held->key, call));
         mc_error *error = set_redis_channels(held, "SUBSCRIBE", "subscribe", stream);
         if (error == MC_OK) {
-            mc_remote_judge(mc_stream_remote(stream), MC_OK, call->pool);
+            mc_remote_judge(mc_stream_remote(stream), MC_OK, begun, call->pool);
             held->stream = stream;
             return MC_OK;
         }
         bool again = i == 0 && mc_stream_has_ended(stream) && !mc_stream_is_fresh(stream);
         if (!again)
-            mc_remote_judge(mc_stream_remote(stream), error, call->pool);
+            mc_remote_judge(mc_stream_remote(stream), error, begun, call->pool);
         mc_stream_close(stream);
         if (!again)
             return error;

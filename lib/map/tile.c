@@ -137,15 +137,6 @@ describe_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted)
     }
 }
 
-/* The coding of a format's images; MC_CODING_UNKNOWN where it may be one or the other. */
-static mc_coding
-coding_of_format(const mc_format *format)
-{
-    return format->type == MC_FORMAT_PNG    ? MC_CODING_PNG
-           : format->type == MC_FORMAT_JPEG ? MC_CODING_JPEG
-                                            : MC_CODING_UNKNOWN;
-}
-
 /* The one tile as an image of the coding that was asked for: JPEG over white. */
 static mc_error *
 convert_tile(mc_result *result, const mc_tile *tile, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
@@ -169,7 +160,7 @@ settle_coding(mc_result *result, const mc_tile *tile, const mc_tile_stack *wante
 {
     if (wanted->exact == NULL || tile->raw)
         return MC_OK;
-    const char *mime = mc_coding_mime(coding_of_format(wanted->exact));
+    const char *mime = mc_coding_mime(mc_format_coding(wanted->exact));
     if (mime != NULL && (result->mime == NULL || strcmp(result->mime, mime) != 0)) {
         uint64_t parts[2] = { result->tag, mc_format_tag(wanted->exact) };
         result->tag = result->tag == 0 ? 0 : mc_hash64(parts, sizeof(parts), 0);

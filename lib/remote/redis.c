@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/backoff.h"
+#include "base/clock.h"
 #include "base/wait.h"
 #include "remote/redis_cluster.h"
 #include "remote/redis_commands.h"
+#include "remote/redis_private.h"
 
 enum {
     ROUNDS_MAX = 8, /* of redirections and of servers that are not ready yet */
@@ -19,12 +21,6 @@ enum {
 /* Before a server that is loading, or between two masters, is asked again: microseconds. */
 #define NOT_READY_FIRST (APR_USEC_PER_SEC / 50)
 #define NOT_READY_MOST (APR_USEC_PER_SEC / 2)
-
-struct mc_redis {
-    int count;
-    mc_remote_address *seeds;
-    mc_cluster *cluster;
-};
 
 /* What became of a value in a round. */
 typedef enum redis_outcome { REDIS_UNANSWERED, REDIS_DONE, REDIS_ELSEWHERE, REDIS_LATER } redis_outcome;
@@ -178,7 +174,8 @@ take_redis_error(redis_item *item, const redis_group *group, const mc_resp *answ
         return take_redirection(item, group, answer, stream);
     if (mc_resp_is_error(answer, "NOAUTH") || mc_resp_is_error(answer, "NOPERM") ||
         mc_resp_is_error(answer, "WRONGPASS"))
-        return mc_error_create(work->call->pool, MC_ERR_FORBIDDEN, "%s: %s", mc_remote_name(group->remote), text);
+        return mc_error_create(work->call->pool, MC_ERR_FORBIDDEN, "%s: %s (<user> and <password> say who asks)",
+                               mc_remote_name(group->remote), text);
     item->outcome = REDIS_DONE;
     item->value->refusal = text;
     if (is_not_ready(answer))
@@ -482,8 +479,9 @@ mc_redis_open(mc_stream **stream, mc_redis *redis, const char *key, const mc_rem
     redis_work work = { .redis = redis, .call = call };
     int node = mc_redis_place(redis, key);
     MC_TRY(node == AT_A_SEED ? find_redis_seed(&remote, &work) : find_redis_node(&remote, node, &work));
+    const apr_time_t begun = mc_clock_now();
     mc_error *error = mc_stream_open(stream, remote, false, call);
     if (error != MC_OK)
-        mc_remote_judge(remote, error, call->pool);
+        mc_remote_judge(remote, error, begun, call->pool);
     return error;
 }

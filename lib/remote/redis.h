@@ -38,6 +38,18 @@ mc_error *mc_redis_delete(mc_redis *redis, mc_remote_value *values, int count, c
 mc_error *mc_redis_ask(mc_resp *answer, mc_redis *redis, const char *key, const mc_resp_word *words, int count,
                        const mc_remote_call *call) MC_CHECKED;
 
+/* Told of a key; false ends the scan. */
+typedef bool mc_redis_key_visit(void *baton, const char *key, size_t size);
+
+/*
+ * All keys that begin with `prefix`, of the server or of all masters of the cluster, a page at a time: the memory is
+ * constant. A key that is there all the time is told once or several times, one that comes or goes meanwhile perhaps;
+ * so is one whose slot moves to another server meanwhile. Keys of more than 4,096 bytes are left out. Errors as above,
+ * and MC_ERR_IO where a cluster does not tell where all of its slots are.
+ */
+mc_error *mc_redis_scan(mc_redis *redis, const char *prefix, mc_redis_key_visit *visit, void *baton,
+                        const mc_remote_call *call) MC_CHECKED;
+
 /* A number for the server that has `key`, as far as is known: another one once the cluster has told of another. */
 int mc_redis_place(mc_redis *redis, const char *key);
 

@@ -247,20 +247,39 @@ read_slot_range(mc_cluster *cluster, const mc_cluster_node *self, mc_stream *str
     return MC_OK;
 }
 
-mc_error *
-mc_cluster_read_slots(mc_cluster *cluster, const mc_cluster_node *self, mc_stream *stream)
+static mc_error *
+read_slot_ranges(mc_cluster *cluster, const mc_cluster_node *self, const mc_resp *list, mc_stream *stream)
 {
-    mc_resp list;
     int budget = 200000; /* of answers in answers: each slot its own range would need 16384 times ten */
-    MC_TRY(mc_resp_read(&list, stream, 0));
-    if (list.kind == MC_RESP_ERROR)
-        return MC_OK; /* not for us to know: each key tells its own place */
-    if (list.kind != MC_RESP_ARRAY || list.number > MC_CLUSTER_SLOTS)
+    if (list->kind != MC_RESP_ARRAY || list->number > MC_CLUSTER_SLOTS)
         return mc_stream_nonsense(stream, "slots of a cluster");
-    for (int64_t i = 0; i < list.number; i++) {
+    for (int64_t i = 0; i < list->number; i++) {
         if (budget <= 0)
             return mc_stream_nonsense(stream, "slots of a cluster");
         MC_TRY(read_slot_range(cluster, self, stream, &budget));
     }
     return MC_OK;
+}
+
+mc_error *
+mc_cluster_read_slots(mc_cluster *cluster, const mc_cluster_node *self, mc_stream *stream)
+{
+    mc_resp list;
+    MC_TRY(mc_resp_read(&list, stream, 0));
+    if (list.kind == MC_RESP_ERROR)
+        return MC_OK; /* not for us to know: each key tells its own place */
+    return read_slot_ranges(cluster, self, &list, stream);
+}
+
+mc_error *
+mc_cluster_read_all(mc_cluster *cluster, const mc_cluster_node *self, mc_resp *answer, mc_stream *stream)
+{
+    MC_TRY(mc_resp_read(answer, stream, 0));
+    if (answer->kind == MC_RESP_ERROR)
+        return MC_OK;
+    pthread_mutex_lock(&cluster->lock);
+    cluster->known = true;
+    memset(cluster->owners, 0, sizeof(cluster->owners));
+    pthread_mutex_unlock(&cluster->lock);
+    return read_slot_ranges(cluster, self, answer, stream);
 }

@@ -44,4 +44,9 @@ bool mc_cluster_wants_slots(mc_cluster *cluster);
 /* Reads the answer to CLUSTER SLOTS of a server, for which `self` stands where the answer names no host. */
 mc_error *mc_cluster_read_slots(mc_cluster *cluster, const mc_cluster_node *self, mc_stream *stream) MC_CHECKED;
 
+/* The same for who needs to know: all that was known of slots is forgotten before, and *answer is what the server says
+ * where it says something else, an error (MC_RESP_ERROR), as one does that is by itself. */
+mc_error *mc_cluster_read_all(mc_cluster *cluster, const mc_cluster_node *self, mc_resp *answer,
+                              mc_stream *stream) MC_CHECKED;
+
 #endif

@@ -23,7 +23,8 @@ read_redis_greeting(mc_stream *stream, int commands)
         MC_TRY(mc_resp_read(&answer, stream, 0));
         cut_off_arguments(answer.text);
         if (answer.kind == MC_RESP_ERROR)
-            return mc_error_create(mc_stream_call(stream)->pool, MC_ERR_FORBIDDEN, "%s lets nobody in: %s",
+            return mc_error_create(mc_stream_call(stream)->pool, MC_ERR_FORBIDDEN,
+                                   "%s lets nobody in: %s (by <user>, <password> and <database>)",
                                    mc_remote_name(mc_stream_remote(stream)), answer.text);
         if (answer.kind != MC_RESP_STATUS)
             return mc_stream_nonsense(stream, "no status");

@@ -15,9 +15,6 @@ enum { REMOTES_MAX = 1024, TOLD_MAX = 512 /* of these: a cluster names its own n
 /* Longer than any call goes on without finding its servers again. */
 #define UNUSED_TIME (3600 * APR_USEC_PER_SEC)
 
-/* With the first failure: each further try would cost a request its time. */
-static const mc_breaker_rules remote_rules = { 1, APR_USEC_PER_SEC / 4, 8 * APR_USEC_PER_SEC };
-
 struct mc_remotes {
     pthread_mutex_t lock; /* of the list, and of when its servers were found */
     int count;
@@ -147,7 +144,7 @@ create_remote(const mc_remote_address *address, const char *identity, size_t siz
             (mc_remote_tls){ copy_remote_text(address->tls->name), copy_remote_text(address->tls->authorities),
                              copy_remote_text(address->tls->certificate), copy_remote_text(address->tls->key) };
     remote->address.tls = address->tls == NULL ? NULL : &remote->tls;
-    mc_breaker_start(&remote->breaker, &remote_rules);
+    mc_breaker_start(&remote->breaker);
     pthread_mutex_init(&remote->lock, NULL);
     return remote;
 }
@@ -259,8 +256,8 @@ mc_remote_resting(mc_remote *remote, const mc_remote_call *call)
     memcpy(reason, remote->reason, sizeof(reason));
     pthread_mutex_unlock(&remote->lock);
     count_remote(call, MC_COUNT_remote_rests_total);
-    return mc_error_create(call->pool, MC_ERR_IO, "%s failed a moment ago and is left alone for a while: %s",
-                           remote->name, reason);
+    return mc_error_repeats(mc_error_create(
+        call->pool, MC_ERR_IO, "%s failed a moment ago and is left alone for a while: %s", remote->name, reason));
 }
 
 void
@@ -270,15 +267,15 @@ mc_remotes_visit(mc_remotes *remotes, apr_time_t since, void (*visit)(void *bato
     pthread_mutex_lock(&remotes->lock);
     for (int i = 0; i < remotes->count; i++)
         if (remotes->list[i]->used >= since)
-            visit(baton, remotes->list[i]->name, mc_breaker_is_closed(&remotes->list[i]->breaker));
+            visit(baton, remotes->list[i]->name, mc_breaker_works(&remotes->list[i]->breaker));
     pthread_mutex_unlock(&remotes->lock);
 }
 
 void
-mc_remote_judge(mc_remote *remote, const mc_error *error, apr_pool_t *pool)
+mc_remote_judge(mc_remote *remote, const mc_error *error, apr_time_t begun, apr_pool_t *pool)
 {
     if (error == MC_OK) {
-        mc_breaker_report(&remote->breaker, true);
+        mc_breaker_report(&remote->breaker, true, 0);
         return;
     }
     if (error->kind != MC_ERR_IO && error->kind != MC_ERR_CORRUPT && error->kind != MC_ERR_FORBIDDEN)
@@ -287,7 +284,7 @@ mc_remote_judge(mc_remote *remote, const mc_error *error, apr_pool_t *pool)
     snprintf(remote->reason, sizeof(remote->reason), "%s", mc_error_chain(error, pool));
     pthread_mutex_unlock(&remote->lock);
     mc_remote_close_idle(remote, true);
-    mc_breaker_report(&remote->breaker, false);
+    mc_breaker_report(&remote->breaker, false, mc_clock_now() - begun);
 }
 
 /* Sends the request, on a kept connection or a new one. */
@@ -316,14 +313,14 @@ met_stale_stream(const mc_remote_exchange *exchange)
 }
 
 static void
-settle_exchange(mc_remote_exchange *exchange, const mc_remote_call *call)
+settle_exchange(mc_remote_exchange *exchange, apr_time_t begun, const mc_remote_call *call)
 {
     if (exchange->error == MC_OK) {
         mc_stream_keep(exchange->stream);
     } else {
         if (exchange->stream != NULL)
             mc_stream_close(exchange->stream);
-        mc_remote_judge(exchange->remote, exchange->error, call->pool);
+        mc_remote_judge(exchange->remote, exchange->error, begun, call->pool);
         count_remote(call, MC_COUNT_remote_errors_total);
     }
     count_remote(call, MC_COUNT_remote_requests_total);
@@ -333,6 +330,7 @@ settle_exchange(mc_remote_exchange *exchange, const mc_remote_call *call)
 void
 mc_remote_exchange_all(mc_remote_exchange *list, int count, const mc_remote_call *call)
 {
+    const apr_time_t begun = mc_clock_now();
     for (int i = 0; i < count; i++) {
         list[i].stream = NULL;
         list[i].error = begin_exchange_with(&list[i], false, call);
@@ -348,6 +346,6 @@ mc_remote_exchange_all(mc_remote_exchange *list, int count, const mc_remote_call
             if (exchange->error == MC_OK)
                 exchange->error = finish_exchange(exchange);
         }
-        settle_exchange(exchange, call);
+        settle_exchange(exchange, begun, call);
     }
 }

@@ -59,9 +59,9 @@ const char *mc_remote_host(const mc_remote *remote);
 /* Whether to ask the server now (mc_breaker_admits): once it is true, the caller asks. */
 bool mc_remote_admits(mc_remote *remote);
 
-/* Tells the breaker what asking has come to, where that was done without mc_remote_exchange_all: MC_OK, or the error.
- */
-void mc_remote_judge(mc_remote *remote, const mc_error *error, apr_pool_t *pool);
+/* Tells the breaker what asking from `begun` on (mc_clock_now()) has come to, where that was done without
+ * mc_remote_exchange_all: MC_OK, or the error. */
+void mc_remote_judge(mc_remote *remote, const mc_error *error, apr_time_t begun, apr_pool_t *pool);
 
 /* For whom a server is asked. */
 typedef struct mc_remote_call {

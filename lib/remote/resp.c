@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SKIPPED_MAX = 4096 /* bytes of a value that nobody wants */ };
+enum {
+    SKIPPED_MAX = 4096,   /* bytes of a value that nobody wants */
+    KEY_LONGEST = 1 << 29 /* bytes of a key */
+};
 
 /* A whole number, perhaps negative, and nothing behind it. */
 static bool
@@ -60,6 +63,23 @@ mc_resp_read(mc_resp *answer, mc_stream *stream, size_t most)
     if (answer->kind != MC_RESP_VALUE)
         return MC_OK;
     MC_TRY(mc_stream_value(&answer->value, stream, (size_t)answer->number, most));
+    return mc_stream_end_of_value(stream);
+}
+
+mc_error *
+mc_resp_read_short(mc_resp *answer, mc_stream *stream, size_t most)
+{
+    MC_TRY(read_resp_line(answer, stream));
+    if (answer->kind != MC_RESP_VALUE)
+        return MC_OK;
+    if (answer->number <= (int64_t)most) {
+        MC_TRY(mc_stream_value(&answer->value, stream, (size_t)answer->number, most));
+        return mc_stream_end_of_value(stream);
+    }
+    if (answer->number > KEY_LONGEST)
+        return mc_stream_nonsense(stream, "too long a value");
+    answer->value = NULL;
+    MC_TRY(mc_stream_pass(stream, (size_t)answer->number));
     return mc_stream_end_of_value(stream);
 }
 

@@ -28,6 +28,9 @@ typedef struct mc_resp {
 /* One answer, or the beginning of an array. MC_ERR_CORRUPT: it is none, or a value of more than `most` bytes. */
 mc_error *mc_resp_read(mc_resp *answer, mc_stream *stream, size_t most) MC_CHECKED;
 
+/* The same; of a value of more than `most` bytes the size is read, and the bytes are dropped: value is NULL then. */
+mc_error *mc_resp_read_short(mc_resp *answer, mc_stream *stream, size_t most) MC_CHECKED;
+
 /* Reads and drops what an array of `count` answers has, arrays in it included; at most *budget answers. */
 mc_error *mc_resp_skip(mc_stream *stream, int64_t count, int *budget) MC_CHECKED;
 

@@ -74,7 +74,12 @@ encrypt_stream(mc_stream *stream)
             return mc_error_wrap(pool, error, error->kind, "%s", remote->name);
         if (wish.events == 0)
             return MC_OK;
-        MC_TRY(mc_remote_wait(stream->descriptor, wish.events, remote, stream->call));
+        error = mc_remote_wait(stream->descriptor, wish.events, remote, stream->call);
+        if (error != MC_OK && error->kind == MC_ERR_IO)
+            return mc_error_wrap(pool, error, MC_ERR_IO, "%s does not answer to TLS: does it want <tls> at this port?",
+                                 remote->name);
+        if (error != MC_OK)
+            return error;
     }
 }
 
@@ -173,7 +178,7 @@ mc_stream_keep(mc_stream *stream)
 {
     mc_remote *remote = stream->remote;
     bool whole = !mc_stream_has_unread(stream) && !stream->ended;
-    mc_breaker_report(&remote->breaker, true);
+    mc_breaker_report(&remote->breaker, true, 0);
     atomic_store(&remote->late, 0);
     if (whole)
         mc_remote_keep_idle(remote, stream);
@@ -184,8 +189,13 @@ mc_stream_keep(mc_stream *stream)
 static mc_error *
 stream_ended(mc_stream *stream)
 {
+    const mc_remote_address *address = &stream->remote->address;
+    apr_pool_t *pool = stream->call->pool;
     stream->ended = true;
-    return mc_remote_failure(stream->remote, "it ended the connection", stream->call->pool);
+    if (!stream->fresh || stream->begun)
+        return mc_remote_failure(stream->remote, "it ended the connection", pool);
+    return mc_error_create(pool, MC_ERR_IO, "%s: it ended a new connection without an answer: is it a %s %s TLS?",
+                           stream->remote->name, address->kind, address->tls == NULL ? "without" : "with");
 }
 
 /* As much as goes at once: bytes; 0: the connection has ended; -1: *events tells what to wait for. */
@@ -406,6 +416,7 @@ mc_stream_remote(const mc_stream *stream)
 mc_error *
 mc_stream_nonsense(mc_stream *stream, const char *line)
 {
-    return mc_error_create(stream->call->pool, MC_ERR_CORRUPT, "%s: an answer that is none: %.80s",
-                           stream->remote->name, line);
+    const mc_remote *remote = stream->remote;
+    return mc_error_create(stream->call->pool, MC_ERR_CORRUPT, "%s: this is no answer of a %s: %.80s", remote->name,
+                           remote->address.kind, line);
 }

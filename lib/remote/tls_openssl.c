@@ -150,9 +150,11 @@ tls_shake(mc_tls_wish *wish, mc_tls_session *session, apr_pool_t *pool)
     long verdict = SSL_get_verify_result(ssl);
     if (verdict != X509_V_OK) {
         ERR_clear_error();
-        return mc_error_create(pool, MC_ERR_FORBIDDEN, "the certificate: %s", X509_verify_cert_error_string(verdict));
+        return mc_error_create(pool, MC_ERR_FORBIDDEN,
+                               "the certificate: %s (<tls_authorities> says who signs it, <tls_name> its name)",
+                               X509_verify_cert_error_string(verdict));
     }
-    return tls_refusal(MC_ERR_IO, "TLS cannot be agreed on", pool);
+    return tls_refusal(MC_ERR_IO, "TLS cannot be agreed on (does the server want <tls> at this port?)", pool);
 }
 
 static ssize_t

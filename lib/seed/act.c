@@ -39,13 +39,70 @@ seed_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_
     return mc_tileset_render(first, ctx);
 }
 
+/* Requests for all tiles of the metatile, the first one first. */
+static mc_tile_request *
+list_metatile_tiles(int *count, const mc_tile_request *first, apr_pool_t *pool)
+{
+    mc_metatile metatile = mc_tileset_metatile(first->tileset, first->link->grid, first->z, first->x, first->y);
+    *count = metatile.columns * metatile.rows;
+    mc_tile_request *tiles = apr_palloc(pool, sizeof(*tiles) * (size_t)*count);
+    for (int i = 0; i < *count; i++) {
+        tiles[i] = *first;
+        tiles[i].x = metatile.x + i % metatile.columns;
+        tiles[i].y = metatile.y + i / metatile.columns;
+    }
+    return tiles;
+}
+
+/* Whether any tile of the metatile is stored. One that was drawn and stored as a whole tells by its first tile; tiles
+ * of a copy or an ingest come one by one. */
+static mc_error *
+look_for_any_tile(bool *exists, const mc_tile_request *first, mc_ctx *ctx)
+{
+    int count;
+    mc_tile_request *tiles = list_metatile_tiles(&count, first, ctx->pool);
+    bool *there = apr_pcalloc(ctx->pool, sizeof(*there) * (size_t)count);
+    MC_TRY(mc_tileset_exists(exists, first, ctx));
+    if (*exists || count == 1)
+        return MC_OK;
+    MC_TRY(mc_tileset_exist_all(there, tiles, count, ctx));
+    for (int i = 0; i < count; i++)
+        *exists = *exists || there[i];
+    return MC_OK;
+}
+
+/* Those of the metatile that are older than the limit: a newer one among them may be the only one of its kind. */
+static mc_error *
+remove_old_tiles(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+{
+    int count, old = 0, stored = 0;
+    mc_tile_request *wanted = list_metatile_tiles(&count, first, ctx->pool);
+    mc_tile **tiles = apr_pcalloc(ctx->pool, sizeof(mc_tile *) * (size_t)count);
+    MC_TRY(mc_tileset_stored_all(tiles, wanted, count, ctx, ctx->pool));
+    for (int i = 0; i < count; i++) {
+        stored += tiles[i] != NULL;
+        old += tiles[i] != NULL && too_old(task, tiles[i]);
+    }
+    if (old == 0)
+        return MC_OK;
+    *outcome = MC_SEED_DONE;
+    if (old == stored)
+        return mc_tileset_remove(first, true, ctx);
+    for (int i = 0; i < count; i++)
+        if (tiles[i] != NULL && too_old(task, tiles[i]))
+            MC_TRY(mc_tileset_remove(&wanted[i], false, ctx));
+    return MC_OK;
+}
+
 static mc_error *
 remove_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
 {
-    bool exists = true, stale = false;
+    bool exists = true;
+    if (!task->force && task->older != 0)
+        return remove_old_tiles(outcome, task, first, ctx);
     if (!task->force)
-        MC_TRY(look_up_first_tile(&exists, &stale, task, first, ctx));
-    if (!exists || (!task->force && task->older != 0 && !stale))
+        MC_TRY(look_for_any_tile(&exists, first, ctx));
+    if (!exists)
         return MC_OK;
     *outcome = MC_SEED_DONE;
     return mc_tileset_remove(first, true, ctx);

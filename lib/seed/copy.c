@@ -70,7 +70,7 @@ static mc_error *
 convert_copied_tile(mc_tile *tile, const mc_seed_task *task, mc_ctx *ctx)
 {
     const mc_format *format = task->target->format;
-    mc_coding wanted = format->type == MC_FORMAT_JPEG ? MC_CODING_JPEG : MC_CODING_PNG;
+    mc_coding wanted = mc_format_coding(format);
     mc_pixels *pixels;
     if (tile->coding == wanted)
         return MC_OK;

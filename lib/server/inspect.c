@@ -12,14 +12,44 @@
 /* Microseconds for one source. */
 #define INSPECTION_TIME (20 * APR_USEC_PER_SEC)
 
+typedef struct source_inspection {
+    mc_diagnostics *diagnostics;
+    mc_process *process;
+    const mc_log *log;
+    apr_pool_t *pool;
+    apr_hash_t *seen; /* sources */
+} source_inspection;
+
+/* The source and those that it draws from, each once. */
 static void
-inspect_source(mc_source *source, mc_diagnostics *diagnostics, mc_process *process, const mc_log *log, apr_pool_t *pool)
+inspect_source(void *baton, mc_source *source)
 {
+    const source_inspection *in = baton;
+    if (apr_hash_get(in->seen, &source, sizeof(source)) != NULL)
+        return;
+    apr_hash_set(in->seen, apr_pmemdup(in->pool, &source, sizeof(source)), sizeof(source), source);
     apr_pool_t *scratch;
-    apr_pool_create(&scratch, pool);
-    mc_ctx ctx = { .pool = scratch, .process = process, .log = log, .deadline = mc_clock_now() + INSPECTION_TIME };
-    source->ops->inspect(source, diagnostics, &ctx, scratch);
+    apr_pool_create(&scratch, in->pool);
+    mc_ctx ctx = {
+        .pool = scratch, .process = in->process, .log = in->log, .deadline = mc_clock_now() + INSPECTION_TIME
+    };
+    if (source->ops->inspect != NULL)
+        source->ops->inspect(source, in->diagnostics, &ctx, scratch);
     apr_pool_destroy(scratch);
+    if (source->ops->parts != NULL)
+        source->ops->parts(source, inspect_source, baton);
+}
+
+static void
+inspect_sources(const mc_config *config, mc_diagnostics *diagnostics, mc_process *process, const mc_log *log,
+                apr_pool_t *pool)
+{
+    source_inspection inspection = { diagnostics, process, log, pool, apr_hash_make(pool) };
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        mc_source *source = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->source;
+        if (source != NULL)
+            inspect_source(&inspection, source);
+    }
 }
 
 typedef struct cache_inspection {
@@ -73,19 +103,12 @@ mc_config_inspect(const mc_config *config, int processes, mc_diagnostics *diagno
                   apr_pool_t *pool)
 {
     mc_runtime *runtime;
-    apr_hash_t *seen = apr_hash_make(pool);
     mc_error *error = mc_runtime_create(&runtime, config, processes, false, log, pool);
     if (error != MC_OK) {
         mc_complain(diagnostics, MC_WARNING, NULL, "%s", mc_error_chain(error, pool));
         return;
     }
-    for (int i = 0; i < config->tilesets->nelts; i++) {
-        mc_source *source = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->source;
-        if (source == NULL || source->ops->inspect == NULL || apr_hash_get(seen, &source, sizeof(source)) != NULL)
-            continue;
-        apr_hash_set(seen, apr_pmemdup(pool, &source, sizeof(source)), sizeof(source), source);
-        inspect_source(source, diagnostics, mc_runtime_process(runtime), log, pool);
-    }
+    inspect_sources(config, diagnostics, mc_runtime_process(runtime), log, pool);
     inspect_caches(config, diagnostics, mc_runtime_process(runtime), log, pool);
     inspect_locker(config, diagnostics, mc_runtime_process(runtime), log, pool);
     mc_runtime_destroy(runtime);

@@ -154,6 +154,7 @@ mc_reference_markdown(apr_pool_t *pool)
     static const mc_schema formats[] = {
         { "format", "PNG", mc_format_png_keys, "Lossless, with transparency." },
         { "format", "JPEG", mc_format_jpeg_keys, "Lossy, without transparency." },
+        { "format", "WEBP", mc_format_webp_keys, "Lossy or lossless, with transparency; smaller than PNG and JPEG." },
         { "format", "MIXED", mc_format_mixed_keys,
           "One format for tiles with transparent pixels, another for the others." },
         { "format", "RAW", mc_format_raw_keys, "Bytes that are stored and served as the source sends them." },

@@ -24,6 +24,7 @@
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
+#define PROVISIONAL_BYTES (16 << 20) /* of tiles that are not to be stored, at most */
 
 /* Connections to a PostgreSQL server of all processes together: below its default max_connections of 100. */
 #define POSTGRES_CONNECTIONS 64
@@ -164,12 +165,25 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     mc_budget_set(budget_of_process(config, processes), &budget_hooks);
     process->memory = mc_memory_create(config->memory_cache / processes);
     process->query_results = query_results_create(config->memory_cache / processes);
+    process->provisional = threads && has_sources(config) ? mc_clock_cache_create(PROVISIONAL_BYTES) : NULL;
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
     return MC_OK;
+}
+
+void
+mc_runtime_drain(mc_runtime *runtime)
+{
+    mc_write_behinds_drain(runtime->process.write_behinds);
+}
+
+bool
+mc_runtime_stores_behind(mc_runtime *runtime)
+{
+    return mc_write_behinds_waiting(runtime->process.write_behinds) > 0;
 }
 
 void
@@ -182,6 +196,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     if (process->memory != NULL)
         mc_memory_destroy(process->memory);
     mc_clock_cache_destroy(process->query_results);
+    mc_clock_cache_destroy(process->provisional);
     mc_documents_destroy(process->documents);
     mc_handles_destroy(process->handles);
     mc_http_destroy(process->http);

@@ -204,8 +204,10 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
     const mc_config *config = mc_server_config(server);
     *response = apr_pcalloc(pool, sizeof(**response));
     (*response)->headers = apr_table_make(pool, 8);
+    apr_interval_time_t most = (apr_interval_time_t)(config->deadline * APR_USEC_PER_SEC);
     if (ctx->deadline == 0)
-        ctx->deadline = mc_clock_now() + (apr_interval_time_t)(config->deadline * APR_USEC_PER_SEC);
+        ctx->deadline = mc_clock_now() + most;
+    ctx->allowance = mc_ctx_remaining(ctx, most);
     if (ctx->headers == NULL)
         ctx->headers = request->headers;
     if ((config->server_timing || config->metrics) && ctx->trace == NULL)

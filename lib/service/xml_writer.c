@@ -33,9 +33,26 @@ write_text(mc_xml *xml, const char *text)
     write_bytes(xml, text, strlen(text));
 }
 
+/* Most values are names and numbers, with nothing to escape in them. */
+static bool
+is_plain_text(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (c < ' ' || c > '~' || c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
+            return false;
+    }
+    return true;
+}
+
 static void
 write_escaped(mc_xml *xml, const char *text)
 {
+    size_t size = strlen(text);
+    if (is_plain_text(text, size)) {
+        write_bytes(xml, text, size);
+        return;
+    }
     write_text(xml, mc_xml_escape(text, xml->scratch));
     apr_pool_clear(xml->scratch);
 }
@@ -121,9 +138,42 @@ mc_xml_element(mc_xml *xml, const char *name, const char *text)
 {
     if (text == NULL)
         return;
-    mc_xml_open(xml, name);
-    mc_xml_text(xml, text);
-    mc_xml_close(xml);
+    size_t name_size = strlen(name), text_size = strlen(text);
+    if (!is_plain_text(text, text_size)) {
+        mc_xml_open(xml, name);
+        mc_xml_text(xml, text);
+        mc_xml_close(xml);
+        return;
+    }
+    end_tag(xml);
+    if (xml->error == MC_OK)
+        xml->error = mc_buf_reserve(xml->buf, 2 * name_size + text_size + sizeof("<></>"), xml->pool);
+    if (xml->error != MC_OK)
+        return;
+    char *at = (char *)xml->buf->data + xml->buf->size;
+    *at++ = '<';
+    at = mempcpy(at, name, name_size);
+    *at++ = '>';
+    at = mempcpy(at, text, text_size);
+    *at++ = '<';
+    *at++ = '/';
+    at = mempcpy(at, name, name_size);
+    *at++ = '>';
+    xml->buf->size = (size_t)(at - (char *)xml->buf->data);
+}
+
+void
+mc_xml_element_int(mc_xml *xml, const char *name, int number)
+{
+    char digits[16], *at = digits + sizeof(digits);
+    unsigned left = number < 0 ? 0U - (unsigned)number : (unsigned)number;
+    *--at = '\0';
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    mc_xml_element(xml, name, at);
 }
 
 void

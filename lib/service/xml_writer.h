@@ -25,6 +25,7 @@ void mc_xml_text(mc_xml *xml, const char *text);
 /* A whole element with text only. A NULL text writes nothing. */
 void mc_xml_element(mc_xml *xml, const char *name, const char *text);
 void mc_xml_elementf(mc_xml *xml, const char *name, const char *format, ...) MC_PRINTF(3, 4);
+void mc_xml_element_int(mc_xml *xml, const char *name, int number);
 
 /* The document, attached to the writer's pool, once all elements are closed. MC_ERR_LIMIT when it grew too large. */
 mc_error *mc_xml_finish(mc_buf **document, mc_xml *xml) MC_CHECKED;

@@ -2,9 +2,11 @@
  * info too, docs/reference/configuration.md 12 row 26).
  */
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/seldom.h"
 #include "source/source_base.h"
 
 typedef struct fallback_source {
@@ -12,6 +14,8 @@ typedef struct fallback_source {
     const apr_array_header_t *nodes; /* of const mc_node * */
     int count;
     mc_source **sources;
+    double fallback_expires;
+    mc_seldom *told; /* of each source: what is said when it fails */
 } fallback_source;
 
 /* Its sources repeat their own calls; to repeat all of that is for who asks for it. */
@@ -20,6 +24,11 @@ static const mc_key fallback_keys[] = {
     MC_KEY_TEXT("source", offsetof(fallback_source, nodes),
                 "Name of a source that is declared earlier; tried in the order of the file.",
                 .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE),
+    MC_KEY_NUMBER("fallback_expires", offsetof(fallback_source, fallback_expires),
+                  "Seconds for which tiles are good that another source has drawn because one before it failed: kept "
+                  "in the memory of a process, at least for a second, and not stored. -1: stored as all others. A "
+                  "source without a tile there (404) has not failed.",
+                  .flags = MC_KEY_OURS, .min = -1, .max = 86400, .fallback = "-1"),
     MC_KEY_END,
 };
 
@@ -59,6 +68,7 @@ fallback_source_from_config(const mc_node *node, mc_build *build)
     fallback->base.source.tiles_as_sent = true;
     fallback->count = fallback->nodes->nelts;
     fallback->sources = apr_pcalloc(build->pool, sizeof(mc_source *) * (size_t)fallback->count);
+    fallback->told = apr_pcalloc(build->pool, sizeof(*fallback->told) * (size_t)fallback->count);
     for (int i = 0; i < fallback->count; i++) {
         const mc_node *name = APR_ARRAY_IDX(fallback->nodes, i, const mc_node *);
         mc_source *source = apr_hash_get(build->sources, name->text, APR_HASH_KEY_STRING);
@@ -102,13 +112,27 @@ is_trouble_of_source(const mc_error *error, mc_ctx *ctx)
     return mc_ctx_check(ctx, ctx->pool) == MC_OK;
 }
 
-/* Logs why one did not do; the first error is the one that the caller gets (docs/reference/configuration.md 3.5). */
+/* Logs why one did not do, where everybody looks once a minute; the first error is the one that the caller gets
+ * (docs/reference/configuration.md 3.5). */
 static mc_error *
-note_failure(mc_error *first, mc_error *error, const mc_source *failed, mc_ctx *ctx)
+note_failure(mc_error *first, mc_error *error, fallback_source *fallback, int failed, mc_ctx *ctx)
 {
-    mc_log_write(ctx, MC_LOG_INFO, "source \"%s\" failed, its fallback is tried: %s", failed->name,
+    unsigned unsaid;
+    mc_log_level level = mc_seldom_due(&fallback->told[failed], &unsaid) ? MC_LOG_WARN : MC_LOG_INFO;
+    mc_log_write(ctx, level, "source \"%s\" failed, its fallback is tried%s: %s", fallback->sources[failed]->name,
+                 unsaid > 0 ? apr_psprintf(ctx->pool, " (%u times more since it was said)", unsaid) : "",
                  mc_error_chain(error, ctx->pool));
     return first == MC_OK ? error : first;
+}
+
+/* A map that is drawn in place of a better one. */
+static void
+limit_life(mc_rendered *map, double seconds)
+{
+    if (seconds < 0)
+        return;
+    double life = fmax(seconds, 1);
+    map->provisional = map->provisional > 0 ? fmin(map->provisional, life) : life;
 }
 
 static mc_error *
@@ -116,12 +140,16 @@ fallback_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc
 {
     fallback_source *fallback = (fallback_source *)source;
     mc_error *first = MC_OK;
+    bool failed = false;
     for (int i = 0; i < fallback->count; i++) {
         mc_ctx call_ctx = share_deadline(ctx, fallback->count - i);
         mc_error *error = mc_source_render(map, fallback->sources[i], wanted, &call_ctx, pool);
+        if (error == MC_OK && failed)
+            limit_life(map, fallback->fallback_expires);
         if (error == MC_OK || !is_trouble_of_source(error, ctx))
             return error;
-        first = note_failure(first, error, fallback->sources[i], ctx);
+        failed = failed || error->kind != MC_ERR_NOT_FOUND;
+        first = note_failure(first, error, fallback, i, ctx);
     }
     return first;
 }
@@ -138,7 +166,7 @@ fallback_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, m
         mc_error *error = mc_source_info(text, fallback->sources[i], wanted, &call_ctx, pool);
         if (error == MC_OK || !is_trouble_of_source(error, ctx))
             return error;
-        first = note_failure(first, error, fallback->sources[i], ctx);
+        first = note_failure(first, error, fallback, i, ctx);
     }
     if (first == MC_OK)
         return mc_error_create(pool, MC_ERR_INVALID_FORMAT, "source \"%s\" has no feature info in that format",

@@ -29,9 +29,9 @@ const mc_key mc_http_block_keys[] = {
     MC_KEY_INT("timeout", offsetof(mc_http_block, timeout), "Seconds to wait for the whole answer.", .min = 1,
                .max = 86400, .fallback = "600"),
     MC_KEY_BOOL("circuit_breaker", offsetof(mc_http_block, circuit_breaker),
-                "Of sources, true: an origin that has failed five times in a row (no connection, no answer in time, "
-                "status 429, 502, 503 or 504) is left alone for a second, then for up to half a minute; requests that "
-                "need it end with 503 at once. false: it is always asked.",
+                "Of sources, true: an origin that has failed three times in a row (no connection, status 429, 502, 503 "
+                "or 504), or gave no answer in time, is left alone for a quarter of a second, then for up to 8 s; "
+                "requests that need it end with 503 at once. false: it is always asked.",
                 .flags = MC_KEY_OURS, .fallback = "false"),
     MC_KEY_TREE("headers", offsetof(mc_http_block, header_tree), NULL,
                 "Headers to send, one element each: <Name>value</Name>. {Name} in a value stands for that header of "

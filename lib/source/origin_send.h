@@ -17,4 +17,9 @@ const char *mc_origin_endpoint(const char *url, apr_pool_t *pool);
 void mc_origin_send_all(mc_http_exchange *exchanges, int count, int connections, const mc_source *source, mc_ctx *ctx,
                         apr_pool_t *pool);
 
+/* For `mapcache check --connect`: asks the address, and complains where nobody answers, or the server says that it
+ * cannot (429, 5xx) or may not (401, 403, 407). Any other answer will do. */
+void mc_origin_inspect(const mc_source *source, const mc_http_block *block, const char *url,
+                       mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);
+
 #endif

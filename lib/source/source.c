@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/backoff.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/wait.h"
@@ -98,14 +99,16 @@ check_source_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool
         return MC_OK;
     if (coding == MC_CODING_JPEG && tail_has(data, "\xff\xd9", 2))
         return MC_OK;
-    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
+    if (coding == MC_CODING_WEBP && data->size >= mc_little32(data->data + 4) + (uint64_t)8)
+        return MC_OK; /* the size that the file itself has (RFC 9649, 2.4) */
+    if (mc_coding_format(coding) != NULL)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the image from source \"%s\" is cut off after %lu bytes",
                                source->name, (unsigned long)data->size);
     size_t length = data->size < EXCERPT ? data->size : EXCERPT;
     mc_error *cause = mc_error_create(pool, MC_ERR_UPSTREAM, "it begins with: %s",
                                       length == 0 ? "" : apr_pstrmemdup(pool, (const char *)data->data, length));
-    return mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "source \"%s\" answered with something that is no PNG or JPEG",
-                         source->name);
+    return mc_error_wrap(pool, cause, MC_ERR_UPSTREAM,
+                         "source \"%s\" answered with something that is no PNG, JPEG or WebP", source->name);
 }
 
 /* Before the first attempt of a call: whether the origin may be asked. Seeding has a back-off of its own, and a tile
@@ -115,12 +118,12 @@ admit_call(const mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_http *http = ctx->process == NULL ? NULL : ctx->process->http;
     if (source->endpoint == NULL || http == NULL || !ctx->process->lasting ||
-        mc_http_breakers_admit(mc_http_origin_breakers_of(http), source->endpoint))
+        mc_http_breakers_admit(mc_http_breakers_of(http), source->endpoint))
         return MC_OK;
     mc_count(ctx->process->metrics, MC_COUNT_origin_rests_total, 1);
-    return mc_error_create(pool, MC_ERR_UNAVAILABLE,
-                           "source \"%s\": the origin has failed several times, and is left alone for a while",
-                           source->name);
+    return mc_error_repeats(mc_error_create(
+        pool, MC_ERR_UNAVAILABLE, "source \"%s\": the origin has failed several times, and is left alone for a while",
+        source->name));
 }
 
 static mc_error *

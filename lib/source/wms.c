@@ -304,8 +304,20 @@ wms_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx
     return send_wms_request(text, wms, params, INFO_BYTES, ctx, pool);
 }
 
+/* Any answer will do, also that of a server which has no capabilities. */
+static void
+inspect_wms(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool)
+{
+    wms_source *wms = (wms_source *)source;
+    apr_table_t *params = apr_table_make(pool, 4);
+    apr_table_setn(params, "SERVICE", "WMS");
+    apr_table_setn(params, "REQUEST", "GetCapabilities");
+    mc_origin_inspect(source, wms->http, mc_http_url(wms->http->url, params, pool), diagnostics, ctx, pool);
+}
+
 const mc_source_ops mc_source_wms = {
     MC_KIND("wms", wms_keys, wms_source_from_config, "A WMS, 1.1.1 or 1.3.0."),
     .render = wms_render,
     .info = wms_info,
+    .inspect = inspect_wms,
 };

@@ -27,3 +27,11 @@ mc_json_fields(const char *bytes, size_t size, mc_json_field *take, void *baton,
     MC_TRY(mc_module_symbol(&symbol, "json", MC_JSON_SYMBOL, pool));
     return ((const mc_json_ops *)symbol)->fields(bytes, size, take, baton, pool);
 }
+
+mc_error *
+mc_json_items(const char *bytes, size_t size, const char *member, mc_json_field *take, void *baton, apr_pool_t *pool)
+{
+    void *symbol;
+    MC_TRY(mc_module_symbol(&symbol, "json", MC_JSON_SYMBOL, pool));
+    return ((const mc_json_ops *)symbol)->items(bytes, size, member, take, baton, pool);
+}

@@ -43,12 +43,19 @@ typedef mc_error *mc_json_field(void *baton, const char *name, const char *text)
  */
 mc_error *mc_json_fields(const char *bytes, size_t size, mc_json_field *take, void *baton, apr_pool_t *pool) MC_CHECKED;
 
+/* Hands over the fields of each object of a list, which is the member of that name of an object, as mc_json_fields
+ * does; before those of each one a call with the name NULL. Nothing where there is no such member. */
+mc_error *mc_json_items(const char *bytes, size_t size, const char *member, mc_json_field *take, void *baton,
+                        apr_pool_t *pool) MC_CHECKED;
+
 /* What the module offers. */
 typedef struct mc_json_ops {
     mc_error *(*parse_path)(mc_json_path *path, const char *text, apr_pool_t *pool);
     mc_error *(*walk)(const char *bytes, size_t size, const mc_json_path *path, mc_json_take *take, void *baton,
                       apr_pool_t *pool);
     mc_error *(*fields)(const char *bytes, size_t size, mc_json_field *take, void *baton, apr_pool_t *pool);
+    mc_error *(*items)(const char *bytes, size_t size, const char *member, mc_json_field *take, void *baton,
+                       apr_pool_t *pool);
 } mc_json_ops;
 
 #define MC_JSON_SYMBOL "mc_json_c_ops"

@@ -264,4 +264,36 @@ read_json_fields(const char *bytes, size_t size, mc_json_field *take, void *bato
     return error;
 }
 
-const mc_json_ops mc_json_c_ops = { .parse_path = parse_path, .walk = walk_answer, .fields = read_json_fields };
+static mc_error *
+visit_json_items(const field_reader *reader, json_object *whole, const char *member)
+{
+    json_object *list;
+    if (!json_object_is_type(whole, json_type_object) || !json_object_object_get_ex(whole, member, &list) ||
+        list == NULL)
+        return MC_OK;
+    for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
+        json_object *item = json_object_array_get_idx(list, i);
+        if (!json_object_is_type(item, json_type_object))
+            return mc_error_create(reader->pool, MC_ERR_BAD_REQUEST, "item %lu of \"%s\" is no object",
+                                   (unsigned long)i, member);
+        MC_TRY(reader->take(reader->baton, NULL, NULL));
+        MC_TRY(visit_json_fields(reader, "", item));
+    }
+    return MC_OK;
+}
+
+static mc_error *
+read_json_items(const char *bytes, size_t size, const char *member, mc_json_field *take, void *baton, apr_pool_t *pool)
+{
+    json_object *value;
+    field_reader reader = { take, baton, pool };
+    const char *reason = parse_json_text(&value, bytes, size);
+    mc_error *error = reason == NULL ? visit_json_items(&reader, value, member)
+                                     : mc_error_create(pool, MC_ERR_BAD_REQUEST, "it is no JSON: %s", reason);
+    json_object_put(value);
+    return error;
+}
+
+const mc_json_ops mc_json_c_ops = {
+    .parse_path = parse_path, .walk = walk_answer, .fields = read_json_fields, .items = read_json_items
+};

@@ -174,3 +174,37 @@ mc_hide_passwords(const char *text, const char *address, apr_pool_t *pool)
         text = mc_replace_all(text, address, hidden, pool);
     return hide_all(text, false, pool);
 }
+
+/* --- keys of an API ----------------------------------------------------------------------------------------------- */
+
+static bool
+may_name_key(const char *name, size_t size)
+{
+    static const char *const words[] = { "key", "token", "secret", "sig", "pass", "auth" };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        for (size_t at = 0; at < size; at++) {
+            size_t matched = match_escaped_word(name + at, words[i]);
+            if (matched > 0 && at + matched <= size)
+                return true;
+        }
+    return false;
+}
+
+const char *
+mc_hide_query_keys(const char *url, apr_pool_t *pool)
+{
+    const char *rest = url, *hidden = "";
+    const char *at = strchr(url, '?');
+    while (at != NULL && *at != '\0' && *at != '#') {
+        const char *name = at + 1;
+        size_t size = strcspn(name, "=&#");
+        const char *value = name + size + (name[size] == '=');
+        const char *end = value + strcspn(value, "&#");
+        if (end > value && may_name_key(name, size)) {
+            hidden = apr_psprintf(pool, "%s%.*s***", hidden, (int)(value - rest), rest);
+            rest = end;
+        }
+        at = end;
+    }
+    return *hidden == '\0' ? url : apr_pstrcat(pool, hidden, rest, NULL);
+}

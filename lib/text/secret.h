@@ -22,4 +22,8 @@ void mc_blank_address_password(char *address);
  */
 const char *mc_hide_passwords(const char *text, const char *address, apr_pool_t *pool);
 
+/* A URL for the log, with *** for the values of parameters that may be keys of an API: those whose name holds "key",
+ * "token", "secret", "sig", "pass" or "auth". Returns `url` itself where there is none. */
+const char *mc_hide_query_keys(const char *url, apr_pool_t *pool);
+
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/seldom.h"
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
 #include "tileset/tileset_private.h"
@@ -416,6 +417,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     if (!mc_config_read(&config, node, mc_tileset_keys, build->diagnostics))
         return NULL;
     mc_tileset *tileset = apr_pcalloc(build->pool, sizeof(*tileset));
+    tileset->stale_told = apr_pcalloc(build->pool, sizeof(*tileset->stale_told));
     tileset->name = build->mirror ? "mirror" : config.name;
     tileset->metadata = mc_metadata_create(build->pool);
     if (config.metadata != NULL)

@@ -1,5 +1,4 @@
-/* Rendering a metatile: asked of the source in one piece, cut, watermarked, encoded, stored; by one renderer at a time.
- */
+/* Rendering a metatile: asked of the source in one piece, cut, watermarked, encoded, stored. */
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
@@ -194,18 +193,29 @@ decode_map(mc_rendered *map, int width, int height, bool as_sent, mc_ctx *ctx, a
 }
 
 static mc_error *
-store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error, mc_tileset *tileset,
-               const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error, double provisional,
+               mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++)
         writes[i].lifetime = tileset->auto_expire;
-    *store_error = mc_cache_put(tileset->cache, writes, count, ctx);
-    return tile == NULL ? MC_OK : pick_rendered_tile(tile, writes, count, key, pool);
+    if (provisional <= 0)
+        *store_error = mc_cache_put(tileset->cache, writes, count, ctx);
+    else if (tile == NULL) /* a seeder, for which it has to be stored */
+        *store_error =
+            mc_error_create(pool, MC_ERR_UNAVAILABLE,
+                            "tiles of layer %s were drawn in place of better ones, and are not stored", tileset->name);
+    else
+        mc_tileset_keep_provisional(writes, count, provisional, tileset, ctx);
+    if (tile == NULL)
+        return MC_OK;
+    MC_TRY(pick_rendered_tile(tile, writes, count, key, pool));
+    (*tile)->provisional = provisional;
+    return MC_OK;
 }
 
-/* `tiles`: of the metatile, row by row from its upper left corner on the ground. */
+/* Tiles of the metatile, row by row from its upper left corner on the ground. */
 static mc_error *
-store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **tile, mc_error **store_error,
+store_vector_tiles(const mc_rendered *map, const mc_metatile *metatile, mc_tile **tile, mc_error **store_error,
                    mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = metatile->columns * metatile->rows;
@@ -218,9 +228,9 @@ store_vector_tiles(mc_buf *const *tiles, const mc_metatile *metatile, mc_tile **
         mc_extent box = mc_grid_tile_extent(key->grid, key->z, writes[i].key.x, writes[i].key.y);
         int column = (int)lround((box.minx - whole.minx) / (box.maxx - box.minx));
         int row = (int)lround((whole.maxy - box.maxy) / (box.maxy - box.miny));
-        writes[i].data = tiles[row * metatile->columns + column];
+        writes[i].data = map->tiles[row * metatile->columns + column];
     }
-    return store_metatile(writes, count, tile, store_error, tileset, key, ctx, pool);
+    return store_metatile(writes, count, tile, store_error, map->provisional, tileset, key, ctx, pool);
 }
 
 /* Whether the image of one tile is stored as the source sent it: always without a format; of a server of tiles also in
@@ -238,6 +248,7 @@ suits_as_sent(const mc_rendered *map, const mc_tileset *tileset, const mc_metati
     mc_coding coding = mc_image_sniff(map->data->data, map->data->size);
     return (coding == MC_CODING_PNG && format->type == MC_FORMAT_PNG && format->colors == 0) ||
            (coding == MC_CODING_JPEG && format->type == MC_FORMAT_JPEG) ||
+           (coding == MC_CODING_WEBP && format->type == MC_FORMAT_WEBP) ||
            (coding != MC_CODING_UNKNOWN && format->type == MC_FORMAT_MIXED);
 }
 
@@ -255,13 +266,13 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     if (map.pixels == NULL && !raw)
         MC_TRY(decode_map(&map, width, height, tileset->format == NULL, ctx, pool));
     if (map.tiles != NULL)
-        return store_vector_tiles(map.tiles, &metatile, tile, store_error, tileset, key, ctx, pool);
+        return store_vector_tiles(&map, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (suits_as_sent(&map, tileset, &metatile, key->grid)) {
         mc_tile_write as_sent = {
             .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset
         };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
-        return store_metatile(&as_sent, 1, tile, store_error, tileset, key, ctx, pool);
+        return store_metatile(&as_sent, 1, tile, store_error, map.provisional, tileset, key, ctx, pool);
     }
     MC_TRY(check_map_size(map.pixels, width, height, pool));
     int count = metatile.columns * metatile.rows;
@@ -270,226 +281,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
                     map.pixels, apr_pcalloc(pool, sizeof(mc_tile_write) * (size_t)count) };
     mc_error *error = cut_metatile(&cut, count, ctx, pool);
     if (error == MC_OK)
-        error = store_metatile(cut.writes, count, tile, store_error, tileset, key, ctx, pool);
+        error = store_metatile(cut.writes, count, tile, store_error, map.provisional, tileset, key, ctx, pool);
     release_writes(cut.writes, count);
     return error;
-}
-
-/* Z-MY-MX-tileset, the grid where there are several, and each dimension's value (docs/reference/configuration.md 6.3).
- */
-static const char *
-lock_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *pool)
-{
-    mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
-    bool dense = key->grid->density > 0; /* its metatiles may be smaller ones */
-    char *name = apr_psprintf(pool, "%d-%d-%d-%s", key->z, dense ? metatile.y : metatile.y / tileset->metatile_rows,
-                              dense ? metatile.x : metatile.x / tileset->metatile_columns, tileset->name);
-    if (tileset->link_count > 1 || dense)
-        name = apr_pstrcat(pool, name, "-", key->grid->name, NULL);
-    for (int i = 0; i < key->dimension_count; i++)
-        name = apr_pstrcat(pool, name, "/", key->dimensions[i].value, NULL);
-    return name;
-}
-
-/* The stored form is what later requests get: its bytes and times are served from the start. */
-static void
-prefer_stored(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_tile *stored = NULL;
-    mc_error *error = mc_cache_get(&stored, tileset->cache, key, ctx, pool);
-    if (error != MC_OK)
-        mc_log_error(ctx, MC_LOG_WARN, error);
-    else if (stored != NULL)
-        *tile = stored;
-}
-
-/*
- * Under the lock: looks again, renders. `stale` is what the caller has seen, or NULL. What could be rendered but not
- * stored is no error here: *store_error says so.
- */
-static mc_error *
-render_unless_there(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
-                    const mc_tile *stale, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_tile *found = NULL;
-    mc_tile *fresh = NULL;
-    MC_TRY(mc_cache_get(&found, tileset->cache, key, ctx, pool));
-    if (found != NULL && (stale == NULL || found->mtime > stale->mtime)) {
-        *tile = found;
-        return MC_OK;
-    }
-    MC_TRY(mc_metatile_render(&fresh, store_error, tileset, key, ctx, pool));
-    if (*store_error == MC_OK)
-        prefer_stored(&fresh, tileset, key, ctx, pool);
-    else
-        mc_log_error(ctx, MC_LOG_ERROR, *store_error);
-    *tile = fresh;
-    return MC_OK;
-}
-
-/* As the leader of its flight, which it lands. Others wait for the tile, and it is stored: a client that leaves does
- * not end it. */
-static mc_error *
-lead_render(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale,
-            mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_error *store_error = MC_OK;
-    bool (*abandoned)(void *) = ctx->abandoned;
-    ctx->abandoned = NULL;
-    mc_error *error = render_unless_there(tile, &store_error, tileset, key, stale, ctx, pool);
-    ctx->abandoned = abandoned;
-    /* who waits would look into the store and take what is not there for an empty tile */
-    if (error != MC_OK)
-        mc_flight_land_for(flight, error, tileset->failure_expires);
-    else
-        mc_flight_land(flight, store_error);
-    return error;
-}
-
-/* With the lock across processes, for which it waits. */
-static mc_error *
-lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const char *name,
-            mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_lock *lock = NULL;
-    bool waited;
-    mc_error *error =
-        tileset->locker == NULL ? MC_OK : mc_locker_acquire(&lock, &waited, tileset->locker, name, ctx, pool);
-    if (error != MC_OK) {
-        mc_flight_land(flight, error);
-        return error;
-    }
-    error = lead_render(tile, flight, tileset, key, NULL, ctx, pool);
-    mc_lock_release(lock);
-    return error;
-}
-
-/* After another one's render: what it stored, or nothing where it stored nothing (transparent tiles may be left out).
- */
-static mc_error *
-follow_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_count(ctx->process->metrics, MC_COUNT_render_waits_total, 1);
-    MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
-    return *tile != NULL ? MC_OK : mc_tile_nothing(tile, key->grid, pool);
-}
-
-/*
- * An old tile at once is better than a new one after a while: whoever gets lock and flight without waiting renders, all
- * others keep *tile. The lock comes first, as it also tells of other processes, and a flight that ends without a render
- * would mislead those on it who have no tile at all. An error: rendering fails, now or a moment ago.
- */
-static mc_error *
-refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx,
-                   apr_pool_t *pool)
-{
-    mc_lock *lock = NULL;
-    mc_flight_role role;
-    mc_flight *flight = NULL;
-    if (tileset->locker != NULL) {
-        MC_TRY(mc_locker_try(&lock, tileset->locker, name, ctx, pool));
-        if (lock == NULL)
-            return MC_OK;
-    }
-    mc_error *error = mc_flight_try(&role, &flight, ctx->process->flights, name, ctx, pool);
-    if (error == MC_OK && role == MC_LEAD)
-        error = lead_render(tile, flight, tileset, key, *tile, ctx, pool);
-    else if (error == MC_OK && role == MC_FAILED)
-        error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "rendering the tile has failed a moment before");
-    mc_lock_release(lock);
-    return error;
-}
-
-/* Whether an expired tile is better than an error: at worst *tile still is the old one
- * (docs/reference/configuration.md 6.3). */
-static bool
-serves_stale(const mc_tile *tile, const mc_tileset *tileset)
-{
-    double age = (double)(apr_time_now() - tile->mtime) / APR_USEC_PER_SEC;
-    return tileset->stale_if_error < 0 || age <= (double)tileset->auto_expire + tileset->stale_if_error;
-}
-
-/* Whether the request may render, and its turn to draw will come in time. */
-static mc_error *
-expect_place(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
-{
-    if (mc_source_draws(tileset->source))
-        MC_TRY(mc_semaphore_expect(ctx->process->drawing, ctx, pool));
-    return mc_admission_enter(ctx, pool);
-}
-
-/* For this request alone: nothing is kept that others could have. */
-static mc_error *
-render_unkept(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_error *store_error = MC_OK;
-    MC_TRY(expect_place(tileset, ctx, pool));
-    MC_SLOW(ctx);
-    return mc_metatile_render(tile, &store_error, tileset, key, ctx, pool);
-}
-
-/* Renders the metatile of a key by one renderer at a time, in this process and others; the tile is looked up again
- * first. Where *tile is an expired one, it is kept if anybody else renders or if rendering fails: then nobody waits. */
-static mc_error *
-render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
-{
-    if (tileset->cache->ops->keeps_nothing)
-        return render_unkept(tile, tileset, key, ctx, pool);
-    const char *name = lock_name(tileset, key, pool);
-    if (*tile != NULL) {
-        if (expect_place(tileset, ctx, pool) != MC_OK)
-            return MC_OK;
-        MC_SLOW(ctx);
-        mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
-        if (error == MC_OK)
-            return MC_OK;
-        mc_log_error(ctx, error->kind == MC_ERR_UNAVAILABLE ? MC_LOG_DEBUG : MC_LOG_WARN, error); /* said already */
-        if (!serves_stale(*tile, tileset))
-            return error;
-        mc_count(ctx->process->metrics, MC_COUNT_stale_tiles_total, 1);
-        return MC_OK;
-    }
-    mc_flight_role role;
-    mc_flight *flight = NULL;
-    mc_error *shared = MC_OK;
-    MC_TRY(mc_flight_try(&role, &flight, ctx->process->flights, name, ctx, pool));
-    if (role == MC_LEAD) { /* refused before the thread gives way to others: that is what costs time */
-        mc_error *busy = expect_place(tileset, ctx, pool);
-        if (busy != MC_OK) {
-            mc_flight_land(flight, busy);
-            return busy;
-        }
-        MC_SLOW(ctx);
-        return lead_locked(tile, flight, tileset, key, name, ctx, pool);
-    }
-    MC_TRY(mc_admission_enter(ctx, pool));
-    double timeout = tileset->locker == NULL ? 120 : mc_locker_timeout(tileset->locker);
-    {
-        MC_SLOW(ctx);
-        MC_TRY(mc_flight_board(&role, &flight, &shared, ctx->process->flights, name,
-                               (apr_interval_time_t)(timeout * APR_USEC_PER_SEC), ctx, pool));
-    }
-    if (role == MC_FAILED) {
-        mc_count(ctx->process->metrics, MC_COUNT_remembered_failures_total, 1);
-        return shared;
-    }
-    if (role == MC_FOLLOW)
-        return follow_render(tile, tileset, key, ctx, pool);
-    MC_SLOW(ctx);
-    return lead_locked(tile, flight, tileset, key, name, ctx, pool);
-}
-
-mc_error *
-mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
-{
-    MC_SPAN_AS(span, ctx, "mapcache_tileset_tile_get_without_subdimensions");
-    MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
-    if (*tile != NULL && !(key->renderable && mc_tileset_too_old(tileset, (*tile)->mtime)))
-        return MC_OK;
-    if (key->renderable)
-        return render_metatile_once(tile, tileset, key, ctx, pool);
-    if (*tile != NULL)
-        return MC_OK;
-    mc_span_note(&span, "CACHE_MISS");
-    return mc_tile_nothing(tile, key->grid, pool);
 }

@@ -3,6 +3,7 @@
 #include "mapcache/tileset.h"
 
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -106,6 +107,8 @@ mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x
 int
 mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
 {
+    if (tile->provisional > 0)
+        return (int)fmin(fmax(tile->provisional, 1), tileset->expires);
     if (tileset->auto_expire == 0 || tile->mtime == 0)
         return tileset->expires;
     apr_int64_t left = apr_time_sec(tile->mtime) + tileset->auto_expire - apr_time_sec(now);

@@ -42,6 +42,20 @@ mc_tileset_renders(const mc_tileset *tileset)
 mc_error *mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
                              mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* The name of a metatile's lock, which other processes give to the same metatile, and to no other one. */
+const char *mc_tileset_lock_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *pool);
+
+/* The name of a metatile's flight, from that of its lock: of one configuration of the process. */
+const char *mc_tileset_flight_name(const mc_tileset *tileset, const char *lock_name, apr_pool_t *pool);
+
+/* Keeps tiles that are not to be stored for so many seconds, in a bounded memory of the process. */
+void mc_tileset_keep_provisional(const mc_tile_write *writes, int count, double seconds, const mc_tileset *tileset,
+                                 mc_ctx *ctx);
+
+/* False where no such tile is kept, or not any more. */
+bool mc_tileset_get_provisional(mc_tile **tile, const mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                                apr_pool_t *pool);
+
 /* A tile that is nowhere: a transparent palette PNG of the grid's tile size, marked no_data. */
 mc_error *mc_tile_nothing(mc_tile **tile, const mc_grid *grid, apr_pool_t *pool) MC_CHECKED;
 

@@ -118,8 +118,8 @@ get_all_tiles(mc_tile **tiles, const mc_tile_request *requests, int count, mc_ct
 }
 
 static mc_error *
-draw_tileset_mosaic(mc_pixels **pixels, const tileset_source *source, const mc_mosaic *mosaic, const mc_render *wanted,
-                    mc_ctx *ctx, apr_pool_t *pool)
+draw_tileset_mosaic(mc_rendered *map, mc_pixels **pixels, const tileset_source *source, const mc_mosaic *mosaic,
+                    const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     int columns = mosaic->range.maxx - mosaic->range.minx;
     int count = columns * (mosaic->range.maxy - mosaic->range.miny);
@@ -130,16 +130,22 @@ draw_tileset_mosaic(mc_pixels **pixels, const tileset_source *source, const mc_m
         requests[i] = (mc_tile_request){ source->tileset,
                                          source->link,
                                          mosaic->z,
-                                         mosaic->range.minx + i % columns,
+                                         mc_mosaic_column(mosaic, mosaic->range.minx + i % columns),
                                          mosaic->range.miny + i / columns,
                                          values };
     MC_TRY(get_all_tiles(tiles, requests, count, ctx, pool));
     MC_TRY(mc_pixels_create(pixels, mosaic->width, mosaic->height, true, pool));
     mc_pixels_attach(*pixels, pool);
     for (int i = 0; i < count; i++) {
+        double life = tiles[i]->provisional;
+        if (life > 0 && (map->provisional <= 0 || life < map->provisional))
+            map->provisional = life;
         if (tiles[i]->no_data)
             continue;
+        double shift = mc_mosaic_shift(mosaic, requests[i].x, requests[i].y);
         mc_extent extent = mc_grid_tile_extent(source->link->grid, mosaic->z, requests[i].x, requests[i].y);
+        extent.minx += shift;
+        extent.maxx += shift;
         MC_TRY(mc_mosaic_draw(*pixels, mosaic, tiles[i]->data, &extent, &extent, ctx, pool));
     }
     return MC_OK;
@@ -153,7 +159,7 @@ render_from_tileset(mc_rendered *map, mc_source *base, const mc_render *wanted, 
     mc_pixels *pixels = NULL;
     MC_TRY(mc_mosaic_plan(&mosaic, &source->supply, wanted, pool));
     if (mosaic.range.minx < mosaic.range.maxx)
-        MC_TRY(draw_tileset_mosaic(&pixels, source, &mosaic, wanted, ctx, pool));
+        MC_TRY(draw_tileset_mosaic(map, &pixels, source, &mosaic, wanted, ctx, pool));
     return mc_mosaic_finish(&map->pixels, pixels, &mosaic, wanted, ctx, pool);
 }
 

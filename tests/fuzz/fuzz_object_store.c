@@ -4,6 +4,7 @@
 #include "../../lib/cache/rest/aws_sources.c"
 #include "../../lib/cache/rest/rest_list.c"
 
+#include "cache/rest/aws_files.h"
 #include "cache/rest/signed_headers.h"
 #include "fuzz_support.h"
 
@@ -18,6 +19,8 @@ read_credentials(const char *text, apr_pool_t *pool)
 {
     mc_aws_secret secret;
     mc_aws_parse_file(&secret, text, "default", pool);
+    mc_aws_profile profile = { .found = false };
+    mc_aws_profile_parse(&profile, text, "default", pool);
     MC_ASSERT((secret.id == NULL) == (secret.key == NULL) && (secret.id != NULL || secret.token == NULL));
     MC_ASSERT(secret.id == NULL || (*secret.id != '\0' && strpbrk(secret.id, "\n") == NULL));
     MC_ASSERT(secret.token == NULL || strpbrk(secret.token, "\n") == NULL);

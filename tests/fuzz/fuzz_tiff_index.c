@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock_cache.h"
 #include "base/files.h"
 #include "cache/archive/tiff_index.h"
 #include "fuzz_support.h"
@@ -26,6 +27,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MC_ASSERT(all > 0 && index.offsets.count >= all && index.tables_size <= MC_TIFF_TABLES_MAX);
         for (uint64_t i = 0; i < 20; i++)
             mc_error_ignore(mc_tiff_read_tile(&tile, &index, &ranged, i < 10 ? i : all - i, pool));
+    }
+    const mc_tiff_levels *levels;
+    mc_clock_cache_entry *held;
+    mc_ctx ctx = { .pool = pool };
+    if (mc_tiff_find_levels(&levels, &held, &ranged, &ctx, pool) == MC_OK) {
+        const int64_t numbers[] = { -1, 0, 1, 5 };
+        mc_range_part parts[4];
+        for (int i = 0; i < levels->count; i++)
+            mc_error_ignore(mc_tiff_find_tiles(parts, &levels->indexes[i], &ranged, numbers, 4, pool));
+        mc_clock_cache_release(held);
     }
     mc_ranges_close(&ranged);
     close(file);

@@ -3,6 +3,7 @@ import contextlib
 import functools
 import http.server
 import sqlite3
+import struct
 import threading
 import urllib.parse
 
@@ -97,6 +98,41 @@ def pmtiles(path):
     return path
 
 
+def bundles(folder):
+    """As Esri's compact cache, version 2, has them."""
+    for z, x, y, data in stored_tiles():
+        index, at = [0] * 16384, 64 + 131072
+        index[y % 128 * 128 + x % 128] = at + 4 | len(data) << 40
+        head = struct.pack("<4I3Q6I", 3, 16384, len(data), 5, 0, at + 4 + len(data), 40, 20 + 131072, 3, 16, 16384, 5, 131072)
+        level = folder / "_alllayers" / f"L{z:02}"
+        level.mkdir(parents=True)
+        (level / "R0000C0000.bundle").write_bytes(head + struct.pack("<16384Q", *index) + struct.pack("<I", len(data)) + data)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    folder.chmod(0o755)
+    return folder
+
+
+def mrf(path):
+    """Of the whole world, pages beside those of the square are not there."""
+    index, body = [], b""
+    pictures = {(z, x, y): data for z, x, y, data in stored_tiles()}
+    for z in reversed(range(TILE[0] + 1)):
+        for y in range(2**z):
+            for x in range(2**z):
+                data = pictures.get((z, x, y), b"")
+                index += [len(body), len(data)]
+                body += data
+    path.with_suffix(".idx").write_bytes(struct.pack(f">{len(index)}Q", *index))
+    path.with_suffix(".ppg").write_bytes(body)
+    half, side = 20037508.342789244, 256 * 2**TILE[0]
+    path.write_text(f"""<MRF_META><Raster><Size x="{side}" y="{side}" c="3"/><PageSize x="256" y="256" c="3"/><Compression>PNG</Compression></Raster>
+        <Rsets model="uniform" scale="2"/><GeoTags><BoundingBox minx="{-half}" miny="{-half}" maxx="{half}" maxy="{half}"/></GeoTags></MRF_META>""")
+    for part in ".mrf", ".idx", ".ppg":
+        path.with_suffix(part).chmod(0o644)
+    return path
+
+
 def sqlite_cache(path, tileset="square"):
     database = sqlite3.connect(path)
     database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
@@ -165,6 +201,9 @@ KINDS = {
     "mosaic": lambda place, web, database: folder_of(place / "mosaic", lambda p: raster(p / "west.tif", east=8), lambda p: raster(p / "east.tif", west=8)),
     "mbtiles": lambda place, web, database: mbtiles(place / "square.mbtiles"),
     "pmtiles": lambda place, web, database: pmtiles(place / "square.pmtiles"),
+    "bundle": lambda place, web, database: bundles(place / "bundled"),
+    "bundlefile": lambda place, web, database: bundles(place / "other") / "_alllayers/L06/R0000C0000.bundle",
+    "mrf": lambda place, web, database: mrf(place / "pages.mrf"),
     "geopackage": lambda place, web, database: vectors(place / "square.gpkg", "GPKG"),
     "sqlite": lambda place, web, database: sqlite_cache(place / "square.sqlite3"),
     "shapefile": lambda place, web, database: vectors(place / "square.shp", "ESRI Shapefile"),
@@ -173,4 +212,8 @@ KINDS = {
     "folder": lambda place, web, database: folder_of(place / "several", lambda p: raster(p / "image.tif"), lambda p: vectors(p / "shape.shp", "ESRI Shapefile"),
                                                      lambda p: mbtiles(p / "tiles.mbtiles")),
 }
-COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "pmtiles": STORED, "sqlite": STORED}
+COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "pmtiles": STORED, "sqlite": STORED, "bundle": STORED, "bundlefile": STORED,
+           "mrf": STORED}
+# Where a layer says that it lies, where that is not the square: the world, or the finest tile.
+WORLD_BOX, TILE_BOX = (-180, -85.0511, 180, 85.0511), (5.625, 45.0890, 11.25, 48.9225)
+BOXES = {"sqlite": WORLD_BOX, "mrf": WORLD_BOX, "bundle": TILE_BOX, "bundlefile": TILE_BOX}

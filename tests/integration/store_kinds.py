@@ -241,6 +241,6 @@ KINDS = {
     "google": signed("google"),
 }
 # Kinds of caches that nobody writes to; every other type of this build is in KINDS.
-ONLY_READ = {"bundle", "mrf", "rok4", "none"}
+ONLY_READ = {"bundle", "mrf", "rok4", "cog", "none"}
 # mapcache detail says that their tiles cannot be counted.
-UNCOUNTED = {"rest", "tiff", "fallback", "multitier"}
+UNCOUNTED = {"rest", "fallback", "multitier"}

@@ -3,6 +3,8 @@
 signature of each request by the published rules, with the key below; what is not signed well is refused as theirs is.
 
     store_server.py --kind s3 [--port 0]     prints its port, ends when its input ends
+    --keep FILE                              what is put stands in the file before the answer, and is there again after a kill
+    --host ADDRESS                           listens there and not on 127.0.0.1
 
 What a test orders, by a GET of /-/ and:
     log                     JSON: the requests so far, each with connection, method, path, headers; then forgotten
@@ -18,21 +20,26 @@ What a test orders, by a GET of /-/ and:
     retry/SECONDS           what Retry-After says beside errors; 0: nothing
     token/TEXT              the session token that s3 wants ("-": none)
     page/N                  how many names a list has at most
+    badpart/N               the part N of an upload is refused
+    circle/N                lists never end: they have N pages again and again, and no names (0: as others)
     life/SECONDS            of the credentials that it gives away
     sources/STATUS          what those who ask for credentials get, if not 200
 
-Of kind s3 it also gives credentials away, as the token service (POST /), a container (/container, with the Authorization
+Of kind s3 it also gives credentials away, as the token service (POST /: a web identity, or a role that the access key assumes), a container (/container, with the Authorization
 "container token") and a machine (IMDSv2) do; each time others, and only the last ones are good.
     list                    JSON: the names of all objects
+    parts                   JSON: how many parts each upload has that is not completed
 """
 import argparse
 import base64
 import calendar
+import contextlib
 import email.utils
 import hashlib
 import hmac
 import json
 import os
+import pickle
 import sys
 import threading
 import time
@@ -59,17 +66,17 @@ def check_time(seconds, skew, code):
         raise Refused(403, code, "The difference between the request time and the current time is too large.")
 
 
-def check_s3(request, body, server):
+def check_s3(request, body, server, service="s3"):
     """AWS Signature Version 4 (docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html)."""
     headers = {name.lower(): " ".join(value.split()) for name, value in request.headers.items()}
     fields = dict(part.strip().split("=", 1) for part in headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(","))
-    access, day, region, service, end = fields["Credential"].split("/")
+    access, day, region, named, end = fields["Credential"].split("/")
     signed = fields["SignedHeaders"].split(";")
     if access != ACCESS:
         raise Refused(403, "InvalidAccessKeyId")
-    if server.token != headers.get("x-amz-security-token"):
+    if service == "s3" and server.token != headers.get("x-amz-security-token"):
         raise Refused(400, "ExpiredToken" if "x-amz-security-token" in headers else "InvalidToken")
-    if (region, service, end) != (REGION, "s3", "aws4_request"):
+    if (region, named, end) != (REGION, service, "aws4_request"):
         raise Refused(400, "AuthorizationHeaderMalformed", f"the region is wrong; expecting '{REGION}'")
     wanted = {"host", "x-amz-date", "x-amz-content-sha256"} | {name for name in headers if name.startswith("x-amz-")}
     if signed != sorted(signed) or not wanted <= set(signed):
@@ -81,9 +88,9 @@ def check_s3(request, body, server):
     query = "&".join(sorted(parts.query.split("&"))) if parts.query else ""
     canonical = "\n".join([request.command, quote(unquote(parts.path), safe="/-_.~"), query,
                            "".join(f"{name}:{headers[name]}\n" for name in signed), ";".join(signed), digest])
-    scope = f"{day}/{region}/s3/aws4_request"
+    scope = f"{day}/{region}/{service}/aws4_request"
     text = "\n".join(["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()])
-    key = mac(mac(mac(mac(b"AWS4" + SECRET.encode(), day), region), "s3"), "aws4_request")
+    key = mac(mac(mac(mac(b"AWS4" + SECRET.encode(), day), region), service), "aws4_request")
     if mac(key, text).hex() != fields["Signature"]:
         raise Refused(403, "SignatureDoesNotMatch", "wanted: " + canonical)
     check_time(calendar.timegm(time.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%SZ")), server.skew, "RequestTimeTooSkewed")
@@ -157,10 +164,15 @@ def give_credentials(request, body, server):
     if path == "/container" and headers.get("Authorization") != "container token":
         raise Refused(401, "Unauthorized")
     if path == "/":
+        asked = parse_qs(body.decode())
         wanted = {"Action": ["AssumeRoleWithWebIdentity"], "Version": ["2011-06-15"], "RoleArn": ["arn:aws:iam::1:role/tiles"],
                   "RoleSessionName": ["tests"], "WebIdentityToken": ["a.web+identity/token=="]}
-        if parse_qs(body.decode()) != wanted:
-            raise Refused(400, "InvalidIdentityToken", repr(parse_qs(body.decode())))
+        if asked.get("Action") == ["AssumeRole"]:
+            check_s3(request, body, server, "sts")
+            wanted = {"Action": ["AssumeRole"], "Version": ["2011-06-15"], "RoleArn": ["arn:aws:iam::1:role/tiles"],
+                      "RoleSessionName": ["tests"], "ExternalId": ["a b+c"]}
+        if asked != wanted:
+            raise Refused(400, "InvalidIdentityToken", repr(asked))
     with server.lock:
         server.given += 1
         server.token = f"session/{server.given}+&="
@@ -241,9 +253,11 @@ class Handler(BaseHTTPRequestHandler):
                 if "Authorization" not in self.headers and "sig=" not in self.path:
                     raise Refused(403, "AccessDenied")
                 CHECKS[self.server.kind](self, body, self.server)
-            asked = parse_qs(urlsplit(self.path).query)
+            asked = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
             if "list-type" in asked or "max-keys" in asked or asked.get("comp") == ["list"]:
                 return self.list_names(urlsplit(self.path).path, asked)
+            if "uploads" in asked or "uploadId" in asked:
+                return self.take_part(urlsplit(self.path).path, asked, body)
             self.store(urlsplit(self.path).path, body)
         except Refused as error:
             self.refuse(error)
@@ -254,6 +268,10 @@ class Handler(BaseHTTPRequestHandler):
         """A page of the names below a bucket, as each kind writes it."""
         kind, most = self.server.kind, int(asked.get("max-keys", asked.get("maxresults"))[0])
         prefix, after = asked.get("prefix", [""])[0], asked.get("continuation-token", asked.get("marker", [""]))[0]
+        if self.server.circle:
+            place = (int(after or 0) + 1) % self.server.circle
+            text = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{place}</NextContinuationToken>"
+            return self.answer(200, f"<ListBucketResult>{text}</ListBucketResult>".encode(), [("Content-Type", "application/xml")])
         start = bucket.rstrip("/") + "/"
         names = [(unquote(name)[len(start):], len(kept[0])) for name, kept in sorted(self.server.objects.items()) if unquote(name).startswith(start + prefix)]
         names = [(name, size) for name, size in names if not after or name > after.removeprefix("behind ")]
@@ -267,13 +285,40 @@ class Handler(BaseHTTPRequestHandler):
             text += f"<NextMarker>{escape(page[-1][0])}</NextMarker>"
         self.answer(200, f"<?xml version='1.0'?><ListBucketResult>{text}</ListBucketResult>".encode(), [("Content-Type", "application/xml")])
 
+    def take_part(self, name, asked, body):
+        """An object in parts, as S3 has it; `list` does not show what is not completed, `parts` does."""
+        uploads, number = self.server.uploads, asked.get("uploadId", [""])[0]
+        if "uploads" in asked:
+            number = f"up/load+{len(uploads)}"
+            uploads[number] = {}
+            return self.answer(200, f"<InitiateMultipartUploadResult><UploadId>{number}</UploadId></InitiateMultipartUploadResult>".encode())
+        if number not in uploads:
+            raise Refused(404, "NoSuchUpload")
+        if self.command == "PUT":
+            if int(asked["partNumber"][0]) == self.server.badpart:
+                raise Refused(403, "AccessDenied")
+            uploads[number][int(asked["partNumber"][0])] = body
+            return self.answer(200, b"", [("ETag", '"' + hashlib.md5(body).hexdigest() + '"')])
+        parts = uploads.pop(number)
+        if self.command == "DELETE":
+            return self.answer(204)
+        tags = "".join(f'<Part><PartNumber>{i}</PartNumber><ETag>&quot;{hashlib.md5(parts[i]).hexdigest()}&quot;</ETag></Part>' for i in sorted(parts))
+        if body.decode().replace('"', "&quot;").replace("&#34;", "&quot;") != f"<CompleteMultipartUpload>{tags}</CompleteMultipartUpload>":
+            raise Refused(400, "InvalidPart", body.decode())
+        self.server.objects[name] = (b"".join(parts[i] for i in sorted(parts)), "application/vnd.pmtiles", self.date_time_string())
+        self.server.keep(name, self.server.objects[name])
+        return self.answer(200, b"<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
+
     def store(self, name, body):
         objects = self.server.objects
         if self.command == "PUT":
             objects[name] = (body, self.headers.get("Content-Type", "binary/octet-stream"), self.date_time_string())
+            self.server.keep(name, objects[name])
+            self.server.sums[name] = {title.lower(): value for title, value in self.headers.items() if title.lower().startswith("x-amz-checksum-")}
             return self.answer(201 if self.server.kind == "azure" else 200)
         if self.command == "DELETE":
             found = objects.pop(name, None)
+            self.server.keep(name, None)
             if found is None and self.server.kind != "s3":
                 raise Refused(404, "NoSuchKey")
             return self.answer(202 if self.server.kind == "azure" else 204)
@@ -286,6 +331,8 @@ class Handler(BaseHTTPRequestHandler):
         data, media, date = objects[name]
         headers = [("Content-Type", media), ("Last-Modified", date)]
         md5 = base64.b64encode(hashlib.md5(data).digest()).decode()
+        if self.headers.get("x-amz-checksum-mode") == "ENABLED":
+            headers += self.server.sums.get(name, {}).items()
         headers += {"azure": [("Content-MD5", md5)], "google": [("x-goog-hash", f"crc32c=n03x6A==,md5={md5}")]}.get(self.server.kind, [])
         if self.command == "GET" and self.server.take("damaged"):
             data = bytes([data[0] ^ 1]) + data[1:]
@@ -306,11 +353,35 @@ class Store(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512
 
-    def __init__(self, kind, port=0):
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, kind, port=0, host="127.0.0.1", file=None):
+        super().__init__((host, port), Handler)
         self.kind, self.lock, self.log, self.objects, self.connections = kind, threading.Lock(), [], {}, 0
-        self.life, self.sources, self.given, self.page = 3600, 200, 0, 1000
+        self.life, self.sources, self.given, self.page, self.circle, self.badpart = 3600, 200, 0, 1000, 0, 0
+        self.uploads, self.sums = {}, {}
         self.faults, self.delay, self.skew, self.retry, self.token, self.sas = {}, 0, 0, 0, None, "sv=2022-11-02&sp=rcwd&sig=abc%2B"
+        self.file = None
+        if file:
+            self.recall(file)
+            self.file = open(file, "ab", buffering=0)
+
+    def recall(self, file):
+        """What was kept; the last record may have been cut off by a kill: nobody was told that it is stored."""
+        kept = open(file, "ab+")
+        kept.seek(0)
+        whole = 0
+        with contextlib.suppress(EOFError, pickle.UnpicklingError):
+            while True:
+                name, value = pickle.load(kept)
+                whole = kept.tell()
+                self.objects[name] = value
+        kept.truncate(whole)
+        kept.close()
+        self.objects = {name: value for name, value in self.objects.items() if value is not None}
+
+    def keep(self, name, value):
+        if self.file:
+            with self.lock:
+                self.file.write(pickle.dumps((name, value)))
 
     def handle_error(self, request, client_address):
         pass
@@ -330,7 +401,9 @@ class Store(ThreadingHTTPServer):
                 return json.dumps(log).encode()
             if words[0] == "list":
                 return json.dumps(sorted(self.objects)).encode()
-            if words[0] in ("delay", "skew", "retry", "life", "sources", "page"):
+            if words[0] == "parts":
+                return json.dumps([len(parts) for parts in self.uploads.values()]).encode()
+            if words[0] in ("delay", "skew", "retry", "life", "sources", "page", "circle", "badpart"):
                 setattr(self, words[0], int(words[1]) / 1000 if words[0] == "delay" else int(words[1]))
             elif words[0] == "token":
                 self.token = None if words[1] == "-" else words[1]
@@ -345,8 +418,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kind", choices=sorted(CHECKS), default="rest")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--keep")
     options = parser.parse_args()
-    store = Store(options.kind, options.port)
+    store = Store(options.kind, options.port, options.host, options.keep)
     print(store.server_address[1], flush=True)
     threading.Thread(target=store.serve_forever, daemon=True).start()
     sys.stdin.read()

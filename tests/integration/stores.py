@@ -65,16 +65,16 @@ class Memcached:
 
 
 class Redis:
-    """A redis in a folder, with options of its command line."""
+    """A redis in a folder, with options of its command line. config: a file that is read before them."""
 
     kind = "redis"
 
-    def __init__(self, folder, *options):
-        self.folder, self.options, self.port = folder, options, free_port()
+    def __init__(self, folder, *options, config=None):
+        self.folder, self.options, self.port, self.config = folder, options, free_port(), [config] if config else []
         self.start()
 
     def start(self):
-        self.program = Program(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+        self.program = Program(["redis-server", *self.config, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
                                 "--dir", self.folder, "--unixsocket", self.folder / "redis.sock", *self.options],
                                self.folder / "redis.log")
         wait_until(lambda: "PONG" in self.ask("PING", check=False) or "NOAUTH" in self.ask("PING", check=False), "redis starts")

@@ -129,6 +129,8 @@ def test_mrf(tmp_path, options):
             tile = numpy.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
             difference = numpy.abs(tile - read[256 * y:256 * y + 256, 256 * x:256 * x + 256])
             assert difference.mean() < 1 and (difference > 3).mean() < 0.001  # GDAL keeps black pixels apart from those that are nearly so
+    assert counted(path, "-z", "3,3") == {}
+    path = config(tmp_path, f'<cache name="archive" type="mrf"><file>{tmp_path}/w.mrf</file></cache>', grid="WGS84")
     assert "no level of the MRF" in tiles_of(tmp_path, path, "3,3", status=1)
 
 
@@ -194,3 +196,58 @@ def test_what_is_only_read_says_so(tmp_path):
     bundle(tmp_path / "b/L00/R0000C0000.bundle", {(0, 0): png(256, 256, lambda *_: (1, 2, 3))})
     path = config(tmp_path, f'<cache name="archive" type="bundle"><base>{tmp_path}/b</base></cache>')
     assert "is only read" in run("seed", "-c", path, "-t", "a", "--mode", "delete", "-z", "0,0", status=1)
+
+
+def counted(path, *options):
+    """level -> stored tiles, as `mapcache detail` counts them, of levels that have some."""
+    lines = [line.split() for line in run("detail", "-c", path, "-t", "a", *options).splitlines()]
+    return {int(words[0]): int(words[2]) for words in lines if words and words[0].isdigit() and words[2] != "0"}
+
+
+def total(path):
+    return [line for line in run("detail", "-c", path, "-t", "a", "-z", "0,1").splitlines() if line.startswith("stores:")][0]
+
+
+def test_tiles_of_all_kinds_are_listed(tmp_path):
+    """Also of deep levels, whose files are found by their names and not asked for one by one; files with other names are none."""
+    places = [(0, 0, 0), (3, 5, 6), (12, 16 * 40 + 2, 16 * 37 + 1), (18, 2**17 + 3, 2**17 - 129)]
+    layers, slabs = tmp_path / "a[b]*" / "_alllayers", tmp_path / "DATA"
+    for z, x, y in places:
+        data = png(256, 256, lambda *_: (z, x % 256, y % 256))
+        bundle(layers / f"L{z:02}/R{y // 128 * 128:04x}C{x // 128 * 128:04x}.bundle", {(y % 128, x % 128): data})
+    for name in "R0080C0080.bundle.bak", "R80C80.bundle", "RzC0.bundle":
+        (layers / "L18" / name).write_bytes(b"no bundle")
+    path = config(tmp_path, f'<cache name="archive" type="bundle"><base>{layers}</base></cache>')
+    assert counted(path) == {z: 1 for z, *_ in places}
+    assert total(path).startswith("stores: 4 tiles in ")
+    assert len(tiles_of(tmp_path, path, "0,18")) == 4
+    names = {places[1]: "3/00/00/00.tif", places[2]: "12/00/11/41.tif"}
+    for (z, x, y), name in names.items():
+        slab(slabs / name, {(y % 16, x % 16): png(256, 256, lambda *_: (z, x % 256, y % 256))})
+    (slabs / "12/00/11/4.tif").write_bytes(b"no slab")
+    path = config(tmp_path, f'<cache name="archive" type="rok4"><base>{slabs}/{{z}}</base></cache>')
+    assert counted(path) == {3: 1, 12: 1}
+    assert sorted(tiles_of(tmp_path, path, "0,18")) == sorted(names)
+
+
+def test_pages_of_an_mrf_are_listed(tmp_path):
+    picture(tmp_path / "world.tif", 1024)
+    gdal.Translate(str(tmp_path / "w.mrf"), str(tmp_path / "world.tif"), format="MRF", creationOptions=["BLOCKSIZE=256", "COMPRESS=PNG", "INTERLEAVE=PIXEL", "UNIFORM_SCALE=2"])
+    made = gdal.Open(str(tmp_path / "w.mrf"), gdal.GA_Update)
+    made.BuildOverviews("NEAREST", [2, 4])
+    del made
+    path = config(tmp_path, f'<cache name="archive" type="mrf"><file>{tmp_path}/w.mrf</file></cache>')
+    assert counted(path) == {0: 1, 1: 4, 2: 16} and len(tiles_of(tmp_path, path, "0,9")) == 21
+
+
+@pytest.mark.parametrize("name", ["{z}/{x}-{y}.tif", "{z}/{div_x}/{inv_div_y}.tif", "{tileset}-{z}-{inv_div_x}_{inv_y}.tif"])
+def test_tiles_of_tiff_files_are_listed(tmp_path, name):
+    """By `mapcache detail`, copied and purged; those of deep levels, too."""
+    path = config(tmp_path, f'<cache name="archive" type="tiff"><template x_fmt="%08d">{tmp_path}/t/{name}</template><xcount>3</xcount><ycount>2</ycount></cache>')
+    path.write_text(path.read_text().replace("<format>PNG</format>", "<format>JPEG</format>").replace('<tileset name="a">', '<source name="s" type="dummy"/>'
+                                                                                                    '<tileset name="a"><source>s</source><metatile>1 1</metatile>'))
+    run("seed", "-c", path, "-t", "a", "-z", "0,2")
+    run("seed", "-c", path, "-t", "a", "-z", "17,17", "--extent", "10,10,500,500")
+    assert counted(path) == {0: 1, 1: 4, 2: 16, 17: 4} and total(path).startswith("stores: 25 tiles in ")
+    run("purge", "-c", path, "-t", "a", "-z", "2,17", "--yes")
+    assert counted(path) == {0: 1, 1: 4}

@@ -214,7 +214,7 @@ REFUSED_TYPES = {
     '<service enabled="true"/>': "types are tms, wmts", '<cache name="a" type="sqlite"/>': 'did you mean "sqlite3"?',
     '<cache name="a" type="files"/>': 'did you mean "disk"?', '<cache name="a" type="couchbase"/>': "it has disk, sqlite3",
     '<source name="a" type="geotiff"/>': 'did you mean "gdal"?', '<source name="a" type="nonsense"/>': "it is one of wms, wmts, xyz, tileset, mapserver, gdal",
-    '<format name="a" type="JPG"/>': 'did you mean "JPEG"?', '<format name="a" type="AVIF"/>': "it is one of PNG, JPEG, MIXED, RAW, MVT",
+    '<format name="a" type="JPG"/>': 'did you mean "JPEG"?', '<format name="a" type="AVIF"/>': "it is one of PNG, JPEG, WEBP, MIXED, RAW, MVT",
     '<locker type="file"/>': "is not one of disk, memcache, fallback, redis, postgresql", '<cube name="a" type="zarr"/>': "it is one of postgresql, sqlite3",
     '<tileset name="a"><source>none</source><cache>none</cache><grid>GoogleMaps</grid></tileset>': "there is GoogleMapsCompatible, WGS84, g",
     '<tileset name="a"><source>on</source><cache>stor</cache><grid>GoogleMapsCompatibel</grid><format>PNG9</format></tileset>':

@@ -18,10 +18,9 @@ def rows():
 
 
 def test_little_is_not_in_this_build():
-    """Besides what no MapCache of today has: map files in the process, and TIFF files behind HTTP."""
+    """Besides what no MapCache of today has: TIFF files behind HTTP."""
     lacking = {row[0] for row in rows() if row[1] == "not in this build"}
-    assert lacking <= {'`type="riak"`', '`type="couchbase"`', '`type="tokyocabinet"`', '`type="mapserver"`', "`mapfile`",
-                       '`storage type="rest"`', '`storage type="google"`'}
+    assert lacking <= {'`type="riak"`', '`type="couchbase"`', '`type="tokyocabinet"`', '`storage type="rest"`', '`storage type="google"`'}
     assert not [row for row in rows() if row[1] == "lacking"] and len(list(rows())) > 250
 
 

@@ -2,6 +2,7 @@
 import http.client
 import os
 import pathlib
+import re
 import signal
 import threading
 import time
@@ -204,3 +205,42 @@ def test_waiters_give_up_after_the_locks_timeout(apache, folder, origin):
     origin.release("it")
     holder.join()
     assert len(origin.requests()) == 1 and len(stored(folder, "base")) == 16
+
+
+def test_a_part_of_a_metatile_is_no_reason_for_empty_tiles(fcgi, nginx, folder, origin):
+    """A renderer dies between two tiles. Who waits elsewhere finds his tile there, or has the metatile rendered; nobody gets an empty tile."""
+    path = configure(folder, origin)
+    path.write_text(path.read_text().replace("</mapcache>", '<service type="metrics" enabled="true"/></mapcache>'))
+    config = {"MAPCACHE_CONFIG_FILE": str(path)}
+    victim, survivor = fcgi(environment=config), fcgi(environment=config)
+    front = nginx(victim.address)
+    lost = threading.Thread(target=lambda: front.get(PATHS[0]))
+    lost.start()
+    wait_until(lambda: len(origin.requests()) == 1, "the origin is asked")
+
+    def ask(address):
+        raw = Raw(survivor.address)
+        raw.send(whole_request(address))
+        return raw
+
+    def misses():
+        text = ask("/metrics").response()[1].decode()
+        return int(re.search(r"^mapcache_cache_misses_total (\d+)", text, re.MULTILINE)[1])
+
+    waiting = []
+    for count, address in enumerate(PATHS, 1):
+        waiting.append(ask(address[len("/mc"):]))
+        wait_until(lambda count=count: misses() >= count, "the tile is not there, the lock is waited for")
+    for x, y in ((x, y) for x in range(8, 12) for y in range(4, 8) if (x, y) not in ((9, 5), (11, 7))):
+        place = folder / f"tiles/base/4/{x}/{y}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(b"\x89PNG\r\n\x1a\n of the dead")
+    os.kill(victim.process.pid, signal.SIGKILL)
+    lost.join()
+    origin.release("it")
+    bodies = dict(zip(PATHS, (raw.response()[1] for raw in waiting)))
+    drawn = [body for body in bodies.values() if not body.endswith(b" of the dead")]
+    assert len(drawn) >= 2 and len(origin.requests()) == 2
+    for address in (tile("base", 4, 9, 5), tile("base", 4, 11, 7)):
+        raw = ask(address[len("/mc"):])
+        assert raw.response()[1] == bodies[address] and b"tRNS" not in bodies[address], "an empty tile"

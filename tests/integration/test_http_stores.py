@@ -285,7 +285,7 @@ def test_a_stalled_store_ends_with_the_request(tmp_path, build, own_store):
         began = time.monotonic()
         answer = server.get(tile(1, 0, 0))
         assert answer.status == 504 and time.monotonic() - began < 2 + patience(10), (answer.status, answer.body)
-        assert server.get(tile(1, 0, 0)).status == 200
+        wait_until(lambda: server.get(tile(1, 0, 0)).status == 200, "the tile, after the pause of a store that is left alone")
     finally:
         server.stop()
 

@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 
@@ -14,6 +15,7 @@ import pytest
 from conftest import GRID, wait_until
 from drop_in import PEER_MODULE, PEER_SEED, pixels
 from fastcgi import Client, Server
+from http_stores import make_certificate
 from origin import Origin
 from patience import patience
 from ports import free_port
@@ -103,6 +105,37 @@ def test_seeders_and_servers_share_a_store(folder, store, origin, started):
     seed(path, "world", "-m", "delete", "-z", "2,4")
     assert store.count() == 5
     assert reader.get(tile("world", 4, 9, 14)).body != answer.body  # nothing to see
+
+
+def test_a_redis_is_counted_copied_and_emptied_as_a_whole(folder, origin):
+    """By a list of its keys: nobody has to say which levels there are, and what other programs keep there stays."""
+    store = Redis(folder)
+    try:
+        path = config(folder, store.cache("<expires>0</expires>"), origin.url("/pattern?"))
+        seed(path, "world", "-z", "0,3")
+        seed(path, "world", "-z", "6,6", "-e", "0,0,1000000,1000000")
+        strangers = ["world", f"world/{GRID}/3/1/2", f"world/{GRID}/3/01/2/png", f"world/{GRID}/99/1/2/png", "worlds/x"]
+        for key in strangers:
+            store.ask("SET", key, "theirs")
+        stored = store.count() - len(strangers)
+        assert stored >= 85 + 16
+
+        def run(command, *words):
+            done = subprocess.run([BUILD / "bin" / "mapcache", command, "-c", path, *words], capture_output=True, text=True, timeout=patience(100),
+                                  stdin=subprocess.DEVNULL)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+        levels = {level["level"]: level["nb_tiles_in_region"]["cached_in_level"]
+                  for level in json.loads(run("detail", "--json", "-t", "world"))["zoom_levels"]}
+        assert [levels[z] for z in range(7)] == [1, 4, 16, 64, 0, 0, stored - 85] and sum(levels.values()) == stored
+        run("copy", "--from", "store", "--to", "file", "-t", "world", "--verify")
+        with contextlib.closing(sqlite3.connect(folder / "mapcache.sqlite3")) as database:
+            assert database.execute("SELECT count(*) FROM tiles").fetchone() == (stored,)
+        run("purge", "-t", "world", "--yes")
+        assert sorted(store.ask("KEYS", "*").split()) == sorted(strangers)
+    finally:
+        store.stop()
 
 
 def peer_writes(store, path):
@@ -451,3 +484,36 @@ def test_a_replica_takes_the_place_of_a_killed_master(folder, cluster, origin, s
     assert sum(is_master(node) for node in others) == 3
     seed(path, "world", "-z", "4,4")  # new tiles are stored, also in the slots of the killed one
     assert sum(node.count() for node in others if is_master(node)) == len(places) + 256
+
+
+def test_wrong_connections_are_told_with_what_to_do(folder):
+    """Each as an operator makes it: `check --connect` names the server, and what to look at."""
+    def said(cache):
+        path = config(folder, cache, "http://127.0.0.1:9/")
+        return subprocess.run([BUILD / "bin/mapcache", "check", "--connect", path], capture_output=True, text=True, timeout=patience(60), check=False).stdout
+
+    folder.joinpath("closed").mkdir()
+    folder.joinpath("secure").mkdir()
+    certificate, key = make_certificate(folder)
+    port = free_port()
+    secure = Redis(folder / "secure", "--tls-port", str(port), "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", certificate,
+                   "--tls-auth-clients", "no")
+    closed, memcached = Redis(folder / "closed", "--requirepass", "mellon"), Memcached(folder)
+    at = 'type="redis"><host>localhost</host><port>{}</port>{}'
+    try:
+        told = {
+            closed.cache(): "NOAUTH Authentication required. (<user> and <password> say who asks)",
+            closed.cache("<password>friend</password>"): "lets nobody in: WRONGPASS",
+            closed.cache("<tls>true</tls><timeout>0.5</timeout>"): "does it want <tls> at this port?",
+            at.format(port, ""): "without an answer: is it a redis without TLS?",
+            at.format(port, "<tls>true</tls>"): "<tls_authorities> says who signs it",
+            at.format(memcached.port, ""): "this is no answer of a redis: ERROR",
+            at.format(memcached.port, "<tls>true</tls>"): "does the server want <tls> at this port?",
+            f'type="memcache"><server><host>127.0.0.1</host><port>{closed.port}</port></server>': "this is no answer of a memcached",
+        }
+        for cache, words in told.items():
+            text = said(cache)
+            assert words in text and ("localhost:" in text or "127.0.0.1:" in text) and "friend" not in text, (cache, text)
+    finally:
+        for server in secure, closed, memcached:
+            server.stop()

@@ -1,5 +1,6 @@
 """PMTiles caches: what the reader of PMTiles' own makers finds in them is what was drawn, and the other way round."""
 import gzip
+import json
 import os
 import pathlib
 import random
@@ -192,6 +193,38 @@ def vector_config(folder, more=""):
 </mapcache>
 """)
     return path
+
+
+LAYERS = [{"id": "roads", "minzoom": 2, "maxzoom": 99, "fields": {"name": "String", "lanes": "Number", "toll": "Boolean"}}, {"id": "water"}, {"id": "roads"}, {"noid": 1},
+          {"id": "</script><b>", "fields": {"\"": "odd"}}]
+
+
+@pytest.mark.parametrize("kind", ["pmtiles", "mbtiles"])
+@pytest.mark.parametrize("layers, known", [
+    (LAYERS, [{"id": "roads", "minzoom": 2, "maxzoom": 2, "fields": {"name": "String", "lanes": "Number", "toll": "Boolean"}},
+              {"id": "water", "minzoom": 0, "maxzoom": 2, "fields": {}}, {"id": "</script><b>", "minzoom": 0, "maxzoom": 2, "fields": {'"': "String"}}]),
+    ([], []), ("text", []), ([1], []), ([{"id": "x", "fields": {"a": {"b": {"c": 1}}}}], []), ([{"id": str(i)} for i in range(501)], [])])
+def test_layers_of_others_are_told(tmp_path, build, kind, layers, known):
+    """TileJSON has the layers that an archive without a source tells; what is wrong of them leaves them unknown."""
+    if kind == "pmtiles":
+        others_archive(tmp_path / "a.pmtiles", levels=2, type_=pmtiles_tile.TileType.MVT, metadata={"name": "others", "vector_layers": layers, "tilestats": {"a": [[1]]}})
+    else:
+        with sqlite3.connect(tmp_path / "a.mbtiles") as database:
+            database.executescript("create table tiles(zoom_level, tile_column, tile_row, tile_data); create table metadata(name, value)")
+            database.execute("insert into metadata values('json', ?)", (json.dumps({"vector_layers": layers, "tilestats": {"a": [[1]]}}),))
+    path = tmp_path / "mapcache.xml"
+    path.write_text(f"""<mapcache><format name="mvt" type="MVT"/>
+  <cache name="archive" type="{kind}"><{'file' if kind == 'pmtiles' else 'dbfile'}>{tmp_path}/a.{kind}</{'file' if kind == 'pmtiles' else 'dbfile'}></cache>
+  <tileset name="a"><cache>archive</cache><grid maxzoom="2">GoogleMapsCompatible</grid><format>mvt</format></tileset>
+  <service type="gmaps" enabled="true"/><service type="demo" enabled="true"/><lock_dir>{tmp_path}</lock_dir></mapcache>""")
+    server = Server(build, path, tmp_path)
+    try:
+        answer = server.get("/gmaps/a@GoogleMapsCompatible.json")
+        assert answer.status == 200 and json.loads(answer.body)["vector_layers"] == known
+        style = server.get("/demo/style.json", "layer=a@GoogleMapsCompatible")
+        assert {layer["source-layer"] for layer in json.loads(style.body)["layers"]} == {layer["id"] for layer in known}
+    finally:
+        server.stop()
 
 
 def test_vector_tiles_with_their_layers(tmp_path):

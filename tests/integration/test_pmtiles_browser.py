@@ -1,7 +1,9 @@
 """PMTiles archives by `mapcache serve`, drawn by OpenLayers and by MapLibre in headless Chromium: pictures, and vector tiles of an
 archive that a seed has written. PyPI's reader finds the same tiles in it."""
 import gzip
+import json
 import re
+import urllib.request
 
 import compressors
 import numpy
@@ -9,6 +11,7 @@ import pytest
 from browser import Browser
 from conftest import ROOT, wait_until
 from drop_in import pixels
+from patience import patience
 from ports import free_port
 from pypi_pmtiles import reader as pmtiles_reader, tile as pmtiles_tile, writer as pmtiles_writer
 from serve_things import STORED, pmtiles
@@ -102,6 +105,21 @@ def test_openlayers_draws_vector_tiles(build, browser, archives, libraries, what
         opened_page(browser, serving)
         assert browser.script(ENGINE) == "OpenLayers"
         expect_drawn(browser, serving, what, ".mvt")
+
+
+@pytest.mark.parametrize("size", [(1200, 800), (400, 800)])
+@pytest.mark.parametrize("what", ["vector", "zstd"])
+def test_our_page_draws_vector_tiles_by_maplibre(build, archives, what, size):
+    """It knows the layers by what the archive says of them; on a desktop and on a phone."""
+    with Browser(*size) as browser, Serving(build, archives[what], port=free_port(), environment={"MAPCACHE_ASSETS": str(ROOT / "build/assets")}) as serving:
+        opened_page(browser, serving)
+        assert browser.script(ENGINE) == "MapLibre"
+        wait_until(lambda: covered(browser.screenshot(), what) > 5000, f"{what} are drawn")
+        layer = serving.told["layers"][0]["name"]
+        with urllib.request.urlopen(f"{serving.told['url']}gmaps/{layer}@GoogleMapsCompatible.json", timeout=patience(60)) as answer:
+            known = json.load(answer)["vector_layers"]
+        assert known == [{"id": "areas", "minzoom": 0, "maxzoom": 4, "fields": {"name": "String"}}]
+        assert serving.errors() == []
 
 
 # A page of somebody who knows the layers of the archive.

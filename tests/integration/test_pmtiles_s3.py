@@ -225,3 +225,56 @@ def test_many_directories_come_together(tmp_path, build, own_store):  # noqa: F8
         assert len({entry["headers"]["range"] for entry in asked}) == len(asked), asked
     finally:
         server.stop()
+
+
+def copy_to_store(port, access, secret, folder, *words, environment=None):
+    """`mapcache copy` with an environment of its own, in which the store is named."""
+    told = {"AWS_ACCESS_KEY_ID": access, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "eu-test-1", "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{port}",
+            "TMPDIR": str(folder), "HOME": str(folder), **(environment or {})}
+    done = subprocess.run([BUILD / "bin/mapcache", "copy", *map(str, words)], capture_output=True, text=True, timeout=patience(120), check=False,
+                          env={**os.environ, **told}, stdin=subprocess.DEVNULL)
+    assert not list(folder.glob("mapcache-copy-*")), "what is made for a store goes"
+    assert secret not in done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_copy_into_a_bucket(tmp_path, build, moto, large):  # noqa: F811
+    """By one request, and in parts, which moto puts together; served from there."""
+    port, access, secret = moto
+    content = {"tile": lambda z, x, y: plain_tile(z, x, y) + (os.urandom(300_000) if z == 4 else b"")} if large else {}
+    others_archive(tmp_path / "o.pmtiles", levels=4, **content)
+    done = copy_to_store(port, access, secret, tmp_path, "--from", tmp_path / "o.pmtiles", "--to", f"s3://tiles/copied {large}.pmtiles", "--verify")
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = config(tmp_path, f"<url>s3://tiles/copied {large}.pmtiles</url><endpoint>http://127.0.0.1:{port}</endpoint>"
+                            f"<id>{access}</id><secret>{secret}</secret><region>eu-test-1</region>")
+    server = Server(build, path, tmp_path)
+    try:
+        for place in (0, 0, 0), (3, 1, 2), (4, 15, 15):
+            answer = tile(server, *place)
+            assert answer.body.startswith(plain_tile(*place)) and (large and place[0] == 4) == (len(answer.body) > 300_000), server.log()
+    finally:
+        server.stop()
+
+
+def test_a_copy_into_a_bucket_that_fails_changes_nothing(tmp_path, own_store):  # noqa: F811
+    store = own_store("s3")
+    put_archive(store, tmp_path, levels=3)
+    there = store.objects()
+    words = ["--from", tmp_path / "o.pmtiles", "--to", "s3://b/o.pmtiles"]
+    profile = tmp_path / ".aws"
+    profile.mkdir()
+    (profile / "config").write_text(f"[profile maps]\nregion = {REGION}\nendpoint_url = http://127.0.0.1:{store.port}\n")
+    (profile / "credentials").write_text(f"[maps]\naws_access_key_id = {ACCESS}\naws_secret_access_key = {SECRET}\n")
+    none = {"AWS_ACCESS_KEY_ID": "", "AWS_REGION": "", "AWS_ENDPOINT_URL_S3": ""}
+    done = copy_to_store(store.port, ACCESS, "unfitting", tmp_path, *words, environment={"AWS_REGION": REGION})
+    assert done.returncode == 1 and "SignatureDoesNotMatch" in done.stderr, done.stderr
+    done = copy_to_store(store.port, "", "unused", tmp_path, *words, environment=none)
+    assert done.returncode == 1 and "needs <region>" in done.stderr, done.stderr
+    done = copy_to_store(store.port, ACCESS, SECRET, tmp_path, *words, "--checkpoint", tmp_path / "place")
+    assert done.returncode == 1 and "--checkpoint" in done.stderr and store.objects() == there, done.stderr
+    store.order("log")
+    done = copy_to_store(store.port, ACCESS, SECRET, tmp_path, *words, "--dry-run", environment={"AWS_REGION": REGION})
+    assert done.returncode == 0 and json.loads(store.order("log")) == [], done.stderr
+    done = copy_to_store(store.port, "", "unused", tmp_path, *words[:3], "s3://b/new.pmtiles", environment={**none, "AWS_PROFILE": "maps"})
+    assert done.returncode == 0 and store.objects() == sorted([*there, "/b/new.pmtiles"]), done.stderr

@@ -1,8 +1,10 @@
 """`mapcache purge`: deletes tiles of a tileset from all of its stores, and no others."""
+import contextlib
 import json
 import os
 import pathlib
 import pty
+import sqlite3
 import subprocess
 
 import pytest
@@ -178,3 +180,39 @@ def test_one_level(tmp_path):
     site = Site(tmp_path, STORES["sqlite3"])
     site.seed("-z", "3")
     assert site.counts() == [0, 0, 0, 64, 0]
+
+
+def lose_first_tiles(folder, kind):
+    """Of the metatiles of level 3, as a copy or an ingest that has none of them leaves it."""
+    if kind == "sqlite3":
+        with contextlib.closing(sqlite3.connect(folder / "tiles.db")) as database, database:
+            assert database.execute("DELETE FROM tiles WHERE z = 3 AND x % 4 = 0 AND y % 4 = 0").rowcount == 4
+        return
+    for y in (0, 4):
+        for x in (0, 4):
+            (folder / f"t/world/{GRID}/3/{y}/{x}.png").unlink()
+
+
+@pytest.mark.parametrize("kind", ["sqlite3", "template"])
+def test_a_metatile_without_its_first_tile_is_deleted(tmp_path, kind):
+    site = Site(tmp_path, STORES[kind])
+    site.config.write_text(site.config.read_text().replace("<metatile>1 1", "<metatile>4 4"))
+    site.seed("-z", "3,3")
+    lose_first_tiles(tmp_path, kind)
+    assert site.counts()[3] == 60
+    site.purge("-z", "3,3", "-e", "1,1,20037508,20037508", "--yes")
+    assert site.counts()[3] == 45
+    site.purge("-z", "3,3", "-e", "-20037508,-20037508,20037508,20037508", "--yes")
+    assert site.counts()[3] == 0
+
+
+def test_only_what_is_old_of_a_metatile_is_deleted(tmp_path):
+    site = Site(tmp_path, STORES["sqlite3"])
+    site.config.write_text(site.config.read_text().replace("<metatile>1 1", "<metatile>4 4"))
+    site.seed("-z", "3,3")
+    with contextlib.closing(sqlite3.connect(tmp_path / "tiles.db")) as database, database:
+        old = "UPDATE tiles SET ctime = datetime('now', '-2 days') WHERE z = 3 AND "
+        assert database.execute(old + "x < 4 AND y < 4 AND x % 4 = 1").rowcount == 4  # some of one metatile, not the first
+        assert database.execute(old + "x >= 4 AND y >= 4").rowcount == 16  # another one
+    site.purge("-z", "3,3", "--older", "1d", "--yes")
+    assert site.counts()[3] == 64 - 4 - 16

@@ -12,7 +12,7 @@ from drop_in import pixels
 from patience import patience
 from ports import free_port
 from postgres import PASSWORD, Postgres
-from serve_things import COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, folder_of, mbtiles, raster, vectors, web_of
+from serve_things import BOXES, COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, bundles, folder_of, mbtiles, mrf, raster, vectors, web_of
 from serving import SERVERS, Serving, processes, run_folder
 
 
@@ -72,7 +72,7 @@ def test_one_command_shows_it(build, things, kind, server):
         layers = layers_for_pictures(serving)
         assert len(layers) == (3 if kind == "folder" else 1), serving.told
         shown = [layer.get("box") for layer in serving.told["layers"]]
-        wanted = [-180, -85.0511, 180, 85.0511] if kind == "sqlite" else [WEST, SOUTH, EAST, NORTH]  # which says nothing of its box
+        wanted = list(BOXES.get(kind, (WEST, SOUTH, EAST, NORTH)))
         assert all(box == pytest.approx(wanted, abs=0.02) for box in shown), shown
         for layer in layers:
             reply = tile_of(serving, layer)
@@ -255,3 +255,20 @@ def test_no_character_ends_the_hiding_of_a_password(build, folder, thing, secret
     done = subprocess.run([build / "bin/mapcache", "check", config], capture_output=True, text=True, timeout=patience(60))
     said = done.stdout + done.stderr
     assert done.returncode == 2 and "<data>" in said and "cod" not in said and "fish" not in said, said
+
+
+def test_tiles_of_other_grids_are_told(build, folder):
+    """Bundles whose conf.xml has other levels, an MRF of a part of the world, a bundle that lies anywhere."""
+    bundles(folder / "b")
+    with Serving(build, folder / "b/_alllayers", port=free_port()) as serving:
+        assert [layer["name"] for layer in serving.told["layers"]] == ["b"]
+    (folder / "b/conf.xml").write_text("<CacheInfo><TileCacheInfo><TileOrigin><X>-5120900</X><Y>9998100</Y></TileOrigin><TileCols>256</TileCols><TileRows>256</TileRows>"
+                                       "<LODInfos/></TileCacheInfo></CacheInfo>")
+    assert "not those of web maps" in refused(build, folder / "b")
+    mrf(folder / "m.mrf")
+    (folder / "m.mrf").write_text((folder / "m.mrf").read_text().replace('minx="-2', 'minx="-1'))
+    assert "not the tiles of web maps" in refused(build, folder / "m.mrf")
+    (folder / "lost.bundle").write_bytes(b"")
+    assert "is called FOLDER/Lzz/RrrrrCcccc.bundle" in refused(build, folder / "lost.bundle")
+    (folder / "bad.mrf").write_text("<MRF_META/>")
+    assert "there is no <Raster>" in refused(build, folder / "bad.mrf")

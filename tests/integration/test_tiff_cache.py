@@ -4,14 +4,18 @@ import os
 import pathlib
 import sqlite3
 import subprocess
+import urllib.request
 
 import numpy
 import pytest
 from drop_in import PEER_SEED
+from http_stores import KEYS
 from osgeo import gdal, osr
 from patience import patience
 from PIL import Image
 from test_geopackage import HALF, picture
+from test_http_stores import own_store  # noqa: F401
+from test_pmtiles_http import web  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", ROOT / "build" / "release"))
@@ -100,3 +104,58 @@ def test_files_of_gdal_are_read(tmp_path, options):
     for (_, x, y), data in tiles.items():
         part = read[256 * (3 - y):256 * (4 - y), 256 * x:256 * (x + 1)]
         assert numpy.abs(part - pixels(data)).max() <= 4  # also RGB, which a JPEG alone does not say
+
+
+def far_config(folder, template, storage):
+    path = config(folder, source=False)
+    text = path.read_text()
+    begin, end = text.index('<cache name="tiff"'), text.index("</cache>") + len("</cache>")
+    path.write_text(text[:begin] + f'<cache name="tiff" type="tiff"><template>{template}</template><xcount>4</xcount><ycount>4</ycount>{storage}</cache>' + text[end:])
+    return path
+
+
+def transferred(folder, path, environment=None):
+    (folder / "ours.db").unlink(missing_ok=True)
+    result = subprocess.run([OURS, "-c", str(path), "-t", "world", "-g", "GoogleMapsCompatible", "-z", "0,3", "-m", "transfer", "-x", "ours", "-f"],
+                            capture_output=True, text=True, timeout=patience(100), env={**os.environ, **(environment or {})})
+    return result.stdout + result.stderr if result.returncode else stored(folder, "ours")
+
+
+@pytest.fixture
+def files(folder):
+    """Tiles in TIFFs below folder/tiff, and what they are."""
+    picture(folder / "world.tif")
+    seed(OURS, config(folder), "-z", "0,3")
+    return transferred(folder, config(folder, source=False))
+
+
+def test_files_behind_a_web_server(files, folder, web):  # noqa: F811
+    """By ranges; a name with a blank; headers of a file; what is not there is a miss, what is refused an error."""
+    (folder / "tiff").rename(folder / "www/ti ff")
+    storage = f'<storage type="rest"><connection_timeout>5</connection_timeout><timeout>20</timeout><header_file>{folder}/headers</header_file></storage>'
+    (folder / "headers").write_text("X-Who: tiles\n")
+    template = f"{web.address}/ti ff/{{tileset}}-{{z}}-{{x}}-{{y}}.tif"
+    assert len(files) == 85 and transferred(folder, far_config(folder, template, storage)) == files
+    assert {status for status, *_ in web.asked()} == {"206"}
+    (folder / "www/ti ff/world-2-0-0.tif").unlink()
+    assert len(transferred(folder, far_config(folder, template, storage))) == 85 - 16
+    assert "does not let us read" in transferred(folder, far_config(folder, f"{web.address}/secret/{{z}}-{{x}}-{{y}}.tif", storage))
+    refused = subprocess.run([OURS, "-c", str(far_config(folder, template, storage)), "-t", "world", "-m", "delete", "-z", "3,3"], capture_output=True, text=True, timeout=patience(60))
+    assert refused.returncode != 0 and "reads its files over HTTP" in refused.stdout + refused.stderr
+    (folder / "headers").unlink()
+    assert "headers" in transferred(folder, far_config(folder, template, storage))
+
+
+def test_files_in_googles_store(files, folder, own_store):  # noqa: F811
+    """Signed by an HMAC key, of the configuration or of the environment."""
+    store = own_store("google")
+    address = f"http://127.0.0.1:{store.port}"
+    for file in (folder / "tiff").iterdir():
+        store.order("plain/1")
+        urllib.request.urlopen(urllib.request.Request(f"{address}/b/{file.name}", data=file.read_bytes(), method="PUT"), timeout=patience(60)).close()
+    end = f"<endpoint>{address}</endpoint></storage>"
+    for template in "/vsigs/b/{tileset}-{z}-{x}-{y}.tif", "https://storage.googleapis.com/b/{tileset}-{z}-{x}-{y}.tif":
+        assert transferred(folder, far_config(folder, template, f'<storage type="google">{KEYS["google"]}{end}')) == files
+    access, secret = KEYS["google"].removeprefix("<access>").removesuffix("</secret>").split("</access><secret>")
+    assert transferred(folder, far_config(folder, template, f'<storage type="google">{end}'), {"GS_ACCESS_KEY_ID": access, "GS_SECRET_ACCESS_KEY": secret}) == files
+    assert "does not let us read" in transferred(folder, far_config(folder, template, f'<storage type="google"><access>{access}</access><secret>wrong</secret>{end}'))

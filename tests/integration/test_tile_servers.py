@@ -87,7 +87,7 @@ def wmts(url, more="", name="remote"):
 
 
 @pytest.mark.parametrize("path, more", [
-    ("plain/{z}/{x}/{y}.png", ""), ("tms/{z}/{x}/{-y}.png", ""), ("bing/{q}.png", ""), ("{s}/{z}/{x}/{y}.png", "<subdomains>a b c</subdomains>"),
+    ("plain/{z}/{x}/{y}.png", ""), ("tms/{z}/{x}/{-y}.png", ""), ("bing/{q}.png", ""), ("{s}/{z}/{x}/{y}.png", "<subdomains>a b c</subdomains>"), ("{a-c}/{z}/{x}/{y}.png", ""),
     ("up/gmaps/base@" + GRID + "/{z}/{x}/{y}.png", f"<grid>{GRID}</grid>")])
 def test_a_tile_of_an_xyz_server_is_handed_on_byte_for_byte(start, upstream, folder, path, more):
     web = start(xyz(upstream.url(path), more), tileset("base", "remote"))
@@ -249,3 +249,50 @@ def test_check_says_what_is_wrong(build, folder, source, words):
     config = write(folder, source, tileset("base", "remote"))
     done = subprocess.run([build / "bin/mapcache", "check", config], capture_output=True, text=True)
     assert done.returncode == 1 and words in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def mvt(web, name, z, x, y):
+    reply = web.get(f"/mc/tms/1.0.0/{name}@{GRID}/{z}/{x}/{y}.mvt", {"Accept-Encoding": "gzip"})
+    return reply.status, gzip.decompress(reply.body) if reply.headers.get("Content-Encoding") == "gzip" else reply.body
+
+
+@pytest.mark.parametrize("metatile", ["1 1", "2 2", "3 3"])
+@pytest.mark.parametrize("absent", ["empty", "error"])
+def test_vector_tiles_beyond_what_the_server_has(start, upstream, folder, absent, metatile):
+    for z in (1, 2):
+        for x in range(2**z):
+            for y in range(2**z):
+                upstream.put(f"limited/{z}/{x}/{y}.pbf", VECTOR)
+    limits = f"<absent>{absent}</absent><extent>0 0 {HALF} {HALF}</extent><maxzoom>2</maxzoom>"
+    web = start(xyz(upstream.url("limited/{z}/{x}/{y}.pbf"), limits), '<format name="vector" type="MVT"/>',
+                f'<cache name="mb" type="mbtiles"><dbfile>{folder}/vector.mbtiles</dbfile></cache>',
+                f'<tileset name="vector"><source>remote</source><cache>mb</cache><grid>{GRID}</grid><format>vector</format><metatile>{metatile}</metatile></tileset>')
+    before = len(upstream.asked("limited"))
+    for x in range(4):
+        for y in range(4):
+            assert mvt(web, "vector", 2, x, y) == (200, VECTOR if x >= 2 and y >= 2 else b""), (x, y)
+    assert len(set(upstream.asked("limited")[before:])) == 4
+    for x, y in [(7, 7), (0, 0)]:  # clients have finer levels of the last one, by maxzoom in TileJSON
+        assert mvt(web, "vector", 3, x, y)[0] == (200 if absent == "empty" else 404)
+    assert mvt(web, "vector", 1, 1, 1) == (200, VECTOR) and mvt(web, "vector", 1, 0, 0) == (200, b"")
+
+
+def test_hostile_values_of_dimensions_stay_in_their_folder(start, upstream):
+    upstream.put("secret/0/0/0.png", one_color(256, 256, (9, 9, 9, 255)))
+    upstream.put("days/a/0/0/0.png", one_color(256, 256, (1, 2, 3, 255)))
+    day = '<dimensions><dimension type="regex" name="day" default="a"><regex>.*</regex></dimension></dimensions>'
+    web = start(xyz(upstream.url("days/{dim:day}/{z}/{x}/{y}.png")), tileset("base", "remote", more=day))
+    get = f"/mc/wmts?SERVICE=WMTS&REQUEST=GetTile&VERSION=1.0.0&STYLE=default&TILEMATRIXSET={GRID}&TILEMATRIX=0&TILEROW=0&TILECOL=0&FORMAT=image/png&LAYER=base&day="
+    for value in ("..%2Fsecret", "../secret", "a/../../secret", "%2e%2e%2fsecret", "%252e%252e%252fsecret", "..%5Csecret", ".", "a%2F.", "x/../a"):
+        assert web.get(get + value).status == 400, value
+    for value in ("b%3Fc", "b%23c", "b%0D%0AX-A:%20b", "b%25", "%7Bz%7D", "b/c"):
+        assert web.get(get + value).status in (400, 404, 502), value
+    assert upstream.asked("secret") == [] and web.get(get + "a").status == 200
+
+
+def test_keys_of_an_api_are_no_part_of_the_log(start):
+    with Origin() as origin:
+        web = start(xyz(origin.url("/reset?z={z}&amp;x={x}&amp;y={y}&amp;api_key=verysecret")), tileset("base", "remote"))
+        reply = web.get(tile("base", 1, 0, 0))
+        assert reply.status == 502 and origin.requests()[0]["params"]["API_KEY"] == "verysecret"
+        assert b"verysecret" not in reply.body and "verysecret" not in web.log() and "api_key=***" in web.log()

@@ -130,3 +130,54 @@ def test_check_says_what_cannot_be_drawn(build, folder):
                          ([drawn_from("a", "one"), raw, tileset("one", None).replace("<format>PNG", "<format>raw")], "are no images")]:
         done = subprocess.run([build / "bin/mapcache", "check", write(folder, *parts)], capture_output=True, text=True)
         assert done.returncode == 1 and words in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def polar(name, code, half=4194304):
+    """A grid around a pole; level 0 is one tile with the pole in its middle."""
+    return f"""<grid name="{name}"><srs>EPSG:{code}</srs><extent>-{half} -{half} {half} {half}</extent><size>256 256</size><units>m</units>
+    <resolutions>{" ".join(str(half / 128 / 2**z) for z in range(10))}</resolutions></grid>"""
+
+
+def longitudes(z, x, y, turned, south=False, half=4194304):
+    """Those of the pixels of a tile of polar(), by the meridian that goes down (up, around the south pole)."""
+    step = half / 128 / 2**z
+    right = -half + (x * 256 + numpy.arange(256) + 0.5)[None, :] * step
+    up = -half + ((y + 1) * 256 - numpy.arange(256) - 0.5)[:, None] * step
+    return numpy.degrees(numpy.arctan2(right, up if south else -up)) + turned, numpy.hypot(right, up)
+
+
+@pytest.mark.parametrize("world, code, turned", [("WGS84", 3413, -45), (GRID, 3413, -45), ("WGS84", 3575, 10), (GRID, 3575, 10), (GRID, 3995, 0), ("WGS84", 3031, 0)])
+def test_maps_around_a_pole_have_all_meridians(start, origin, world, code, turned):
+    web = start(polar("polar", code), source("pattern", origin.url("/pattern?")), drawn_from("again", "base", f"<grid>{world}</grid>"),
+                '<tileset name="base"><source>pattern</source><cache>disk</cache>'
+                f"<grid>{world}</grid><format>PNG</format><metatile>4 4</metatile></tileset>", other("polar", "again", "polar"))
+    for z, x, y in [(0, 0, 0), (1, 0, 0), (1, 1, 1), (3, 3, 4), (3, 4, 3), (5, 15, 16), (7, 64, 64)]:
+        reply = web.get(f"/mc/tms/1.0.0/polar@polar/{z}/{x}/{y}.png")
+        assert reply.status == 200, reply.body
+        made = pixels(reply.body)
+        longitude, distance = longitudes(z, x, y, turned, south=code == 3031)
+        place = (longitude / 360 + 0.5) % 1 * 1024
+        step = 4194304 / 128 / 2**z
+        edge = numpy.minimum(numpy.abs(place - 768), numpy.minimum(place, 1024 - place))  # between what is drawn and what is clear
+        clear = edge * distance * 2 * numpy.pi / 1024 > 3 * step + distance * 0.06
+        there = clear & (distance > 20 * step) & (distance < 3.9e6)
+        if world == GRID:
+            there &= distance > 700e3  # the Mercator ends at 85 degrees
+        assert ((made[..., 3] > 0) == (place < 768))[there].all(), (z, x, y)
+        banded = there & (place > 256 + 30) & (place < 768 - 30) & (place % 256 > 30) & (place % 256 < 226)
+        assert (numpy.abs(made[..., 0].astype(float) - (place - 0.5) % 256)[banded] <= 12).all(), (z, x, y)
+
+
+def test_a_map_over_the_antimeridian_is_drawn_from_both_sides(start, origin):
+    web = start(polar("polar", 3413), source("pattern", origin.url("/pattern?")), drawn_from("again", "base"), tileset("base", metatile="1 1"), other("polar", "again", "polar"))
+    # the antimeridian goes up and left from the pole here; 3413 has 71 N at about 2074 km from the pole
+    z, side = 9, 2 * 4194304 / 512
+    x = y = int((4194304 - 2074e3 / 2**0.5) / side)
+    y = 511 - y
+    reply = web.get(f"/mc/tms/1.0.0/polar@polar/{z}/{x}/{y}.png")
+    made = pixels(reply.body)
+    longitude, _ = longitudes(z, x, y, -45)
+    place = (longitude / 360 + 0.5) % 1 * 1024
+    assert reply.status == 200 and (place < 256).any() and (place > 768).any()
+    assert (made[place < 10] == (200, 100, 50, 255)).mean() > 0.99 and (made[place > 1000] == 0).mean() > 0.99
+    assert len(web.asked()) <= 12  # tiles of its own resolution, on both sides

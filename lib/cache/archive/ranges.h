@@ -15,6 +15,8 @@ typedef struct mc_ranges_remote {
     double connect_timeout, timeout;  /* seconds */
     double revalidate;                /* seconds for which a file is taken for unchanged */
     const struct mc_aws_options *aws; /* what requests are signed with; NULL: they are not */
+    const char *access, *secret;      /* the same for Google's interoperable interface; NULL: they are not */
+    const char *header_file;          /* further headers, a line each; NULL: none */
 } mc_ranges_remote;
 
 /* A file as it was looked at. A file on disk is opened by the first read. */
@@ -55,6 +57,9 @@ typedef struct mc_range_part {
 
 /* Many parts of such a file, asked for together. */
 mc_error *mc_ranges_fetch_all(mc_range_part *parts, int count, mc_ranged_file *file, apr_pool_t *pool) MC_CHECKED;
+
+/* The same, those that stand close together in one request. */
+mc_error *mc_ranges_fetch_near(mc_range_part *parts, int count, mc_ranged_file *file, apr_pool_t *pool) MC_CHECKED;
 
 /* Its bytes, by the look. */
 static inline uint64_t

@@ -11,19 +11,19 @@
 #include "base/wait.h"
 #include "cache/rest/aws_options.h"
 #include "cache/rest/rest_base.h"
+#include "cache/rest/signed_headers.h"
 #include "http/http_address.h"
 #include "http/http_breakers.h"
 
 enum {
     CONNECTIONS = 64, /* as of the caches "rest" */
     SENDS_MAX = 3,
-    REFUSAL_BYTES = 4096 /* of an answer that says why */
+    REFUSAL_BYTES = 4096, /* of an answer that says why */
+    HEADER_FILE_BYTES = 64 << 10
 };
 /* Microseconds before a request is sent again; doubles. */
 #define FIRST_PAUSE (100 * 1000)
 #define LONGEST_PAUSE APR_USEC_PER_SEC
-/* Less without an answer may be the request's own hurry. */
-#define TELLING_TIME APR_USEC_PER_SEC
 
 /* Requests under way, in rounds. */
 typedef struct range_round {
@@ -33,7 +33,9 @@ typedef struct range_round {
     mc_range_ask **asks; /* that are to be sent */
     int count;
     const mc_aws_secret *secret;
-    bool renewed, answered, failed;
+    const char *header_lines; /* of the file of headers; NULL: none */
+    bool renewed;
+    mc_http_finding finding; /* of all rounds */
     apr_pool_t *pool;
 } range_round;
 
@@ -42,20 +44,32 @@ headers_of_part(const range_round *round, const mc_range_ask *ask)
 {
     apr_pool_t *pool = round->pool;
     apr_table_t *headers = apr_table_make(pool, 8);
+    const mc_ranges_remote *remote = round->file->remote;
+    if (round->header_lines != NULL)
+        mc_rest_header_lines(headers, round->header_lines, pool);
     apr_table_setn(
         headers, "Range",
         apr_psprintf(pool, "bytes=%" APR_UINT64_T_FMT "-%" APR_UINT64_T_FMT, ask->offset, ask->offset + ask->size - 1));
     apr_table_setn(headers, "Accept-Encoding", "identity");
     if (round->validator != NULL)
         apr_table_setn(headers, round->modified ? "If-Unmodified-Since" : "If-Match", round->validator);
+    const char *url = round->file->path;
+    if (remote->access != NULL) {
+        mc_rest_request request = { .method = "GET",
+                                    .url = url,
+                                    .host = mc_http_host_of(url, pool),
+                                    .path = mc_http_path_of(url),
+                                    .query = "",
+                                    .headers = headers,
+                                    .now = apr_time_now() };
+        apr_table_setn(headers, "Host", request.host);
+        mc_google_authorize(&request, remote->access, remote->secret, pool);
+    }
     if (round->secret == NULL)
         return headers;
-    const char *url = round->file->path;
-    const mc_sigv4 what = { .method = "GET",
-                            .path = mc_http_path_of(url),
-                            .query = "",
-                            .region = round->file->remote->aws->region,
-                            .now = apr_time_now() };
+    const mc_sigv4 what = {
+        .method = "GET", .path = mc_http_path_of(url), .query = "", .region = remote->aws->region, .now = apr_time_now()
+    };
     apr_table_setn(headers, "Host", mc_http_host_of(url, pool));
     mc_sigv4_sign(headers, &what, round->secret, pool);
     return headers;
@@ -76,12 +90,15 @@ send_parts(range_round *round)
             .connect_timeout = remote->connect_timeout,
             .timeout = remote->timeout,
             .max_response = size > REFUSAL_BYTES ? size : REFUSAL_BYTES,
-            .no_redirects = round->secret != NULL, /* a signature is for one address */
+            /* a signature is for one address, and so may further headers be */
+            .no_redirects = round->secret != NULL || remote->access != NULL || round->header_lines != NULL,
             .store = true,
             .as_stored = true,
         };
     }
+    const apr_time_t begun = mc_clock_now();
     mc_http_send_all(exchanges, round->count, CONNECTIONS, ctx->process->http, ctx, round->pool);
+    mc_http_add_signs(&round->finding, exchanges, round->count, begun, ctx);
     for (int i = 0; i < round->count; i++) {
         round->asks[i]->reply = exchanges[i].reply;
         round->asks[i]->error = exchanges[i].error;
@@ -109,15 +126,12 @@ may_renew_secret(range_round *round, const mc_range_ask *ask)
 
 /* What has come. Parts that may be asked for again stay in the round. */
 static void
-judge_parts(range_round *round, apr_time_t begun)
+judge_parts(range_round *round)
 {
     int left = 0;
     for (int i = 0; i < round->count; i++) {
         mc_range_ask *ask = round->asks[i];
-        bool late = ask->error != MC_OK && ask->error->kind == MC_ERR_TIMEOUT;
         bool again = ask->error == MC_OK ? is_passing_status(ask->reply.status) : ask->error->kind == MC_ERR_UPSTREAM;
-        round->failed = round->failed || again || (late && mc_clock_now() - begun >= TELLING_TIME);
-        round->answered = round->answered || (ask->error == MC_OK && !again);
         if (again || (ask->error == MC_OK && may_renew_secret(round, ask)))
             round->asks[left++] = ask;
     }
@@ -131,11 +145,12 @@ send_part_rounds(range_round *round)
     mc_ctx *ctx = round->file->ctx;
     for (int attempt = 0;; attempt++) {
         bool renewed = round->renewed;
+        if (remote->header_file != NULL)
+            MC_TRY(mc_rest_file_text(&round->header_lines, remote->header_file, HEADER_FILE_BYTES, round->pool));
         if (remote->aws != NULL)
             MC_TRY(mc_aws_credentials(&round->secret, &remote->aws->chain, ctx, round->pool));
-        apr_time_t begun = mc_clock_now();
         send_parts(round);
-        judge_parts(round, begun);
+        judge_parts(round);
         if (round->count == 0 || attempt + 1 >= SENDS_MAX)
             return MC_OK;
         apr_interval_time_t pause = mc_backoff(attempt, FIRST_PAUSE, LONGEST_PAUSE);
@@ -157,17 +172,17 @@ mc_ranges_send(mc_range_ask *asks, int count, const mc_ranged_file *file, const 
     mc_http_breakers *breakers = mc_http_breakers_of(ctx->process->http);
     const char *server = mc_http_server_of(file->path, pool);
     if (!mc_http_breakers_admit(breakers, server))
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE,
-                               "cache \"%s\": the server of the archive has failed several times, and is left alone"
-                               " for a while",
-                               name);
+        return mc_error_repeats(
+            mc_error_create(pool, MC_ERR_UNAVAILABLE,
+                            "cache \"%s\": the server of the archive has failed several times, and is left alone"
+                            " for a while",
+                            name));
     range_round round = { .file = file, .validator = validator, .modified = modified, .count = count, .pool = pool };
     round.asks = apr_palloc(pool, sizeof(*round.asks) * (size_t)count);
     for (int i = 0; i < count; i++)
         round.asks[i] = &asks[i];
     mc_error *error = send_part_rounds(&round);
-    if (round.answered || round.failed)
-        mc_http_breakers_report(breakers, server, round.answered);
+    mc_http_breakers_report(breakers, server, &round.finding);
     for (int i = 0; i < count && error == MC_OK; i++)
         error = asks[i].error;
     if (error == MC_OK)

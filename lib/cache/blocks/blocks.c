@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mapcache/trace.h"
+#include "text/secret.h"
 
 enum { LOOKS_MAX = 3 }; /* at a file that is replaced while it is read */
 
@@ -24,10 +25,10 @@ mc_error *
 mc_block_check_picture(const mc_buf *data, const mc_block_cache *cache, apr_pool_t *pool)
 {
     mc_coding coding = mc_image_sniff(data->data, data->size);
-    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
+    if (mc_coding_format(coding) != NULL)
         return MC_OK;
     return mc_error_create(pool, MC_ERR_CONFIG,
-                           "the tiles of cache \"%s\" are neither PNG nor JPEG, and cannot be served",
+                           "the tiles of cache \"%s\" are neither PNG nor JPEG nor WebP, and cannot be served",
                            cache->base.cache.name);
 }
 
@@ -46,7 +47,6 @@ read_block_tile(mc_tile **tile, mc_ranged_file *file, const mc_block_cache *cach
     mc_error *error = cache->kind->read(&data, file, cache, key, ctx, pool);
     if (error == MC_OK && !mc_ranges_unchanged(file))
         error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "%s is being written to", file->path);
-    mc_ranges_close(file);
     MC_TRY(error);
     *tile = NULL;
     if (data != NULL) {
@@ -58,23 +58,46 @@ read_block_tile(mc_tile **tile, mc_ranged_file *file, const mc_block_cache *cach
     return MC_OK;
 }
 
+mc_error *
+mc_block_look(mc_ranged_file *file, const mc_block_cache *cache, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (cache->remote != NULL)
+        return mc_ranges_ask(file, path, cache->remote, ctx, pool);
+    mc_ranges_look(file, path);
+    return MC_OK;
+}
+
+mc_error *
+mc_block_judge_missing(const mc_ranged_file *file, const mc_block_cache *cache, const mc_tile_key *key,
+                       apr_pool_t *pool)
+{
+    char text[128];
+    int code = file->missing;
+    if ((code == ENOENT || code == ENOTDIR) && (!cache->whole || key->renderable))
+        return MC_OK; /* nothing is stored of that part */
+    return mc_error_wrap(pool,
+                         mc_error_create(pool, MC_ERR_IO, "%s: %s", mc_hide_address_password(file->path, pool),
+                                         strerror_r(code, text, sizeof(text))),
+                         MC_ERR_IO, "a file of cache \"%s\" cannot be opened", cache->base.cache.name);
+}
+
 static mc_error *
 look_for_block_tile(mc_tile **tile, const mc_block_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
-    char path[MC_PATH_MAX], text[128];
+    char path[MC_PATH_MAX];
     mc_error *error = MC_OK;
     *tile = NULL;
     MC_TRY(cache->kind->path(path, cache, key, pool));
     for (int look = 0; look < LOOKS_MAX; look++) {
         mc_ranged_file file;
-        mc_ranges_look(&file, path);
-        if (file.missing == ENOENT || file.missing == ENOTDIR)
-            return MC_OK; /* nothing is stored of that part */
-        if (file.missing != 0)
-            return mc_error_wrap(
-                pool, mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(file.missing, text, sizeof(text))),
-                MC_ERR_IO, "a file of cache \"%s\" cannot be opened", cache->base.cache.name);
-        error = read_block_tile(tile, &file, cache, key, ctx, pool);
+        error = mc_block_look(&file, cache, path, ctx, pool);
+        if (error == MC_OK && file.missing != 0) {
+            mc_ranges_close(&file);
+            return mc_block_judge_missing(&file, cache, key, pool);
+        }
+        if (error == MC_OK)
+            error = read_block_tile(tile, &file, cache, key, ctx, pool);
+        mc_ranges_close(&file);
         if (error == MC_OK || error->kind != MC_ERR_UNAVAILABLE)
             return error;
     }

@@ -5,6 +5,8 @@
  */
 #include <apr_strings.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "cache/blocks/blocks.h"
@@ -41,23 +43,91 @@ bundle_path(char *path, const mc_block_cache *base, const mc_tile_key *key, apr_
 }
 
 static mc_error *
-read_bundle_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *key, mc_ctx *ctx,
-                 apr_pool_t *pool)
+check_bundle(mc_ranged_file *file, const mc_block_cache *base, apr_pool_t *pool)
 {
-    uint8_t head[BUNDLE_HEAD], entry[ENTRY_BYTES];
-    uint64_t number =
-        (uint64_t)(mc_block_row(key) % BUNDLE_SIDE) * BUNDLE_SIDE + (uint64_t)(mc_block_column(key) % BUNDLE_SIDE);
-    (void)ctx;
+    uint8_t head[BUNDLE_HEAD];
     MC_TRY(mc_ranges_read(head, file, 0, sizeof(head), pool));
     if (mc_little32(head) != BUNDLE_VERSION || mc_little32(head + 4) != BUNDLE_SIDE * BUNDLE_SIDE)
         return mc_error_create(pool, MC_ERR_CORRUPT, "a file of cache \"%s\" is no bundle of version 2",
                                base->base.cache.name);
+    return MC_OK;
+}
+
+static mc_error *
+read_bundle_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *key, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    uint8_t entry[ENTRY_BYTES];
+    uint64_t number =
+        (uint64_t)(mc_block_row(key) % BUNDLE_SIDE) * BUNDLE_SIDE + (uint64_t)(mc_block_column(key) % BUNDLE_SIDE);
+    (void)ctx;
+    MC_TRY(check_bundle(file, base, pool));
     MC_TRY(mc_ranges_read(entry, file, BUNDLE_HEAD + number * ENTRY_BYTES, sizeof(entry), pool));
     uint64_t word = mc_little64(entry), offset = word & (((uint64_t)1 << 40) - 1), size = word >> 40;
     return size == 0 ? MC_OK : mc_ranges_read_buf(data, file, offset, (size_t)size, pool);
 }
 
-static const mc_block_kind bundle_kind = { bundle_path, read_bundle_tile };
+static mc_block_shape
+bundle_shape(const mc_block_cache *base, const mc_tile_key *key)
+{
+    (void)base, (void)key;
+    return (mc_block_shape){ .columns = BUNDLE_SIDE, .rows = BUNDLE_SIDE, .north_west = true };
+}
+
+static mc_error *
+bundle_pattern(char *pattern, const mc_block_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    char folder[MC_PATH_MAX];
+    mc_text_out out = { .out = pattern };
+    *pattern = '\0';
+    MC_TRY(mc_template_expand(folder, ((const bundle_cache *)base)->template, key, pool));
+    mc_block_put_plain(&out, folder);
+    mc_text_put_string(&out, apr_psprintf(pool, "/L%02d/R*C*.bundle", key->z));
+    return mc_text_check(&out, key, pool);
+}
+
+static bool
+tell_bundle(mc_tile_key *key, const mc_block_cache *base, const char *path, apr_pool_t *pool)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char *name = strrchr(path, '/');
+    (void)base;
+    if (name == NULL || name[1] != 'R')
+        return false;
+    size_t digits = strspn(name + 2, hex); /* without C, which is in capitals */
+    if (name[2 + digits] != 'C' || digits == 0 || digits > 8 || strspn(name + 3 + digits, hex) > 8)
+        return false;
+    unsigned long row = strtoul(apr_pstrmemdup(pool, name + 2, digits), NULL, 16);
+    unsigned long column = strtoul(name + 3 + digits, NULL, 16);
+    const mc_level *level = &key->grid->levels[key->z];
+    if (row >= (unsigned long)level->rows || column >= (unsigned long)level->columns)
+        return false;
+    key->x = mc_grid_from_west(key->grid, key->z, (int)column);
+    key->y = mc_grid_flip_y(key->grid, key->z, (int)row);
+    return true;
+}
+
+static mc_error *
+present_in_bundle(bool *present, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *keys, int count,
+                  mc_ctx *ctx, apr_pool_t *pool)
+{
+    uint8_t *index = apr_palloc(pool, BUNDLE_SIDE * BUNDLE_SIDE * ENTRY_BYTES);
+    (void)ctx;
+    MC_TRY(check_bundle(file, base, pool));
+    MC_TRY(mc_ranges_read(index, file, BUNDLE_HEAD, BUNDLE_SIDE * BUNDLE_SIDE * ENTRY_BYTES, pool));
+    for (int i = 0; i < count; i++) {
+        int number = mc_block_row(&keys[i]) % BUNDLE_SIDE * BUNDLE_SIDE + mc_block_column(&keys[i]) % BUNDLE_SIDE;
+        present[i] = mc_little64(index + number * ENTRY_BYTES) >> 40 != 0;
+    }
+    return MC_OK;
+}
+
+static const mc_block_kind bundle_kind = { .path = bundle_path,
+                                           .read = read_bundle_tile,
+                                           .shape = bundle_shape,
+                                           .pattern = bundle_pattern,
+                                           .tell = tell_bundle,
+                                           .present = present_in_bundle };
 
 static mc_cache *
 bundle_from_config(const mc_node *node, mc_build *build)
@@ -86,4 +156,5 @@ const mc_cache_ops mc_cache_bundle = {
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
     .tells_grids = bundle_tells_grids,
+    MC_BLOCK_LISTING_OPS,
 };

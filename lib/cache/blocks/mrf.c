@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "cache/blocks/blocks.h"
+#include "cache/blocks/mrf.h"
 #include "cache/memory.h"
 #include "text/text.h"
 
@@ -25,6 +26,7 @@ typedef struct mrf_description {
     int width, height;           /* pixels of the finest level */
     int page_width, page_height; /* pixels */
     bool levels;                 /* each following one is half as large */
+    bool jpeg;
     char index[MC_PATH_MAX], data[MC_PATH_MAX];
 } mrf_description;
 
@@ -82,10 +84,11 @@ name_mrf_part(char *part, const char *path, const mc_node *named, const char *en
 }
 
 static mc_error *
-describe_mrf(mrf_description *about, const char *path, apr_pool_t *pool)
+describe_mrf(mrf_description *about, mc_node **whole, const char *path, apr_pool_t *pool)
 {
     mc_node *root;
     MC_TRY(mc_xml_parse_file(&root, path, pool));
+    *whole = root;
     const mc_node *raster = strcmp(root->name, "MRF_META") == 0 ? mc_node_child(root, "Raster") : NULL;
     if (raster == NULL)
         return refuse_mrf("there is no <Raster>", pool);
@@ -101,13 +104,39 @@ describe_mrf(mrf_description *about, const char *path, apr_pool_t *pool)
         return refuse_mrf("it has no size", pool);
     if (mrf_number(size, "c", 1) != mrf_number(page, "c", 1) || mrf_number(size, "z", 1) != 1)
         return refuse_mrf("its bands stand apart", pool);
-    bool jpeg = strcmp(coding, "JPEG") == 0;
+    bool jpeg = about->jpeg = strcmp(coding, "JPEG") == 0;
     if (!jpeg && strcmp(coding, "PNG") != 0 && *coding != '\0')
         return refuse_mrf("its pages are neither PNG nor JPEG", pool);
     if (sets != NULL && mrf_number(sets, "scale", 2) != 2)
         return refuse_mrf("its levels are not halved", pool);
     MC_TRY(name_mrf_part(about->index, path, mc_node_child(raster, "IndexFile"), ".idx", pool));
     return name_mrf_part(about->data, path, mc_node_child(raster, "DataFile"), jpeg ? ".pjg" : ".ppg", pool);
+}
+
+mc_error *
+mc_mrf_look(mc_mrf_about *about, const char *path, apr_pool_t *pool)
+{
+    static const char *const sides[] = { "minx", "miny", "maxx", "maxy" };
+    mrf_description *found = apr_palloc(pool, sizeof(*found));
+    double box[4];
+    mc_node *root;
+    MC_TRY(describe_mrf(found, &root, path, pool));
+    const mc_node *tags = mc_node_child(root, "GeoTags");
+    const mc_node *edges = tags == NULL ? NULL : mc_node_child(tags, "BoundingBox");
+    *about = (mc_mrf_about){ .width = found->width,
+                             .height = found->height,
+                             .page_width = found->page_width,
+                             .page_height = found->page_height,
+                             .levels = found->levels,
+                             .jpeg = found->jpeg,
+                             .placed = edges != NULL };
+    for (int i = 0; i < 4 && about->placed; i++) {
+        const char *text = mc_node_attr(edges, sides[i]);
+        about->placed = text != NULL && mc_parse_double(&box[i], text);
+    }
+    if (about->placed)
+        about->box = (mc_extent){ box[0], box[1], box[2], box[3] };
+    return MC_OK;
 }
 
 /* From the memory of the process where the file is known under its stamp. */
@@ -124,7 +153,8 @@ find_mrf_description(mrf_description *about, mc_ranged_file *file, mc_ctx *ctx, 
         mc_clock_cache_release(entry);
         return MC_OK;
     }
-    MC_TRY(describe_mrf(about, file->path, pool));
+    mc_node *root;
+    MC_TRY(describe_mrf(about, &root, file->path, pool));
     mrf_description *kept =
         memory != NULL && mc_stamp_settled(&file->stamp, file->taken) ? malloc(sizeof(*kept)) : NULL;
     if (kept == NULL)
@@ -182,6 +212,14 @@ find_mrf_page(uint64_t *offset, uint64_t *size, const mrf_description *about, ui
 }
 
 static mc_error *
+refuse_mrf_level(const mc_block_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_CONFIG,
+                           "no level of the MRF of cache \"%s\" has the tiles of level %d of grid \"%s\"",
+                           base->base.cache.name, key->z, key->grid->name);
+}
+
+static mc_error *
 read_mrf_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *key, mc_ctx *ctx,
               apr_pool_t *pool)
 {
@@ -192,10 +230,7 @@ read_mrf_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, c
     MC_TRY(find_mrf_description(about, file, ctx, pool));
     if (about->page_width != grid->tile_width || about->page_height != grid->tile_height ||
         !find_mrf_level(&before, about, key))
-        return mc_error_create(pool, MC_ERR_CONFIG,
-                               "no level of the MRF of cache \"%s\" has the tiles of level %d of grid"
-                               " \"%s\"",
-                               base->base.cache.name, key->z, grid->name);
+        return refuse_mrf_level(base, key, pool);
     uint64_t number =
         before + (uint64_t)mc_block_row(key) * (uint64_t)grid->levels[key->z].columns + (uint64_t)mc_block_column(key);
     MC_TRY(find_mrf_page(&offset, &size, about, number, pool));
@@ -211,7 +246,53 @@ read_mrf_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, c
     return error == MC_OK ? mc_block_check_picture(*data, base, pool) : error; /* the MRF may name any file */
 }
 
-static const mc_block_kind mrf_kind = { mrf_path, read_mrf_tile };
+static mc_block_shape
+mrf_shape(const mc_block_cache *base, const mc_tile_key *key)
+{
+    (void)base, (void)key;
+    return (mc_block_shape){ .north_west = true };
+}
+
+/* All tiles of a level that the MRF has; none of other levels. */
+static mc_error *
+mrf_range(mc_tile_range *range, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *key, mc_ctx *ctx,
+          apr_pool_t *pool)
+{
+    mrf_description *about = apr_palloc(pool, sizeof(*about));
+    const mc_level *level = &key->grid->levels[key->z];
+    uint64_t before;
+    MC_TRY(find_mrf_description(about, file, ctx, pool));
+    bool found = find_mrf_level(&before, about, key), any = found;
+    for (mc_tile_key other = { .grid = key->grid }; other.z < key->grid->level_count && !any; other.z++)
+        any = find_mrf_level(&before, about, &other);
+    if (!any || about->page_width != key->grid->tile_width || about->page_height != key->grid->tile_height)
+        return refuse_mrf_level(base, key, pool);
+    *range = (mc_tile_range){ 0, 0, found ? level->columns : 0, found ? level->rows : 0 };
+    return MC_OK;
+}
+
+static mc_error *
+present_in_mrf(bool *present, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *keys, int count,
+               mc_ctx *ctx, apr_pool_t *pool)
+{
+    mrf_description *about = apr_palloc(pool, sizeof(*about));
+    const mc_level *level = &keys[0].grid->levels[keys[0].z];
+    uint64_t before = 0, offset, size;
+    (void)base;
+    MC_TRY(find_mrf_description(about, file, ctx, pool));
+    if (!find_mrf_level(&before, about, &keys[0]))
+        return refuse_mrf("its level has gone", pool);
+    for (int i = 0; i < count; i++) {
+        uint64_t number = (uint64_t)mc_block_row(&keys[i]) * (uint64_t)level->columns;
+        MC_TRY(find_mrf_page(&offset, &size, about, before + number + (uint64_t)mc_block_column(&keys[i]), pool));
+        present[i] = size > 0;
+    }
+    return MC_OK;
+}
+
+static const mc_block_kind mrf_kind = {
+    .path = mrf_path, .read = read_mrf_tile, .shape = mrf_shape, .range = mrf_range, .present = present_in_mrf
+};
 
 static mc_cache *
 mrf_from_config(const mc_node *node, mc_build *build)
@@ -241,4 +322,5 @@ const mc_cache_ops mc_cache_mrf = {
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
     .tells_grids = mrf_tells_grids,
+    MC_BLOCK_LISTING_OPS,
 };

@@ -66,13 +66,13 @@ slab_path(char *path, const mc_block_cache *base, const mc_tile_key *key, apr_po
 }
 
 static mc_error *
-read_slab_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *key, mc_ctx *ctx,
-               apr_pool_t *pool)
+locate_slab_tiles(mc_block_spots *spots, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *keys,
+                  int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     const slab_cache *cache = (const slab_cache *)base;
-    const mc_grid *grid = key->grid;
-    mc_tiff_index *index = apr_palloc(pool, sizeof(*index));
-    MC_TRY(mc_tiff_find_index(index, file, ctx, pool));
+    const mc_grid *grid = keys[0].grid;
+    const mc_tiff_index *index = &spots->index;
+    MC_TRY(mc_tiff_find_index(&spots->index, file, ctx, pool));
     if ((int)index->tile_width != grid->tile_width || (int)index->tile_height != grid->tile_height ||
         (int)index->columns != cache->columns || (int)index->rows != cache->rows)
         return mc_error_create(pool, MC_ERR_CORRUPT,
@@ -80,13 +80,80 @@ read_slab_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, 
                                " <xcount>, <ycount> say",
                                base->base.cache.name, cache->columns, cache->rows, grid->tile_width, grid->tile_height,
                                grid->name);
-    uint64_t number = (uint64_t)(mc_block_row(key) % cache->rows) * (uint64_t)cache->columns +
-                      (uint64_t)(mc_block_column(key) % cache->columns);
-    MC_TRY(mc_tiff_read_tile(data, index, file, number, pool));
+    for (int i = 0; i < count; i++)
+        spots->numbers[i] = (int64_t)(mc_block_row(&keys[i]) % cache->rows) * cache->columns +
+                            mc_block_column(&keys[i]) % cache->columns;
+    return MC_OK;
+}
+
+static mc_error *
+read_slab_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *key, mc_ctx *ctx,
+               apr_pool_t *pool)
+{
+    MC_TRY(mc_block_read_located(data, file, base, key, ctx, pool));
     return *data == NULL ? MC_OK : mc_block_check_picture(*data, base, pool);
 }
 
-static const mc_block_kind slab_kind = { slab_path, read_slab_tile };
+static mc_block_shape
+slab_shape(const mc_block_cache *base, const mc_tile_key *key)
+{
+    const slab_cache *cache = (const slab_cache *)base;
+    (void)key;
+    return (mc_block_shape){ .columns = cache->columns, .rows = cache->rows, .north_west = true };
+}
+
+static mc_error *
+slab_pattern(char *pattern, const mc_block_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    const slab_cache *cache = (const slab_cache *)base;
+    char folder[MC_PATH_MAX];
+    mc_text_out out = { .out = pattern };
+    *pattern = '\0';
+    MC_TRY(mc_template_expand(folder, cache->template, key, pool));
+    mc_block_put_plain(&out, folder);
+    for (int i = 0; i < cache->depth; i++)
+        mc_text_put_string(&out, "/*");
+    mc_text_put_string(&out, "/*.tif");
+    return mc_text_check(&out, key, pool);
+}
+
+/* The digits to the base of 36 of the last parts of the path, in pairs: of the column and of the row. */
+static bool
+tell_slab(mc_tile_key *key, const mc_block_cache *base, const char *path, apr_pool_t *pool)
+{
+    const slab_cache *cache = (const slab_cache *)base;
+    const mc_level *level = &key->grid->levels[key->z];
+    const char *begin = path + strlen(path);
+    int64_t numbers[2] = { 0, 0 };
+    int digits = 0;
+    (void)pool;
+    for (int parts = 0; begin > path && parts <= cache->depth; begin--)
+        parts += begin[-1] == '/';
+    for (const char *at = begin; *at != '\0' && strcmp(at, ".tif") != 0; at++) {
+        if (*at == '/')
+            continue;
+        int digit = *at >= '0' && *at <= '9' ? *at - '0' : *at >= 'A' && *at <= 'Z' ? *at - 'A' + 10 : -1;
+        if (digit < 0 || digits > 16)
+            return false;
+        numbers[digits % 2] = numbers[digits % 2] * 36 + digit;
+        digits++;
+    }
+    numbers[0] *= cache->columns;
+    numbers[1] *= cache->rows;
+    if (digits % 2 != 0 || numbers[0] >= level->columns || numbers[1] >= level->rows)
+        return false;
+    key->x = mc_grid_from_west(key->grid, key->z, (int)numbers[0]);
+    key->y = mc_grid_flip_y(key->grid, key->z, (int)numbers[1]);
+    return true;
+}
+
+static const mc_block_kind slab_kind = { .path = slab_path,
+                                         .read = read_slab_tile,
+                                         .locate = locate_slab_tiles,
+                                         .shape = slab_shape,
+                                         .pattern = slab_pattern,
+                                         .tell = tell_slab,
+                                         .present = mc_block_located_present };
 
 static mc_cache *
 slab_from_config(const mc_node *node, mc_build *build)
@@ -118,4 +185,5 @@ const mc_cache_ops mc_cache_rok4 = {
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
     .tells_grids = slab_tells_grids,
+    MC_BLOCK_LISTING_OPS,
 };

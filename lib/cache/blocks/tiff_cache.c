@@ -2,8 +2,10 @@
 #include "cache/blocks/tiff_cache.h"
 
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cache/archive/place.h"
 #include "cache/sqlite/path_groups.h"
 
 enum { TILES_OF_FILE_MAX = 1 << 16, LOCK_SECONDS = 120 };
@@ -32,7 +34,8 @@ static const mc_key tiff_keys[] = {
                .fallback = "10"),
     MC_KEY_TEXT("format", FIELD(format), "A format of type JPEG; tiles are stored as the tileset has made them.",
                 .fallback = "JPEG"),
-    MC_KEY_TREE("storage", FIELD(storage), NULL, "Files behind HTTP: not part of this build."),
+    MC_KEY_TREE("storage", FIELD(storage), mc_tiff_storage_keys,
+                "Files are behind HTTP, and only read: <template> is their address."),
     MC_KEY_TREE("locker", FIELD(locking), mc_locker_keys, "Who may write to a file, one at a time."),
     MC_KEY_END,
 };
@@ -63,7 +66,12 @@ read_tiff_template(tiff_cache *cache, mc_build *build)
     const mc_template_rules rules = {
         .sqlite = true, .columns = cache->columns, .rows = cache->rows, .top = -1, .formats = named->formats
     };
-    cache->template = mc_template_compile(named->path, &rules, build->pool);
+    const char *path = named->path;
+    if (cache->storage != NULL && !mc_tiff_storage_read(cache, &path, build))
+        return false;
+    cache->template = mc_template_compile(path, &rules, build->pool);
+    if (cache->storage != NULL)
+        return true;
     cache->locker = cache->locking != NULL
                         ? mc_locker_from_config(cache->locking, build)
                         : mc_locker_disk(folder_of_template(named->path, build->pool), LOCK_SECONDS, build->pool);
@@ -73,27 +81,115 @@ read_tiff_template(tiff_cache *cache, mc_build *build)
 static mc_error *
 tiff_path(char *path, const mc_block_cache *base, const mc_tile_key *key, apr_pool_t *pool)
 {
-    return mc_template_expand(path, ((const tiff_cache *)base)->template, key, pool);
+    MC_TRY(mc_template_expand(path, ((const tiff_cache *)base)->template, key, pool));
+    return base->remote == NULL ? MC_OK : mc_archive_encode_path(path, "/", pool);
 }
 
 static mc_error *
-read_tiff_tile(mc_buf **data, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *key, mc_ctx *ctx,
-               apr_pool_t *pool)
+locate_tiff_tiles(mc_block_spots *spots, mc_ranged_file *file, const mc_block_cache *base, const mc_tile_key *keys,
+                  int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     const tiff_cache *cache = (const tiff_cache *)base;
-    mc_tiff_index *index = apr_palloc(pool, sizeof(*index));
-    const mc_tiff_block block = mc_tiff_block_of(cache, key);
-    MC_TRY(mc_tiff_find_index(index, file, ctx, pool));
-    if (!mc_tiff_block_fits(index, &block, key->grid))
-        return mc_error_create(pool, MC_ERR_CORRUPT,
-                               "a file of cache \"%s\" has not %d x %d JPEG tiles of %d x %d pixels, as grid \"%s\" and"
-                               " <xcount>, <ycount> say",
-                               base->base.cache.name, block.columns, block.rows, key->grid->tile_width,
-                               key->grid->tile_height, key->grid->name);
-    return mc_tiff_read_tile(data, index, file, block.number, pool);
+    MC_TRY(mc_tiff_find_index(&spots->index, file, ctx, pool));
+    for (int i = 0; i < count; i++) {
+        const mc_tiff_block block = mc_tiff_block_of(cache, &keys[i]);
+        const mc_grid *grid = keys[i].grid;
+        if (!mc_tiff_block_fits(&spots->index, &block, grid))
+            return mc_error_create(pool, MC_ERR_CORRUPT,
+                                   "a file of cache \"%s\" has not %d x %d JPEG tiles of %d x %d pixels, as grid"
+                                   " \"%s\" and <xcount>, <ycount> say",
+                                   base->base.cache.name, block.columns, block.rows, grid->tile_width,
+                                   grid->tile_height, grid->name);
+        spots->numbers[i] = (int64_t)block.number;
+    }
+    return MC_OK;
 }
 
-static const mc_block_kind tiff_kind = { tiff_path, read_tiff_tile };
+/* Whether the path counts by one of two marks. */
+static bool
+has_tiff_mark(const char *marked, char one, char other)
+{
+    for (const char *at = marked; (at = strchr(at, MC_TEMPLATE_MARK)) != NULL; at++)
+        if (at[1] == one || at[1] == other)
+            return true;
+    return false;
+}
+
+static mc_block_shape
+tiff_shape(const mc_block_cache *base, const mc_tile_key *key)
+{
+    const tiff_cache *cache = (const tiff_cache *)base;
+    mc_block_shape shape = { .columns = cache->columns, .rows = cache->rows };
+    char marked[MC_PATH_MAX] = "";
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    if (mc_template_expand_marked(marked, cache->template, key, false, pool) == MC_OK) {
+        shape.inverted_x = has_tiff_mark(marked, 'X', 'U');
+        shape.inverted_y = has_tiff_mark(marked, 'Y', 'V');
+    }
+    apr_pool_destroy(pool);
+    return shape;
+}
+
+static mc_error *
+tiff_pattern(char *pattern, const mc_block_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    char marked[MC_PATH_MAX];
+    mc_text_out out = { .out = pattern };
+    *pattern = '\0';
+    MC_TRY(mc_template_expand_marked(marked, ((const tiff_cache *)base)->template, key, false, pool));
+    for (const char *at = marked; *at != '\0'; at += *at == MC_TEMPLATE_MARK ? 2 : 1) {
+        if (*at == MC_TEMPLATE_MARK)
+            mc_text_put(&out, "*", 1);
+        else
+            mc_block_put_plain(&out, (const char[]){ *at, '\0' });
+    }
+    return mc_text_check(&out, key, pool);
+}
+
+/* Takes the number of a mark; the path of the key, made again, tells whether it was meant so. */
+static void
+take_tiff_number(mc_tile_key *key, char mark, int64_t number, const tiff_cache *cache)
+{
+    const mc_level *level = &key->grid->levels[key->z];
+    bool column = strchr("xXuU", mark) != NULL;
+    if (strchr("uUvV", mark) != NULL)
+        number *= column ? cache->columns : cache->rows;
+    if (strchr("XYUV", mark) != NULL)
+        number = (column ? level->columns : level->rows) - 1 - number;
+    *(column ? &key->x : &key->y) = number < 0 || number > INT32_MAX ? -1 : (int)number;
+}
+
+static bool
+tell_tiff_file(mc_tile_key *key, const mc_block_cache *base, const char *path, apr_pool_t *pool)
+{
+    char marked[MC_PATH_MAX];
+    const tiff_cache *cache = (const tiff_cache *)base;
+    if (mc_template_expand_marked(marked, cache->template, key, false, pool) != MC_OK)
+        return false;
+    key->x = key->y = 0;
+    for (const char *at = marked; *at != '\0'; at++) {
+        if (*at != MC_TEMPLATE_MARK) {
+            if (*path++ != *at)
+                return false;
+            continue;
+        }
+        size_t digits = strspn(path, "0123456789");
+        if (digits == 0 || digits > 12)
+            return false;
+        take_tiff_number(key, *++at, strtoll(path, NULL, 10), cache);
+        path += digits;
+    }
+    return *path == '\0';
+}
+
+static const mc_block_kind tiff_kind = { .path = tiff_path,
+                                         .read = mc_block_read_located,
+                                         .locate = locate_tiff_tiles,
+                                         .shape = tiff_shape,
+                                         .pattern = tiff_pattern,
+                                         .tell = tell_tiff_file,
+                                         .present = mc_block_located_present };
 
 static mc_cache *
 tiff_from_config(const mc_node *node, mc_build *build)
@@ -104,11 +200,6 @@ tiff_from_config(const mc_node *node, mc_build *build)
     cache->places = apr_hash_make(build->pool);
     if (!mc_cache_read(&cache->block.base, &mc_cache_tiff, true, node, build))
         return NULL;
-    if (cache->storage != NULL) {
-        mc_complain(build->diagnostics, MC_NOT_BUILT, cache->storage,
-                    "a tiff cache with files behind HTTP (<storage>) is not part of this build");
-        return NULL;
-    }
     const mc_format *format =
         build->formats == NULL ? NULL : apr_hash_get(build->formats, cache->format, APR_HASH_KEY_STRING);
     if (build->formats != NULL && (format == NULL || format->type != MC_FORMAT_JPEG)) {
@@ -130,6 +221,10 @@ static mc_error *
 write_tiff_files(tiff_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
     apr_pool_t *pool = ctx->pool;
+    if (cache->block.remote != NULL)
+        return mc_error_create(pool, MC_ERR_CONFIG,
+                               "cache \"%s\" reads its files over HTTP, and cannot store or remove tiles",
+                               cache->block.base.cache.name);
     const char **paths = apr_palloc(pool, sizeof(*paths) * (size_t)(count + 1));
     const mc_tile_write **members = apr_palloc(pool, sizeof(mc_tile_write *) * (size_t)(count + 1));
     for (int i = 0; i < count; i++) {
@@ -192,6 +287,8 @@ tiff_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_bu
     tiff_cache *cache = (tiff_cache *)base;
     const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
     char path[MC_PATH_MAX];
+    if (cache->first == NULL)
+        cache->first = apr_pmemdup(build->pool, &key, sizeof(key));
     if (mc_template_expand(path, cache->template, &key, build->pool) == MC_OK)
         mc_cache_note_place(base, cache->places, path, "put {tileset} and {grid} into <template>", use, node, build);
     if (use->dimensions && !mc_template_by_dimension(cache->template))
@@ -201,13 +298,27 @@ tiff_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_bu
                     use->tileset, base->name);
 }
 
+/* Asks for one tile, which need not be there. */
+static mc_error *
+tiff_reach(mc_cache *base, mc_ctx *ctx)
+{
+    const tiff_cache *cache = (const tiff_cache *)base;
+    bool exists;
+    return cache->block.remote == NULL || cache->first == NULL ? MC_OK
+                                                               : mc_block_exists(&exists, base, cache->first, ctx);
+}
+
 const mc_cache_ops mc_cache_tiff = {
     MC_KIND("tiff", tiff_keys, tiff_from_config, "JPEG tiles in TIFF files, many in each."),
     .get = mc_block_get,
+    .get_all = mc_block_get_all,
+    .gets_all = mc_block_gets_all,
     .exists = mc_block_exists,
     .put = tiff_put,
     .remove = tiff_remove,
     .remove_all = tiff_remove_all,
     .used_by = tiff_used_by,
     .tells_grids = tiff_tells_grids,
+    .reach = tiff_reach,
+    MC_BLOCK_LISTING_OPS,
 };

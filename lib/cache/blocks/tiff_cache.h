@@ -12,6 +12,8 @@ typedef struct tiff_cache {
     int columns, rows;    /* tiles in a file */
     const char *format;
     const mc_node *storage, *locking;
+    mc_ranges_remote remote; /* of <storage>: files are behind HTTP, and only read */
+    mc_tile_key *first;      /* the first tile of a tileset that uses the cache; NULL: none does */
     mc_template *template;
     mc_locker *locker;
     apr_hash_t *places; /* of mc_cache_note_place */
@@ -28,6 +30,10 @@ mc_tiff_block mc_tiff_block_of(const tiff_cache *cache, const mc_tile_key *key);
 
 /* Whether a file has the tiles of that block, as the grid has them. */
 bool mc_tiff_block_fits(const mc_tiff_index *index, const mc_tiff_block *block, const mc_grid *grid);
+
+/* <storage>, and what is made of it and of the template's text: *url is the address. False after a complaint. */
+extern const mc_key mc_tiff_storage_keys[];
+bool mc_tiff_storage_read(tiff_cache *cache, const char **url, mc_build *build);
 
 /* Puts tiles of one file, or removes those without data. All or none. */
 mc_error *mc_tiff_write(tiff_cache *cache, const char *path, const mc_tile_write *const *tiles, int count,

@@ -4,6 +4,7 @@
  */
 #include <apr_strings.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,8 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files.h"
+#include "base/wait.h"
 #include "cache/embedded/embedded.h"
+
+/* The byte of the database, behind all that a file can have, that who writes has locked. Not one of the file of LMDB's
+ * own locks: closing a descriptor of that one would let go of them. */
+static const off_t writers_byte = (off_t)1 << 62;
+
+/* Microseconds between two looks at a lock that another process has, at first and at most. */
+static const apr_interval_time_t first_look = 250, slowest_look = 2000;
 
 /* An open folder; never closed before the process ends, but where its file was replaced. */
 typedef struct lmdb_store {
@@ -23,6 +33,7 @@ typedef struct lmdb_store {
     MDB_dbi dbi;
     bool read_only;
     pthread_mutex_t writing;
+    int lock; /* descriptor of the database, for the lock of the byte, with `writing`; -1: none is open */
     pthread_rwlock_t mapped; /* held for reading by transactions, for writing while the map changes its size */
     struct lmdb_store *next;
 } lmdb_store;
@@ -58,8 +69,8 @@ open_lmdb_env(lmdb_store *store, const mc_embedded_place *place, unsigned flags)
         code = mdb_env_set_maxreaders(store->env, (unsigned)place->readers);
     if (code == 0)
         code = mdb_env_open(store->env, place->base, MDB_NOTLS | flags, 0666);
-    if (code == 0)
-        code = mdb_txn_begin(store->env, NULL, flags & MDB_RDONLY, &transaction);
+    if (code == 0) /* the database without a name is always there: a writer is not waited for */
+        code = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &transaction);
     if (code == 0) {
         code = mdb_dbi_open(transaction, NULL, 0, &store->dbi);
         if (code == 0)
@@ -95,6 +106,7 @@ open_lmdb_store(lmdb_store **opened, const mc_embedded_place *place, const struc
     store->folder = folder->st_ino;
     store->file = stat(file, &info) == 0 ? info.st_ino : 0;
     store->process = getpid();
+    store->lock = -1;
     pthread_mutex_init(&store->writing, NULL);
     pthread_rwlock_init(&store->mapped, NULL);
     store->next = stores;
@@ -215,13 +227,49 @@ write_lmdb_values(const mc_embedded_place *place, const mc_embedded_value *value
     return code == 0 ? MC_OK : lmdb_error(place, code, "cannot be written", pool);
 }
 
-/* Threads of this process take turns within the deadline. For writers of other processes LMDB waits as long as these
- * write, which are transactions without a wait in them; it is told when one of them was killed. */
+/* Whether the byte is locked now: by fcntl(2), so that the lock ends with its holder. A file system that has no such
+ * locks is one for a single machine: LMDB's own lock is enough then, but for the deadline. */
+static bool
+try_writers_byte(lmdb_store *store, const mc_embedded_place *place, bool take, apr_pool_t *pool)
+{
+    struct flock byte = {
+        .l_type = take ? F_WRLCK : F_UNLCK, .l_whence = SEEK_SET, .l_start = writers_byte, .l_len = 1
+    };
+    if (store->lock < 0)
+        store->lock = open(apr_pstrcat(pool, place->base, "/data.mdb", NULL), O_RDWR | O_CLOEXEC);
+    return store->lock < 0 || fcntl(store->lock, F_OFD_SETLK, &byte) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+/* False: there was no time, or the client has gone. */
+static bool
+take_writers_turn(lmdb_store *store, const mc_embedded_place *place, apr_time_t until, mc_ctx *ctx)
+{
+    const struct timespec limit = { (time_t)apr_time_sec(until), (long)apr_time_usec(until) * 1000 };
+    if (pthread_mutex_clocklock(&store->writing, CLOCK_MONOTONIC, &limit) != 0)
+        return false;
+    for (apr_interval_time_t pause = first_look; !try_writers_byte(store, place, true, ctx->pool);
+         pause = pause < slowest_look ? 2 * pause : pause)
+        if (mc_clock_now() >= until || !mc_wait_pause(pause, ctx)) {
+            pthread_mutex_unlock(&store->writing);
+            return false;
+        }
+    return true;
+}
+
+static void
+end_writers_turn(lmdb_store *store, const mc_embedded_place *place, mc_ctx *ctx)
+{
+    (void)try_writers_byte(store, place, false, ctx->pool);
+    pthread_mutex_unlock(&store->writing);
+}
+
+/* Threads of this process and those of other processes take turns within the deadline: also while a process that has
+ * its turn is stopped. For another program's writers LMDB waits as long as these write; LMDB is told when one of them
+ * was killed. */
 static mc_error *
 write_lmdb(const mc_embedded_place *place, const mc_embedded_value *values, int count, mc_ctx *ctx)
 {
     lmdb_store *store;
-    struct timespec until;
     bool removes_only = true;
     for (int i = 0; i < count; i++)
         removes_only = removes_only && values[i].data == NULL;
@@ -231,14 +279,12 @@ write_lmdb(const mc_embedded_place *place, const mc_embedded_value *values, int 
         return MC_OK;
     if (store->read_only)
         return lmdb_error(place, EACCES, "cannot be written", ctx->pool);
-    clock_gettime(CLOCK_REALTIME, &until);
-    apr_interval_time_t left = mc_ctx_remaining(ctx, (apr_interval_time_t)3600 * APR_USEC_PER_SEC);
-    until.tv_sec += (time_t)(left / APR_USEC_PER_SEC) + 1;
-    if (pthread_mutex_timedlock(&store->writing, &until) != 0)
+    const apr_time_t until = mc_clock_now() + mc_ctx_remaining(ctx, (apr_interval_time_t)3600 * APR_USEC_PER_SEC);
+    if (!take_writers_turn(store, place, until, ctx))
         return mc_error_create(ctx->pool, MC_ERR_UNAVAILABLE, "cache \"%s\" is being written to by others",
                                place->name);
     mc_error *error = write_lmdb_values(place, values, count, store, ctx->pool);
-    pthread_mutex_unlock(&store->writing);
+    end_writers_turn(store, place, ctx);
     return error;
 }
 

@@ -24,8 +24,8 @@ mc_keyvalue_tile(mc_tile **tile, mc_buf *value, const char *cache, apr_pool_t *p
     return MC_OK;
 }
 
-static mc_remote_call
-begin_keyvalue_call(const mc_keyvalue_cache *cache, mc_ctx *ctx, apr_pool_t *pool)
+mc_remote_call
+mc_keyvalue_call(const mc_keyvalue_cache *cache, mc_ctx *ctx, apr_pool_t *pool)
 {
     return (mc_remote_call){ ctx, pool, (apr_interval_time_t)(cache->timeout * APR_USEC_PER_SEC) };
 }
@@ -42,9 +42,8 @@ make_keyvalues(const mc_keyvalue_cache *cache, const mc_tile_key *keys, int coun
     return values;
 }
 
-/* A failure in the words of the cache: whatever is wrong with its servers, only time or somebody else can mend it. */
-static mc_error *
-keyvalue_failure(mc_error *error, const mc_keyvalue_cache *cache, apr_pool_t *pool)
+mc_error *
+mc_keyvalue_failure(mc_error *error, const mc_keyvalue_cache *cache, apr_pool_t *pool)
 {
     mc_error_kind kind =
         error->kind == MC_ERR_NO_MEMORY || error->kind == MC_ERR_CONFIG ? error->kind : MC_ERR_UNAVAILABLE;
@@ -56,11 +55,11 @@ mc_keyvalue_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, in
 {
     mc_keyvalue_cache *cache = (mc_keyvalue_cache *)base;
     MC_SPAN_AS(span, ctx, cache->kind->span);
-    mc_remote_call call = begin_keyvalue_call(cache, ctx, pool);
+    mc_remote_call call = mc_keyvalue_call(cache, ctx, pool);
     mc_remote_value *values = make_keyvalues(cache, keys, count, pool);
     mc_error *error = cache->kind->get(cache, values, count, &call);
     if (error != MC_OK)
-        error = keyvalue_failure(error, cache, pool);
+        error = mc_keyvalue_failure(error, cache, pool);
     for (int i = 0; i < count && error == MC_OK; i++)
         if (values[i].found != NULL)
             error = mc_keyvalue_tile(&tiles[i], values[i].found, base->name, pool);
@@ -82,12 +81,12 @@ mc_error *
 mc_keyvalue_exist_all(bool *exists, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
     mc_keyvalue_cache *cache = (mc_keyvalue_cache *)base;
-    mc_remote_call call = begin_keyvalue_call(cache, ctx, ctx->pool);
+    mc_remote_call call = mc_keyvalue_call(cache, ctx, ctx->pool);
     mc_remote_value *values = make_keyvalues(cache, keys, count, ctx->pool);
     mc_error *error = cache->kind->has(cache, values, count, &call);
     for (int i = 0; i < count; i++)
         exists[i] = error == MC_OK && values[i].found != NULL;
-    return error == MC_OK ? MC_OK : keyvalue_failure(error, cache, ctx->pool);
+    return error == MC_OK ? MC_OK : mc_keyvalue_failure(error, cache, ctx->pool);
 }
 
 mc_error *
@@ -149,11 +148,11 @@ mc_keyvalue_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *c
     uint8_t time[MC_KEYVALUE_TIME];
     apr_pool_create(&pool, ctx->pool);
     (void)mc_store_little64(time, (uint64_t)apr_time_now());
-    mc_remote_call call = begin_keyvalue_call(cache, ctx, pool);
+    mc_remote_call call = mc_keyvalue_call(cache, ctx, pool);
     mc_remote_value *values = apr_pcalloc(pool, sizeof(*values) * (size_t)(count + 1));
     int filled = fill_keyvalues(values, cache, tiles, count, time, pool);
     mc_error *error = cache->kind->set(cache, values, filled, &call);
-    error = error == MC_OK ? find_refused_value(values, filled, cache, pool) : keyvalue_failure(error, cache, pool);
+    error = error == MC_OK ? find_refused_value(values, filled, cache, pool) : mc_keyvalue_failure(error, cache, pool);
     error = mc_error_copy(error, ctx->pool);
     apr_pool_destroy(pool);
     return error;
@@ -165,10 +164,10 @@ mc_keyvalue_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ct
     mc_keyvalue_cache *cache = (mc_keyvalue_cache *)base;
     apr_pool_t *pool;
     apr_pool_create(&pool, ctx->pool);
-    mc_remote_call call = begin_keyvalue_call(cache, ctx, pool);
+    mc_remote_call call = mc_keyvalue_call(cache, ctx, pool);
     mc_remote_value *values = make_keyvalues(cache, keys, count, pool);
     mc_error *error = cache->kind->remove(cache, values, count, &call);
-    error = error == MC_OK ? MC_OK : mc_error_copy(keyvalue_failure(error, cache, pool), ctx->pool);
+    error = error == MC_OK ? MC_OK : mc_error_copy(mc_keyvalue_failure(error, cache, pool), ctx->pool);
     apr_pool_destroy(pool);
     return error;
 }
@@ -201,7 +200,7 @@ mc_keyvalue_reach(mc_cache *base, mc_ctx *ctx)
 {
     mc_keyvalue_cache *cache = (mc_keyvalue_cache *)base;
     mc_remote_value value = { .key = "%reach", .key_size = 6, .most = MC_TILE_BYTES_MAX }; /* no tile's key */
-    mc_remote_call call = begin_keyvalue_call(cache, ctx, ctx->pool);
+    mc_remote_call call = mc_keyvalue_call(cache, ctx, ctx->pool);
     mc_error *error = cache->kind->reach(cache, &value, 1, &call);
-    return error == MC_OK ? MC_OK : keyvalue_failure(error, cache, ctx->pool);
+    return error == MC_OK ? MC_OK : mc_keyvalue_failure(error, cache, ctx->pool);
 }

@@ -27,6 +27,9 @@ mc_error *mc_keyvalue_tile(mc_tile **tile, mc_buf *value, const char *cache, apr
 
 struct mc_keyvalue_cache;
 
+/* Told of a key; false ends the scan. */
+typedef bool mc_keyvalue_key_visit(void *baton, const char *key, size_t size);
+
 /* One request to the servers of a cache: all values together. */
 typedef mc_error *mc_keyvalue_do(struct mc_keyvalue_cache *cache, mc_remote_value *values, int count,
                                  const mc_remote_call *call);
@@ -37,6 +40,9 @@ typedef struct mc_keyvalue_kind {
     const char *span; /* of a get */
     mc_keyvalue_do *get, *set, *has, *remove;
     mc_keyvalue_do *reach; /* asks each server for the value */
+    /* Tells all keys that begin so, each at least once; NULL: the servers tell no keys. */
+    mc_error *(*scan)(struct mc_keyvalue_cache *cache, const char *prefix, mc_keyvalue_key_visit *visit, void *baton,
+                      const mc_remote_call *call);
 } mc_keyvalue_kind;
 
 /* Beginning of the struct of a kind. */
@@ -47,6 +53,11 @@ typedef struct mc_keyvalue_cache {
     int expires;    /* seconds that tiles stay whose tileset says nothing; 0: as long as the server keeps them */
     double timeout; /* seconds that a server may say nothing */
 } mc_keyvalue_cache;
+
+mc_remote_call mc_keyvalue_call(const mc_keyvalue_cache *cache, mc_ctx *ctx, apr_pool_t *pool);
+
+/* A failure in the words of the cache: whatever is wrong with its servers, only time or somebody else can mend it. */
+mc_error *mc_keyvalue_failure(mc_error *error, const mc_keyvalue_cache *cache, apr_pool_t *pool) MC_CHECKED;
 
 /* Rows of the tables of these kinds, whose structs begin with mc_keyvalue_cache; `expires_`: its default. */
 #define MC_KEYVALUE_KEYS(expires_)                                                                                     \
@@ -69,11 +80,14 @@ mc_error *mc_keyvalue_remove_all(mc_cache *cache, const mc_tile_key *keys, int c
 bool mc_keyvalue_tells_grids(const mc_cache *cache);
 mc_error *mc_keyvalue_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_keyvalue_reach(mc_cache *cache, mc_ctx *ctx);
+bool mc_keyvalue_lists(const mc_cache *cache, const mc_tile_key *key);
+mc_error *mc_keyvalue_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
+                           void *baton, mc_ctx *ctx);
 
 #define MC_KEYVALUE_OPS                                                                                                \
     .get = mc_keyvalue_get, .get_all = mc_keyvalue_get_all, .exists = mc_keyvalue_exists,                              \
     .exist_all = mc_keyvalue_exist_all, .put = mc_keyvalue_put, .remove = mc_keyvalue_remove,                          \
     .remove_all = mc_keyvalue_remove_all, .tells_grids = mc_keyvalue_tells_grids, .measure = mc_keyvalue_measure,      \
-    .reach = mc_keyvalue_reach
+    .reach = mc_keyvalue_reach, .lists = mc_keyvalue_lists, .list = mc_keyvalue_list
 
 #endif

@@ -50,6 +50,13 @@ redis_remove(mc_keyvalue_cache *cache, mc_remote_value *values, int count, const
     return mc_redis_delete(((redis_cache *)cache)->redis, values, count, call);
 }
 
+static mc_error *
+redis_scan_keys(mc_keyvalue_cache *cache, const char *prefix, mc_keyvalue_key_visit *visit, void *baton,
+                const mc_remote_call *call)
+{
+    return mc_redis_scan(((redis_cache *)cache)->redis, prefix, visit, baton, call);
+}
+
 static const mc_keyvalue_kind redis_kind = {
     .rules = { .longest = LONGEST_KEY, .blanks = true },
     .span = "_mapcache_cache_redis_get",
@@ -58,6 +65,7 @@ static const mc_keyvalue_kind redis_kind = {
     .has = redis_has,
     .remove = redis_remove,
     .reach = redis_get,
+    .scan = redis_scan_keys,
 };
 
 static mc_cache *

@@ -7,7 +7,6 @@
 #include "cache/memory.h"
 #include "cache/pmtiles/pmtiles_base.h"
 #include "grid/tile_id.h"
-#include "http/http_address.h"
 #include "text/text.h"
 
 enum { DRAFT_OF_ARCHIVE = 6 }; /* what is remembered of a file */
@@ -66,7 +65,7 @@ make_draft_node(const pmtiles_cache *cache, const mc_node *node, apr_pool_t *poo
     mc_node *whole = apr_pmemdup(pool, node, sizeof(*node));
     whole->children = NULL;
     add_draft_child(whole, "pragma", "8192", pool)->attrs = &page_size;
-    add_draft_child(whole, "dbfile", apr_pstrcat(pool, cache->file, MC_PMTILES_DRAFT, NULL), pool);
+    add_draft_child(whole, "dbfile", apr_pstrcat(pool, cache->place.file, MC_PMTILES_DRAFT, NULL), pool);
     return whole;
 }
 
@@ -91,38 +90,13 @@ mc_pmtiles_make_draft(const pmtiles_cache *cache, const mc_node *node, mc_build 
 }
 
 mc_error *
-mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *path, mc_ctx *ctx, apr_pool_t *pool)
-{
-    if (cache->url != NULL)
-        return mc_ranges_ask(file, path, &cache->remote, ctx, pool);
-    mc_ranges_look(file, path);
-    return MC_OK;
-}
-
-/* The path of an address that is signed stands in the signature as it is sent. What is encoded already stays so. */
-static mc_error *
-encode_object_path(char *url, apr_pool_t *pool)
-{
-    size_t server = (size_t)(mc_http_path_of(url) - url);
-    const char *coded = mc_url_encode(url + server, "/%", true, false, pool);
-    size_t size = strlen(coded) + 1;
-    if (server + size > MC_PATH_MAX)
-        return mc_error_create(pool, MC_ERR_LIMIT, "the address of an archive is longer than %d bytes", MC_PATH_MAX);
-    if (strstr(coded, "/./") != NULL || strstr(coded, "/../") != NULL)
-        return mc_error_create(pool, MC_ERR_LAYER_NOT_DEFINED, "the name of the layer is no name of an archive");
-    memcpy(url + server, coded, size);
-    return MC_OK;
-}
-
-mc_error *
 mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     if (!mc_grid_has_tile_ids(key->grid, key->z))
         return mc_error_create(pool, MC_ERR_CONFIG,
                                "a PMTiles archive cannot hold tiles of grid \"%s\": its tiles are those of web maps",
                                key->grid->name);
-    MC_TRY(mc_template_expand(path, cache->template, key, pool));
-    return cache->remote.aws == NULL ? MC_OK : encode_object_path(path, pool);
+    return mc_archive_place_path(path, &cache->place, cache->template, key, pool);
 }
 
 mc_error *

@@ -10,7 +10,7 @@ typedef struct mc_pmtiles_wanted {
     mc_buf *data; /* filled in, as mc_pmtiles_read has it */
 } mc_pmtiles_wanted;
 
-/* Reads the tiles of `count` entries that are there; their order changes. */
+/* Reads the tiles of `count` entries that are there. */
 mc_error *mc_pmtiles_fetch(mc_pmtiles_wanted *wanted, int count, mc_pmtiles_archive *archive,
                            apr_pool_t *pool) MC_CHECKED;
 

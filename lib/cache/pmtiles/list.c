@@ -129,7 +129,7 @@ list_archived(pmtiles_listing *listing, const char *path)
 {
     mc_pmtiles_archive archive;
     apr_pool_t *pool = listing->ctx->pool;
-    mc_error *error = mc_pmtiles_look(&archive.file, listing->cache, path, listing->ctx, pool);
+    mc_error *error = mc_archive_place_look(&archive.file, &listing->cache->place, path, listing->ctx, pool);
     bool absent = archive.file.missing == ENOENT || archive.file.missing == ENOTDIR;
     if (error == MC_OK && archive.file.missing != 0 && !absent)
         error = mc_error_create(pool, MC_ERR_IO, "%s cannot be looked at", path);
@@ -209,7 +209,7 @@ mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile
         *bytes += info.st_size;
     if (drafted)
         MC_TRY(count_draft_rows(tiles, cache, draft, ctx));
-    mc_error *error = mc_pmtiles_look(&archive.file, cache, path, ctx, ctx->pool);
+    mc_error *error = mc_archive_place_look(&archive.file, &cache->place, path, ctx, ctx->pool);
     if (error != MC_OK || archive.file.missing != 0) {
         mc_ranges_close(&archive.file);
         return error;
@@ -217,6 +217,25 @@ mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile
     error = mc_pmtiles_open(&archive, ctx, ctx->pool);
     *bytes += (int64_t)mc_ranges_size(&archive.file);
     *tiles += error == MC_OK && archive.header.addressed < INT64_MAX / 2 ? (int64_t)archive.header.addressed : 0;
+    mc_pmtiles_close(&archive);
+    return error;
+}
+
+/* Of the archive: a draft alone says nothing. */
+mc_error *
+mc_pmtiles_metadata(mc_buf **json, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const pmtiles_cache *cache = (const pmtiles_cache *)base;
+    char path[MC_PATH_MAX];
+    mc_pmtiles_archive archive = { .root = NULL };
+    *json = NULL;
+    MC_TRY(mc_pmtiles_archive_path(path, cache, key, pool));
+    mc_error *error = mc_archive_place_look(&archive.file, &cache->place, path, ctx, pool);
+    if (error == MC_OK && archive.file.missing == 0) {
+        error = mc_pmtiles_open(&archive, ctx, pool);
+        if (error == MC_OK)
+            error = mc_pmtiles_read_metadata(json, &archive, pool);
+    }
     mc_pmtiles_close(&archive);
     return error;
 }

@@ -89,8 +89,8 @@ static int
 type_of_draft(const char *format, const void *data, size_t size)
 {
     mc_coding coding = data == NULL ? MC_CODING_UNKNOWN : mc_image_sniff(data, size);
-    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
-        return coding == MC_CODING_PNG ? MC_PMTILES_PNG : MC_PMTILES_JPEG;
+    if (mc_coding_format(coding) != NULL)
+        return coding == MC_CODING_PNG ? MC_PMTILES_PNG : coding == MC_CODING_JPEG ? MC_PMTILES_JPEG : MC_PMTILES_WEBP;
     if (format != NULL && strcmp(format, "pbf") == 0)
         return MC_PMTILES_MVT;
     return format != NULL && strcmp(format, "webp") == 0 ? MC_PMTILES_WEBP : MC_PMTILES_OTHER;

@@ -15,23 +15,31 @@ enum {
 
 static const mc_cache_ops pmtiles_far_ops;
 
+static const mc_key pmtiles_keys[] = {
+    MC_CACHE_KEYS(pmtiles_cache),
+    MC_ARCHIVE_PLACE_KEYS(offsetof(pmtiles_cache, place)),
+    MC_KEY_END,
+};
+
 static mc_cache *
 pmtiles_from_config(const mc_node *node, mc_build *build)
 {
     pmtiles_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, &mc_cache_pmtiles, true, node, build))
         return NULL;
-    if (!mc_pmtiles_prepare_archive(cache, node, build))
+    if (!mc_archive_place_prepare(&cache->place, cache->base.cache.name, node, build))
         return NULL;
     const mc_template_rules rules = { .sqlite = true, .columns = -1, .rows = -1, .top = -1 };
-    cache->template = mc_template_compile(cache->url != NULL ? cache->url : cache->file, &rules, build->pool);
-    if (mc_template_by_tile(cache->template) || (cache->url != NULL && mc_template_by_dimension(cache->template))) {
+    cache->template =
+        mc_template_compile(cache->place.url != NULL ? cache->place.url : cache->place.file, &rules, build->pool);
+    if (mc_template_by_tile(cache->template) ||
+        (cache->place.url != NULL && mc_template_by_dimension(cache->template))) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
                     "a PMTiles archive has all levels of a tileset: there is no {z} in its path, and no {dim} in its"
                     " <url>");
         return NULL;
     }
-    if (cache->url != NULL) {
+    if (cache->place.url != NULL) {
         cache->base.cache.ops = &pmtiles_far_ops;
         return &cache->base.cache;
     }
@@ -118,7 +126,7 @@ ask_archive(archive_question *question, mc_ctx *ctx, apr_pool_t *pool)
     MC_TRY(mc_pmtiles_archive_path(path, question->cache, question->key, pool));
     for (int look = 0; look < LOOKS_MAX; look++) {
         mc_pmtiles_archive archive;
-        error = mc_pmtiles_look(&archive.file, question->cache, path, ctx, pool);
+        error = mc_archive_place_look(&archive.file, &question->cache->place, path, ctx, pool);
         if (error == MC_OK && archive.file.missing != 0)
             error = judge_missing_archive(&archive, question->cache, question->key, question->drafted, pool);
         if (error != MC_OK || archive.file.missing != 0) {
@@ -231,7 +239,7 @@ pmtiles_get_all(mc_tile **tiles, mc_cache *base, const mc_tile_key *keys, int co
     MC_TRY(mc_pmtiles_archive_path(path, cache, &keys[0], pool));
     for (int look = 0; look < LOOKS_MAX; look++) {
         mc_pmtiles_archive archive = { .root = NULL };
-        error = mc_pmtiles_look(&archive.file, cache, path, ctx, pool);
+        error = mc_archive_place_look(&archive.file, &cache->place, path, ctx, pool);
         if (error == MC_OK && archive.file.missing != 0)
             error = judge_missing_archive(&archive, cache, &keys[0], false, pool);
         else if (error == MC_OK)
@@ -262,11 +270,12 @@ pmtiles_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx
 static mc_error *
 refuse_writing(const pmtiles_cache *cache, apr_pool_t *pool)
 {
-    return cache->url == NULL ? MC_OK
-                              : mc_error_create(pool, MC_ERR_CONFIG,
-                                                "cache \"%s\" reads its archive over HTTP, and cannot store or remove"
-                                                " tiles",
-                                                cache->base.cache.name);
+    return cache->place.url == NULL
+               ? MC_OK
+               : mc_error_create(pool, MC_ERR_CONFIG,
+                                 "cache \"%s\" reads its archive over HTTP, and cannot store or remove"
+                                 " tiles",
+                                 cache->base.cache.name);
 }
 
 static mc_error *
@@ -350,10 +359,10 @@ pmtiles_tells_groups(const mc_cache *cache)
     .get = pmtiles_get, .exists = pmtiles_exists, .put = pmtiles_put, .remove = pmtiles_remove,                        \
     .remove_all = pmtiles_remove_all, .list = mc_pmtiles_list, .lists = pmtiles_lists, .used_by = pmtiles_used_by,     \
     .tells_grids = pmtiles_tells_grids, .upkeep = mc_pmtiles_upkeep, .tells_groups = pmtiles_tells_groups,             \
-    .measure = mc_pmtiles_measure, .finish = mc_pmtiles_finish
+    .measure = mc_pmtiles_measure, .metadata = mc_pmtiles_metadata, .finish = mc_pmtiles_finish
 
 const mc_cache_ops mc_cache_pmtiles = {
-    MC_KIND("pmtiles", mc_pmtiles_keys, pmtiles_from_config,
+    MC_KIND("pmtiles", pmtiles_keys, pmtiles_from_config,
             "Tiles in PMTiles archives of version 3: one tileset and grid for each archive. What is stored and removed"
             " waits in a draft beside the archive until a seed, an ingest or `mapcache compact` ends."),
     .sample = "<file>{folder}/sample.pmtiles</file>",
@@ -371,7 +380,7 @@ pmtiles_reach(mc_cache *base, mc_ctx *ctx)
 
 static const mc_cache_ops pmtiles_far_ops = {
     .type = "pmtiles",
-    .keys = mc_pmtiles_keys,
+    .keys = pmtiles_keys,
     PMTILES_OPS,
     .get_all = pmtiles_get_all,
     .reach = pmtiles_reach,

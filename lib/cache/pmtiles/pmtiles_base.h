@@ -6,29 +6,19 @@
 #ifndef MC_CACHE_PMTILES_PMTILES_BASE_H
 #define MC_CACHE_PMTILES_PMTILES_BASE_H
 
+#include "cache/archive/place.h"
 #include "cache/pmtiles/archive.h"
-#include "cache/rest/aws_options.h"
 #include "cache/sqlite/sqlite_base.h"
 
 #define MC_PMTILES_DRAFT ".draft" /* behind the path of the archive */
 
 typedef struct pmtiles_cache {
     mc_cache_base base;
-    const char *file, *url; /* path or address, or template, of the archives: one of the two */
-    mc_template *template;  /* made of it */
-    const char *endpoint;   /* of s3://, or NULL */
-    mc_ranges_remote remote;
-    mc_aws_options aws;       /* remote.aws, where requests are signed */
+    mc_archive_place place;
+    mc_template *template;    /* made of it */
     const mc_tile_key *first; /* the first tile of a tileset that uses the cache; NULL: none does */
     sqlite_cache *draft;      /* NULL behind HTTP, where nothing is stored */
 } pmtiles_cache;
-
-extern const mc_key mc_pmtiles_keys[];
-
-/* After the keys are read: looks whether they name one archive, and makes its address of s3://. False after a
- * complaint.
- */
-bool mc_pmtiles_prepare_archive(pmtiles_cache *cache, const mc_node *node, mc_build *build);
 
 /* The drafts of a cache whose element is `node`; NULL after a complaint. */
 sqlite_cache *mc_pmtiles_make_draft(const pmtiles_cache *cache, const mc_node *node, mc_build *build);
@@ -36,10 +26,6 @@ sqlite_cache *mc_pmtiles_make_draft(const pmtiles_cache *cache, const mc_node *n
 /* What stands in a draft in place of a tile that was removed. */
 extern const uint8_t mc_pmtiles_removed[16];
 bool mc_pmtiles_is_removed(const void *data, size_t size);
-
-/* Looks at an archive on disk or behind HTTP (mc_ranges_look, mc_ranges_ask). */
-mc_error *mc_pmtiles_look(mc_ranged_file *file, const pmtiles_cache *cache, const char *path, mc_ctx *ctx,
-                          apr_pool_t *pool) MC_CHECKED;
 
 /* Paths of a tile's archive and draft, of MC_PATH_MAX bytes. *present: the draft has rows. */
 mc_error *mc_pmtiles_archive_path(char *path, const pmtiles_cache *cache, const mc_tile_key *key,
@@ -67,6 +53,7 @@ void mc_draft_end(mc_draft_cursor *cursor);
 mc_error *mc_pmtiles_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                           void *baton, mc_ctx *ctx);
 mc_error *mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+mc_error *mc_pmtiles_metadata(mc_buf **json, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
 mc_error *mc_pmtiles_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
 mc_error *mc_pmtiles_finish(mc_cache *cache, mc_ctx *ctx);
 

@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/wait.h"
+#include "cache/rest/aws_files.h"
 #include "cache/rest/rest_base.h"
 
 enum { KEPT_MOST = 32, KEPT_FILE_BYTES = 256 << 10, REASON_BYTES = 256 };
@@ -81,14 +81,16 @@ mc_aws_chain_complete(mc_aws_chain *chain, const char *region, apr_pool_t *pool)
 {
     const char *home = environment_text("HOME", pool);
     const char *own_file = home == NULL ? NULL : apr_pstrcat(pool, home, "/.aws/credentials", NULL);
+    const char *own_config = home == NULL ? NULL : apr_pstrcat(pool, home, "/.aws/config", NULL);
     const char *off = environment_or("AWS_EC2_METADATA_DISABLED", "false", pool);
-    if (chain->fixed.id == NULL && chain->credentials_file == NULL) {
-        chain->fixed.id = environment_text("AWS_ACCESS_KEY_ID", pool);
-        chain->fixed.key = environment_text("AWS_SECRET_ACCESS_KEY", pool);
-        chain->fixed.token = environment_text("AWS_SESSION_TOKEN", pool);
-        if (chain->fixed.id == NULL || chain->fixed.key == NULL)
-            chain->fixed = (mc_aws_secret){ NULL, NULL, NULL };
-    }
+    chain->region = region;
+    chain->environment =
+        (mc_aws_secret){ environment_text("AWS_ACCESS_KEY_ID", pool), environment_text("AWS_SECRET_ACCESS_KEY", pool),
+                         environment_text("AWS_SESSION_TOKEN", pool) };
+    if (chain->environment.id == NULL || chain->environment.key == NULL)
+        chain->environment = (mc_aws_secret){ NULL, NULL, NULL };
+    if (chain->fixed.id == NULL && chain->credentials_file == NULL && chain->profile == NULL)
+        chain->fixed = chain->environment;
     chain->role = environment_text("AWS_ROLE_ARN", pool);
     chain->identity_file = environment_text("AWS_WEB_IDENTITY_TOKEN_FILE", pool);
     chain->role_session = environment_or("AWS_ROLE_SESSION_NAME", "mapcache", pool);
@@ -96,8 +98,12 @@ mc_aws_chain_complete(mc_aws_chain *chain, const char *region, apr_pool_t *pool)
         apr_pstrcat(pool, "https://sts.", region, ".amazonaws.com", strncmp(region, "cn-", 3) == 0 ? ".cn" : "", NULL);
     chain->sts = without_last_slash(environment_or("AWS_ENDPOINT_URL_STS", sts, pool), pool);
     chain->shared_file = environment_or("AWS_SHARED_CREDENTIALS_FILE", own_file, pool);
+    chain->config_file = environment_or("AWS_CONFIG_FILE", own_config, pool);
     if (chain->profile == NULL)
-        chain->profile = environment_or("AWS_PROFILE", "default", pool);
+        chain->profile = environment_text("AWS_PROFILE", pool);
+    chain->profile_named = chain->profile != NULL;
+    if (chain->profile == NULL)
+        chain->profile = "default";
     complete_container(chain, pool);
     const char *machine = environment_or("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254", pool);
     chain->metadata = strcasecmp(off, "true") == 0 ? NULL : without_last_slash(machine, pool);
@@ -245,24 +251,48 @@ source_to_ask(ask_function **ask, const mc_aws_chain *chain, apr_pool_t *pool)
     return chain->metadata == NULL ? NULL : apr_pstrcat(pool, "machine ", chain->metadata, NULL);
 }
 
-/* *secret stays NULL where the file has none for the profile; `needed`: that is an error. */
+/* Of the file that the configuration names. */
 static mc_error *
-secret_of_file(const mc_aws_secret **secret, const char *path, bool needed, const mc_aws_chain *chain, apr_pool_t *pool)
+secret_of_file(const mc_aws_secret **secret, const mc_aws_chain *chain, apr_pool_t *pool)
 {
     const char *text;
-    if (!needed && access(path, F_OK) != 0)
-        return MC_OK;
-    mc_error *error = mc_rest_file_text(&text, path, KEPT_FILE_BYTES, pool);
+    mc_error *error = mc_rest_file_text(&text, chain->credentials_file, KEPT_FILE_BYTES, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, MC_ERR_CONFIG, "cache \"%s\": its file of credentials cannot be read",
                              chain->name);
     mc_aws_secret *read = apr_palloc(pool, sizeof(*read));
     mc_aws_parse_file(read, text, chain->profile, pool);
-    if (read->id != NULL)
-        *secret = read;
-    else if (needed)
-        return mc_error_create(pool, MC_ERR_CONFIG, "cache \"%s\": its file of credentials has none", chain->name);
-    return MC_OK;
+    *secret = read;
+    return read->id != NULL
+               ? MC_OK
+               : mc_error_create(pool, MC_ERR_CONFIG, "cache \"%s\": its file of credentials has none", chain->name);
+}
+
+static mc_error *
+no_credentials(mc_error *cause, const mc_aws_chain *chain, apr_pool_t *pool)
+{
+    return mc_error_wrap(pool, cause, cause->kind, "cache \"%s\": there are no credentials", chain->name);
+}
+
+/* *secret stays NULL where the profile has no credentials, or nobody has named one and there is no "default". */
+static mc_error *
+secret_of_profile(const mc_aws_secret **secret, const mc_aws_chain *chain, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_aws_profile *profile = apr_palloc(pool, sizeof(*profile));
+    mc_error *error = mc_aws_profile_read(profile, chain->profile, chain->config_file, chain->shared_file, pool);
+    if (error != MC_OK)
+        return mc_error_wrap(pool, error, MC_ERR_CONFIG, "cache \"%s\": its file of credentials cannot be read",
+                             chain->name);
+    if (profile->role != NULL) {
+        const char *source = apr_pstrcat(pool, "profile ", chain->sts, " ", profile->role, " ", chain->profile, " ",
+                                         chain->config_file == NULL ? "" : chain->config_file, " ",
+                                         chain->shared_file == NULL ? "" : chain->shared_file, NULL);
+        error = secret_of_source(secret, source, mc_aws_ask_profile, chain, ctx, pool);
+    } else if (profile->secret.id != NULL)
+        *secret = &profile->secret;
+    else if ((chain->profile_named && !profile->found) || profile->unsupported != NULL)
+        error = mc_aws_refuse_profile(profile, chain->profile, pool);
+    return error == MC_OK ? MC_OK : no_credentials(error, chain, pool);
 }
 
 mc_error *
@@ -273,10 +303,10 @@ mc_aws_credentials(const mc_aws_secret **secret, const mc_aws_chain *chain, mc_c
     if (*secret != NULL)
         return MC_OK;
     if (chain->credentials_file != NULL)
-        return secret_of_file(secret, chain->credentials_file, true, chain, pool);
+        return secret_of_file(secret, chain, pool);
     const char *source = source_to_ask(&ask, chain, pool);
-    if (chain->shared_file != NULL && ask != mc_aws_ask_identity)
-        MC_TRY(secret_of_file(secret, chain->shared_file, false, chain, pool));
+    if (ask != mc_aws_ask_identity)
+        MC_TRY(secret_of_profile(secret, chain, ctx, pool));
     if (*secret != NULL)
         return MC_OK;
     if (source == NULL)
@@ -286,9 +316,7 @@ mc_aws_credentials(const mc_aws_secret **secret, const mc_aws_chain *chain, mc_c
             "file, a container or the machine",
             chain->name);
     mc_error *error = secret_of_source(secret, source, ask, chain, ctx, pool);
-    return error == MC_OK
-               ? MC_OK
-               : mc_error_wrap(pool, error, error->kind, "cache \"%s\": there are no credentials", chain->name);
+    return error == MC_OK ? MC_OK : no_credentials(error, chain, pool);
 }
 
 bool

@@ -43,6 +43,17 @@ mc_aws_environment_region(apr_pool_t *pool)
     return region == NULL || *region == '\0' ? NULL : apr_pstrdup(pool, region);
 }
 
+/* What cannot be read says nothing: that is said with the first request. */
+mc_aws_profile
+mc_aws_profile_settings(const mc_aws_options *options, apr_pool_t *pool)
+{
+    mc_aws_chain chain = { .profile = options->profile };
+    mc_aws_profile profile;
+    mc_aws_chain_complete(&chain, "", pool);
+    mc_error_ignore(mc_aws_profile_read(&profile, chain.profile, chain.config_file, chain.shared_file, pool));
+    return profile;
+}
+
 bool
 mc_aws_options_complete(mc_aws_options *options, const char *name, const char *url, const mc_node *node,
                         mc_build *build)
@@ -55,9 +66,11 @@ mc_aws_options_complete(mc_aws_options *options, const char *name, const char *u
         options->region = region_of_host(url, build->pool);
     if (options->region == NULL)
         options->region = mc_aws_environment_region(build->pool);
+    if (options->region == NULL)
+        options->region = mc_aws_profile_settings(options, build->pool).region;
     if (options->region == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "requests to S3 need <region>, which neither the host's name nor AWS_REGION says");
+                    "requests to S3 need <region>, which neither the host's name, AWS_REGION nor ~/.aws/config says");
         return false;
     }
     if (options->region[strspn(options->region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] !=

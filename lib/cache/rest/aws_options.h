@@ -14,7 +14,7 @@ typedef struct mc_aws_options {
 /* at: offset of the options in the struct of the cache; flags: of those that MapCache's "s3" has, too. */
 #define MC_AWS_KEYS(at, flags_)                                                                                        \
     MC_KEY_LINE("id", (at) + offsetof(mc_aws_options, id),                                                             \
-                "Access key; without it AWS_ACCESS_KEY_ID, a web identity, the shared file of credentials, the "       \
+                "Access key; without it AWS_ACCESS_KEY_ID, a web identity, the profile in AWS's files, the "           \
                 "container or the machine (IMDSv2) says it.",                                                          \
                 .flags = (flags_)),                                                                                    \
         MC_KEY_LINE("secret", (at) + offsetof(mc_aws_options, secret), "Secret of the access key.",                    \
@@ -26,10 +26,12 @@ typedef struct mc_aws_options {
                     "shared file of AWS has; read with every request.",                                                \
                     .flags = MC_KEY_WORKDIR | (flags_)),                                                               \
         MC_KEY_LINE("profile", (at) + offsetof(mc_aws_options, profile),                                               \
-                    "Section of the file of credentials [AWS_PROFILE, or default].", .flags = MC_KEY_OURS),            \
+                    "Section of <credentials_file>, or of ~/.aws/config and ~/.aws/credentials, also where the "       \
+                    "environment has a key [AWS_PROFILE, or default].",                                                \
+                    .flags = MC_KEY_OURS),                                                                             \
         MC_KEY_LINE("region", (at) + offsetof(mc_aws_options, region),                                                 \
-                    "Region of the bucket, as the store names it; without it that of the host's name, or "             \
-                    "AWS_REGION.",                                                                                     \
+                    "Region of the bucket, as the store names it; without it that of the host's name, AWS_REGION, or " \
+                    "that of the profile.",                                                                            \
                     .flags = (flags_))
 
 /* Whether any of them is there. */
@@ -37,6 +39,9 @@ bool mc_aws_options_given(const mc_aws_options *options);
 
 /* AWS_REGION or AWS_DEFAULT_REGION; NULL: neither is set. */
 const char *mc_aws_environment_region(apr_pool_t *pool);
+
+/* What the profile in AWS's files says. */
+mc_aws_profile mc_aws_profile_settings(const mc_aws_options *options, apr_pool_t *pool);
 
 /* Makes the chain of the cache `name`, for a store at `url`: false after a complaint, about `node`. */
 bool mc_aws_options_complete(mc_aws_options *options, const char *name, const char *url, const mc_node *node,

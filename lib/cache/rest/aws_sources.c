@@ -57,23 +57,17 @@ check_aws_answer(mc_aws_answer *answer, const char *expiration, const char *sour
     return MC_OK;
 }
 
-static const char *
-form_value(const char *text, apr_pool_t *pool)
+const char *
+mc_aws_form_value(const char *text, apr_pool_t *pool)
 {
     return mc_url_encode(text, NULL, true, false, pool);
 }
 
 mc_error *
-mc_aws_ask_identity(mc_aws_answer *answer, const mc_aws_chain *chain, mc_ctx *ctx, apr_pool_t *pool)
+mc_aws_ask_sts(mc_aws_answer *answer, const char *form, const apr_table_t *headers, const mc_aws_chain *chain,
+               mc_ctx *ctx, apr_pool_t *pool)
 {
-    const char *token, *text;
-    MC_TRY(mc_rest_file_text(&token, chain->identity_file, FILE_BYTES, pool));
-    const char *form =
-        apr_pstrcat(pool, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=", form_value(chain->role, pool),
-                    "&RoleSessionName=", form_value(chain->role_session, pool),
-                    "&WebIdentityToken=", form_value(mc_unwrap_text(token, pool), pool), NULL);
-    apr_table_t *headers = apr_table_make(pool, 2);
-    apr_table_setn(headers, "Content-Type", "application/x-www-form-urlencoded");
+    const char *text;
     mc_http_call call = {
         .method = "POST",
         .url = apr_pstrcat(pool, chain->sts, "/", NULL),
@@ -90,6 +84,20 @@ mc_aws_ask_identity(mc_aws_answer *answer, const mc_aws_chain *chain, mc_ctx *ct
         mc_rest_xml_value(text, size, "SessionToken", pool),
     };
     return check_aws_answer(answer, mc_rest_xml_value(text, size, "Expiration", pool), "the token service", pool);
+}
+
+mc_error *
+mc_aws_ask_identity(mc_aws_answer *answer, const mc_aws_chain *chain, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *token;
+    MC_TRY(mc_rest_file_text(&token, chain->identity_file, FILE_BYTES, pool));
+    const char *form = apr_pstrcat(
+        pool, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=", mc_aws_form_value(chain->role, pool),
+        "&RoleSessionName=", mc_aws_form_value(chain->role_session, pool),
+        "&WebIdentityToken=", mc_aws_form_value(mc_unwrap_text(token, pool), pool), NULL);
+    apr_table_t *headers = apr_table_make(pool, 2);
+    apr_table_setn(headers, "Content-Type", "application/x-www-form-urlencoded");
+    return mc_aws_ask_sts(answer, form, headers, chain, ctx, pool);
 }
 
 /* Fields of the JSON that containers and machines answer with. */

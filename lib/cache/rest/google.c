@@ -56,19 +56,25 @@ mc_google_signature(const char *text, const char *secret, apr_pool_t *pool)
     return mc_base64_text(digest, sizeof(digest), pool);
 }
 
+void
+mc_google_authorize(mc_rest_request *request, const char *access, const char *secret, apr_pool_t *pool)
+{
+    apr_table_setn(request->headers, "x-amz-date", mc_http_date(apr_time_sec(request->now), pool));
+    const char *signature = mc_google_signature(mc_google_string_to_sign(request, pool), secret, pool);
+    apr_table_setn(request->headers, "Authorization", apr_pstrcat(pool, "AWS ", access, ":", signature, NULL));
+}
+
 static mc_error *
 sign_google(mc_rest_request *request, const mc_rest_cache *rest, const void *secret, apr_pool_t *pool)
 {
     const google_cache *cache = (const google_cache *)rest;
     (void)secret;
-    apr_table_setn(request->headers, "x-amz-date", mc_http_date(apr_time_sec(request->now), pool));
     if (request->body != NULL) {
         uint8_t digest[MC_MD5_BYTES];
         mc_md5(digest, request->body, request->body_size);
         apr_table_setn(request->headers, "Content-MD5", mc_base64_text(digest, sizeof(digest), pool));
     }
-    const char *signature = mc_google_signature(mc_google_string_to_sign(request, pool), cache->secret, pool);
-    apr_table_setn(request->headers, "Authorization", apr_pstrcat(pool, "AWS ", cache->access, ":", signature, NULL));
+    mc_google_authorize(request, cache->access, cache->secret, pool);
     return MC_OK;
 }
 

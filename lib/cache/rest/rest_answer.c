@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/digest.h"
 #include "cache/rest/rest_base.h"
 #include "cache/rest/signed_headers.h"
@@ -112,12 +113,39 @@ told_check_sum(const mc_rest_ask *ask)
     return plain != NULL ? plain : md5 != NULL ? md5 + 4 : NULL;
 }
 
+/* Whether the answer has one of S3's check sums, in base64, and it is another one. Of an object in parts the sum is one
+ * of sums, with "-" and a number behind: not looked at. */
+static bool
+is_damaged_by(const mc_rest_ask *ask, const char *header, const uint8_t *digest, size_t size, apr_pool_t *pool)
+{
+    const char *told = apr_table_get(ask->reply.headers, header);
+    const char *own = told == NULL || strchr(told, '-') != NULL ? NULL : mc_base64_text(digest, size, pool);
+    return own != NULL && strcmp(told, own) != 0;
+}
+
+static bool
+is_damaged_object(const mc_rest_ask *ask, apr_pool_t *pool)
+{
+    uint8_t sum[4], digest[MC_SHA256_BYTES];
+    const mc_buf *body = ask->reply.body;
+    if (apr_table_get(ask->reply.headers, MC_REST_CRC32C) != NULL) {
+        (void)mc_store_big32(sum, mc_crc32c(body->data, body->size));
+        return is_damaged_by(ask, MC_REST_CRC32C, sum, sizeof(sum), pool);
+    }
+    if (apr_table_get(ask->reply.headers, MC_REST_SHA256) == NULL)
+        return false;
+    mc_sha256(digest, body->data, body->size);
+    return is_damaged_by(ask, MC_REST_SHA256, digest, sizeof(digest), pool);
+}
+
 /* Whether the tile is another one than its check sum says: damaged in the store, or on its way. */
 static bool
 is_damaged(const mc_rest_ask *ask, apr_pool_t *pool)
 {
     uint8_t digest[MC_MD5_BYTES];
     const char *told = ask->operation == MC_REST_GET && !ask->reply.decoded ? told_check_sum(ask) : NULL;
+    if (ask->operation == MC_REST_GET && !ask->reply.decoded && is_damaged_object(ask, pool))
+        return true;
     if (told == NULL || strspn(told, BASE64_LETTERS) != MD5_TEXT_BYTES)
         return false; /* not in a form that is known */
     mc_md5(digest, ask->reply.body->data, ask->reply.body->size);
@@ -199,12 +227,30 @@ static mc_error *
 answer_cause(const mc_rest_ask *ask, const char *code, apr_pool_t *pool)
 {
     static const char *const methods[MC_REST_OPERATIONS] = { "GET", "HEAD", "PUT", "DELETE", "GET" };
+    const char *body = (const char *)ask->reply.body->data;
+    const size_t size = ask->reply.body->size;
+    const char *words = mc_rest_xml_text(body, size, "Message", pool);
     const char *region = apr_table_get(ask->reply.headers, "x-amz-bucket-region");
-    const char *words = mc_rest_xml_text((const char *)ask->reply.body->data, ask->reply.body->size, "Message", pool);
-    return mc_error_create(pool, MC_ERR_UPSTREAM, "%s %s: status %d%s%s%s%s%s%s", methods[ask->operation],
+    region = region == NULL ? mc_rest_xml_text(body, size, "Region", pool) : mc_message_text(region, TEXT_BYTES, pool);
+    const char *address = mc_rest_xml_text(body, size, "Endpoint", pool);
+    return mc_error_create(pool, MC_ERR_UPSTREAM, "%s %s: status %d%s%s%s%s%s%s%s%s", methods[ask->operation],
                            loggable_address(ask->url, pool), ask->reply.status, *code == '\0' ? "" : " ", code,
-                           *words == '\0' ? "" : ": ", words, region == NULL ? "" : "; the region of the bucket is ",
-                           region == NULL ? "" : mc_message_text(region, TEXT_BYTES, pool));
+                           *words == '\0' ? "" : ": ", words, *region == '\0' ? "" : "; the region of the bucket is ",
+                           region, *address == '\0' ? "" : "; the bucket is at ", address);
+}
+
+/* Whether the bucket lies elsewhere: requests are signed for one region and one host, and never sent on. */
+static bool
+is_other_region(const mc_rest_ask *ask, const char *code)
+{
+    static const char *const codes[] = { "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed",
+                                         "IllegalLocationConstraintException", "Redirect" };
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+        if (strcmp(code, codes[i]) == 0)
+            return true;
+    const int status = ask->reply.status; /* an answer to HEAD has no words */
+    return (status == 301 || status == 307 || status == 400) &&
+           apr_table_get(ask->reply.headers, "x-amz-bucket-region") != NULL;
 }
 
 static void
@@ -217,6 +263,11 @@ judge_bad_status(mc_rest_ask *ask, const char *code, const char *name, apr_pool_
     if (is_clock_refusal(ask, code))
         ask->error = mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "cache \"%s\": the store refuses: %s", name,
                                    clock_difference(ask, pool));
+    else if (is_other_region(ask, code))
+        ask->error = mc_error_wrap(pool, cause, MC_ERR_UPSTREAM,
+                                   "cache \"%s\": the bucket lies in another region, or at another address, than the "
+                                   "configuration says",
+                                   name);
     else if (status == 401 || status == 403)
         ask->error = mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "cache \"%s\": the store refuses access", name);
     else if (status == 429 || status == 503)
@@ -233,7 +284,10 @@ static void
 judge_broken_exchange(mc_rest_ask *ask, const char *name, apr_pool_t *pool)
 {
     mc_error *error = ask->error;
-    if (error->kind == MC_ERR_TIMEOUT)
+    if (ask->reply.too_large)
+        ask->error = mc_error_wrap(pool, error, MC_ERR_UPSTREAM, "cache \"%s\": the tile has more than %d bytes", name,
+                                   MC_TILE_BYTES_MAX);
+    else if (error->kind == MC_ERR_TIMEOUT)
         ask->error = mc_error_wrap(pool, error, MC_ERR_TIMEOUT, "cache \"%s\": the store did not answer in time", name);
     else if (error->kind == MC_ERR_UPSTREAM) {
         ask->again = true;

@@ -73,6 +73,10 @@ struct mc_rest_cache {
     const char *header_files[MC_REST_OPERATIONS][2]; /* of all operations, of this one; NULL: none */
 };
 
+/* Check sums of S3's objects, which come with answers, and one goes with tiles: headers, the sum in base64. */
+#define MC_REST_CRC32C "x-amz-checksum-crc32c"
+#define MC_REST_SHA256 "x-amz-checksum-sha256"
+
 extern const mc_key mc_rest_header_keys[], mc_rest_operation_keys[];
 
 /* Rows of all kinds, whose structs begin with mc_rest_cache. */
@@ -121,9 +125,10 @@ typedef struct mc_rest_ask {
     const mc_buf *body;               /* of PUT */
     const char *list_url, *list_path; /* of LIST: without a query; the path lies in the URL */
     const char *list_query;
-    const char *url;
-    bool absent;         /* the store says that there is none */
-    mc_http_reply reply; /* else */
+    const char *address, *path; /* before it is signed; NULL: not known yet */
+    const char *url;            /* as it was sent */
+    bool absent;                /* the store says that there is none */
+    mc_http_reply reply;        /* else */
     mc_error *error;
     bool again; /* it may succeed a little later */
 } mc_rest_ask;

@@ -10,17 +10,20 @@
 #include "cache/rest/rest_base.h"
 #include "text/text.h"
 
-enum { DIGITS_MOST = 9 };
+enum { DIGITS_MOST = 9, EMPTY_PAGES_MOST = 1000 /* in a row; stores send some behind what was removed */ };
 
 /* What a list goes through. */
 typedef struct rest_listing {
     mc_rest_cache *cache;
     mc_tile_key key; /* of the series; its level, unless there are all levels */
     bool levels;
-    const char *url, *path; /* that are asked, without a query */
-    const char *pattern;    /* name of an object, with marks */
-    const char *prefix;     /* of it, up to the first mark */
-    char after[MC_PATH_MAX];
+    const char *url, *path;       /* that are asked, without a query */
+    const char *pattern;          /* name of an object, with marks */
+    const char *prefix;           /* of it, up to the first mark */
+    char after[MC_PATH_MAX];      /* where the next page begins */
+    char checkpoint[MC_PATH_MAX]; /* where a page before it began, of the number 1, 2, 4, 8, ... */
+    int64_t pages;
+    int empty_pages;           /* in a row */
     const mc_tile_range *area; /* or NULL */
     mc_tile_visit *visit;      /* or NULL */
     void *baton;
@@ -147,7 +150,7 @@ take_listed_object(rest_listing *listing, const char *name, const char *size, ap
         listing->ended = true;
 }
 
-/* The objects of a page; *last is the name of its last one. */
+/* The objects of a page; *last is the name of its last one, "" where there is none. */
 static void
 take_listed_page(rest_listing *listing, const char **last, const char *body, size_t size, apr_pool_t *pool)
 {
@@ -173,6 +176,35 @@ take_listed_page(rest_listing *listing, const char **last, const char *body, siz
     apr_pool_destroy(scratch);
 }
 
+/* How many tiles the series can have at most. */
+static double
+count_series_tiles(const rest_listing *listing)
+{
+    const mc_grid *grid = listing->key.grid;
+    double count = 0;
+    for (int z = 0; z < grid->level_count; z++)
+        if (listing->levels || z == listing->key.z)
+            count += (double)grid->levels[z].columns * grid->levels[z].rows;
+    return count;
+}
+
+/*
+ * Whether a list that never ends is met: a place to go on at that was there before (of a circle of any length one place
+ * is compared with all others between two powers of two), pages without names, or more tiles than there are.
+ */
+static bool
+goes_in_circles(rest_listing *listing, const char *next, const char *last)
+{
+    listing->pages++;
+    listing->empty_pages = *last == '\0' ? listing->empty_pages + 1 : 0;
+    if (strcmp(next, listing->after) == 0 || strcmp(next, listing->checkpoint) == 0 ||
+        listing->empty_pages > EMPTY_PAGES_MOST || (double)listing->tiles > count_series_tiles(listing))
+        return true;
+    if ((listing->pages & (listing->pages - 1)) == 0)
+        apr_cpystrn(listing->checkpoint, next, sizeof(listing->checkpoint));
+    return false;
+}
+
 /* Where the next page begins; the list has ended where there is none. */
 static mc_error *
 find_next_page(rest_listing *listing, const char *last, const char *body, size_t size, apr_pool_t *pool)
@@ -184,7 +216,7 @@ find_next_page(rest_listing *listing, const char *last, const char *body, size_t
         listing->ended = true;
         return MC_OK;
     }
-    if (strlen(next) >= sizeof(listing->after) || strcmp(next, listing->after) == 0)
+    if (strlen(next) >= sizeof(listing->after) || goes_in_circles(listing, next, last))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "cache \"%s\": the list of the store does not go on",
                                listing->cache->base.cache.name);
     apr_cpystrn(listing->after, next, sizeof(listing->after));

@@ -112,8 +112,8 @@ mc_rest_request_make(mc_rest_request *request, const mc_rest_ask *ask, const mc_
                      apr_pool_t *pool)
 {
     const bool list = ask->operation == MC_REST_LIST;
-    const char *url = ask->list_url, *path = ask->list_path;
-    if (!list)
+    const char *url = list ? ask->list_url : ask->address, *path = list ? ask->list_path : ask->path;
+    if (url == NULL)
         MC_TRY(mc_rest_url(&url, &path, cache, ask->key, pool));
     *request = (mc_rest_request){
         .method = method_names[ask->operation],

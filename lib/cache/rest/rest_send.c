@@ -15,8 +15,6 @@
 
 /* Microseconds before the first repetition; doubles with each, up to LONGEST_PAUSE. */
 #define FIRST_PAUSE (100 * 1000)
-/* Less without an answer may be the request's own hurry. */
-#define TELLING_TIME APR_USEC_PER_SEC
 /* Also what a store may ask for in Retry-After; more is a refusal. */
 #define LONGEST_PAUSE (5 * APR_USEC_PER_SEC)
 
@@ -26,9 +24,8 @@ typedef struct rest_round {
     mc_rest_ask **asks; /* that are to be sent */
     int count;
     const void *secret;
-    bool answered, failed;            /* the store has said something of sense; something else was */
+    mc_http_finding finding;          /* of all rounds */
     bool renewed;                     /* another secret was asked for */
-    apr_time_t begun;                 /* this round */
     apr_interval_time_t wanted_pause; /* the longest Retry-After */
     mc_ctx *ctx;
     apr_pool_t *pool;
@@ -50,7 +47,7 @@ static mc_error *
 send_round(rest_round *round)
 {
     const mc_rest_cache *cache = round->cache;
-    round->begun = mc_clock_now();
+    const apr_time_t begun = mc_clock_now();
     mc_http_exchange *exchanges = apr_pcalloc(round->pool, sizeof(*exchanges) * (size_t)round->count);
     for (int i = 0; i < round->count; i++) {
         mc_rest_request request;
@@ -70,6 +67,7 @@ send_round(rest_round *round)
         };
     }
     mc_http_send_all(exchanges, round->count, cache->connections, round->ctx->process->http, round->ctx, round->pool);
+    mc_http_add_signs(&round->finding, exchanges, round->count, begun, round->ctx);
     for (int i = 0; i < round->count; i++) {
         round->asks[i]->reply = exchanges[i].reply;
         round->asks[i]->error = exchanges[i].error;
@@ -85,16 +83,12 @@ judge_round(rest_round *round)
     for (int i = 0; i < round->count; i++) {
         mc_rest_ask *ask = round->asks[i];
         const char *code;
-        bool late = ask->error != MC_OK && ask->error->kind == MC_ERR_TIMEOUT;
-        bool slow = late && mc_clock_now() - round->begun >= TELLING_TIME;
         mc_rest_judge(ask, &code, round->cache, round->pool);
         const mc_rest_signer *signer = round->cache->signer;
         bool refused = ask->error != MC_OK && (ask->reply.status == 401 || ask->reply.status == 403 ||
                                                (ask->reply.status == 400 && *code != '\0'));
         if (refused && !round->renewed && signer != NULL && signer->renew != NULL)
             ask->again = round->renewed = signer->renew(round->cache, round->secret, code);
-        round->answered = round->answered || ask->error == MC_OK || (!ask->again && !late && ask->reply.status != 0);
-        round->failed = round->failed || ask->again || slow;
         if (ask->again)
             note_retry_after(round, ask);
         if (ask->again)
@@ -141,19 +135,23 @@ mc_rest_send(mc_rest_cache *cache, mc_rest_ask *asks, int count, mc_ctx *ctx, ap
         return MC_OK;
     if (http == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "requests to stores are switched off");
-    MC_TRY(mc_rest_url(&url, &path, cache, asks[0].key, pool));
+    url = asks[0].list_url;
+    if (url == NULL) {
+        MC_TRY(mc_rest_url(&url, &path, cache, asks[0].key, pool));
+        asks[0].address = url;
+        asks[0].path = path;
+    }
     server = mc_http_server_of(url, pool);
     if (!mc_http_breakers_admit(mc_http_breakers_of(http), server))
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE,
-                               "cache \"%s\": the store has failed several times, and is left alone for a while",
-                               cache->base.cache.name);
+        return mc_error_repeats(mc_error_create(
+            pool, MC_ERR_UNAVAILABLE, "cache \"%s\": the store has failed several times, and is left alone for a while",
+            cache->base.cache.name));
     rest_round round = { .cache = cache, .count = count, .ctx = ctx, .pool = pool };
     round.asks = apr_palloc(pool, sizeof(*round.asks) * (size_t)count);
     for (int i = 0; i < count; i++)
         round.asks[i] = &asks[i];
     mc_error *error = run_rounds(&round);
-    if (round.answered || round.failed)
-        mc_http_breakers_report(mc_http_breakers_of(http), server, round.answered);
+    mc_http_breakers_report(mc_http_breakers_of(http), server, &round.finding);
     for (int i = 0; i < count && error == MC_OK; i++)
         error = asks[i].error;
     return error;

@@ -2,14 +2,17 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/digest.h"
 #include "cache/rest/aws_options.h"
 #include "cache/rest/rest_base.h"
+#include "cache/rest/signed_headers.h"
 #include "text/text.h"
 
 typedef struct s3_cache {
     mc_rest_cache rest;
     mc_aws_options aws;
-    bool unsigned_payload, bucket_in_host;
+    bool unsigned_payload, bucket_in_host, checksum;
 } s3_cache;
 
 #define S3_FIELD(field) offsetof(s3_cache, field)
@@ -20,6 +23,11 @@ static const mc_key s3_keys[] = {
                 "The host's name is that of the bucket; else the path begins with the bucket. Only for listing: names "
                 "of amazonaws.com say it themselves.",
                 .flags = MC_KEY_OURS, .fallback = "false"),
+    MC_KEY_BOOL(
+        "checksum", S3_FIELD(checksum),
+        "Tiles are stored with a CRC-32C, which the store checks and keeps, and asked for with their check sums: "
+        "a tile that is another one is an error. Not every store of S3's kind takes the headers.",
+        .flags = MC_KEY_OURS, .fallback = "false"),
     MC_KEY_BOOL("unsigned_payload", S3_FIELD(unsigned_payload),
                 "Tiles are not hashed before they are stored: TLS proves that they are whole. Only for https.",
                 .flags = MC_KEY_OURS, .fallback = "false"),
@@ -33,6 +41,15 @@ prepare_s3(const void **secret, mc_rest_cache *rest, mc_ctx *ctx, apr_pool_t *po
     MC_TRY(mc_aws_credentials(&found, &((s3_cache *)rest)->aws.chain, ctx, pool));
     *secret = found;
     return MC_OK;
+}
+
+/* In base64. */
+static const char *
+crc32c_text(const void *data, size_t size, apr_pool_t *pool)
+{
+    uint8_t sum[4];
+    (void)mc_store_big32(sum, mc_crc32c(data, size));
+    return mc_base64_text(sum, sizeof(sum), pool);
 }
 
 static mc_error *
@@ -49,7 +66,10 @@ sign_s3(mc_rest_request *request, const mc_rest_cache *rest, const void *secret,
         .region = cache->aws.region,
         .now = request->now,
     };
-    (void)pool;
+    if (cache->checksum && request->body != NULL)
+        apr_table_setn(request->headers, MC_REST_CRC32C, crc32c_text(request->body, request->body_size, pool));
+    else if (cache->checksum && *request->query == '\0' && strcmp(request->method, "GET") == 0)
+        apr_table_setn(request->headers, "x-amz-checksum-mode", "ENABLED");
     mc_sigv4_sign(request->headers, &what, secret, pool);
     return MC_OK;
 }

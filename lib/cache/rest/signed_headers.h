@@ -20,4 +20,7 @@ const char *mc_base64_text(const uint8_t *bytes, size_t size, apr_pool_t *pool);
 const char *mc_google_string_to_sign(const mc_rest_request *request, apr_pool_t *pool);
 const char *mc_google_signature(const char *text, const char *secret, apr_pool_t *pool);
 
+/* Adds the time and the signature to a request that is complete but for these. */
+void mc_google_authorize(mc_rest_request *request, const char *access, const char *secret, apr_pool_t *pool);
+
 #endif

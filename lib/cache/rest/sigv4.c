@@ -12,12 +12,12 @@ enum { SCOPE_BYTES = 256 };
 /* The key of a day, a region and a service. It is the same for all tiles of a day: the last one is kept. */
 static void
 derive_signing_key(uint8_t key[MC_SHA256_BYTES], const char *secret, const char *day, const char *region,
-                   apr_pool_t *pool)
+                   const char *service, apr_pool_t *pool)
 {
     static _Thread_local char kept_scope[SCOPE_BYTES];
     static _Thread_local uint8_t kept_key[MC_SHA256_BYTES];
     char scope[SCOPE_BYTES];
-    int size = snprintf(scope, sizeof(scope), "AWS4%s\n%s\n%s", secret, day, region);
+    int size = snprintf(scope, sizeof(scope), "AWS4%s\n%s\n%s\n%s", secret, day, region, service);
     bool keeps = size > 0 && (size_t)size < sizeof(scope);
     if (keeps && strcmp(scope, kept_scope) == 0) {
         memcpy(key, kept_key, sizeof(kept_key));
@@ -26,7 +26,7 @@ derive_signing_key(uint8_t key[MC_SHA256_BYTES], const char *secret, const char 
     const char *first = apr_pstrcat(pool, "AWS4", secret, NULL);
     mc_hmac_sha256(key, first, strlen(first), day, strlen(day));
     mc_hmac_sha256(key, key, MC_SHA256_BYTES, region, strlen(region));
-    mc_hmac_sha256(key, key, MC_SHA256_BYTES, "s3", 2);
+    mc_hmac_sha256(key, key, MC_SHA256_BYTES, service, strlen(service));
     mc_hmac_sha256(key, key, MC_SHA256_BYTES, "aws4_request", 12);
     if (keeps) {
         memcpy(kept_scope, scope, (size_t)size + 1);
@@ -48,6 +48,7 @@ void
 mc_sigv4_sign(apr_table_t *headers, const mc_sigv4 *request, const mc_aws_secret *secret, apr_pool_t *pool)
 {
     apr_time_exp_t time;
+    const char *service = request->service == NULL ? "s3" : request->service;
     apr_time_exp_gmt(&time, request->now);
     const char *day = apr_psprintf(pool, "%04d%02d%02d", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday);
     const char *date = apr_psprintf(pool, "%sT%02d%02d%02dZ", day, time.tm_hour, time.tm_min, time.tm_sec);
@@ -61,12 +62,12 @@ mc_sigv4_sign(apr_table_t *headers, const mc_sigv4 *request, const mc_aws_secret
     const char *names = mc_signed_names(headers, pool);
     const char *canonical = apr_pstrcat(pool, request->method, "\n", request->path, "\n", request->query, "\n",
                                         mc_signed_lines(headers, "", NULL, pool), "\n", names, "\n", body, NULL);
-    const char *scope = apr_pstrcat(pool, day, "/", request->region, "/s3/aws4_request", NULL);
+    const char *scope = apr_pstrcat(pool, day, "/", request->region, "/", service, "/aws4_request", NULL);
     const char *to_sign = apr_pstrcat(pool, "AWS4-HMAC-SHA256\n", date, "\n", scope, "\n",
                                       sha256_text(canonical, strlen(canonical), pool), NULL);
     uint8_t key[MC_SHA256_BYTES];
     char signature[MC_SHA256_HEX];
-    derive_signing_key(key, secret->key, day, request->region, pool);
+    derive_signing_key(key, secret->key, day, request->region, service, pool);
     mc_hmac_sha256(key, key, sizeof(key), to_sign, strlen(to_sign));
     mc_hex_text(signature, key, sizeof(key));
     apr_table_setn(headers, "Authorization",

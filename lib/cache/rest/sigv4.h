@@ -17,9 +17,10 @@ typedef struct mc_aws_secret {
 
 typedef struct mc_sigv4 {
     const char *method;
-    const char *path;  /* encoded as it is sent; S3 encodes once and leaves dots alone */
-    const char *query; /* "name=value" pairs, encoded and sorted; "" without */
-    const void *body;  /* or NULL */
+    const char *service; /* NULL: "s3" */
+    const char *path;    /* encoded as it is sent; S3 encodes once and leaves dots alone */
+    const char *query;   /* "name=value" pairs, encoded and sorted; "" without */
+    const void *body;    /* or NULL */
     size_t body_size;
     bool unsigned_body; /* TLS proves that it is whole */
     const char *region;

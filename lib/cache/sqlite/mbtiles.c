@@ -135,8 +135,8 @@ mbtiles_format_name(const mc_tile_write *tile)
 {
     const mc_tile_key *key = &tile->key;
     mc_coding coding = mc_image_sniff(tile->data->data, tile->data->size);
-    if (coding == MC_CODING_PNG || coding == MC_CODING_JPEG)
-        return coding == MC_CODING_PNG ? "png" : "jpg";
+    if (mc_coding_format(coding) != NULL)
+        return coding == MC_CODING_PNG ? "png" : coding == MC_CODING_JPEG ? "jpg" : "webp";
     if (key->mime != NULL && strcmp(key->mime, "application/vnd.mapbox-vector-tile") == 0)
         return "pbf";
     return strcmp(key->extension, "jpeg") == 0 ? "jpg" : key->extension;
@@ -185,6 +185,42 @@ mc_mbtiles_put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_wr
                          key, NULL, pool);
 }
 
+static mc_error *
+read_mbtiles_json(mc_buf **json, mc_handle *handle, apr_pool_t *pool)
+{
+    sqlite3_stmt *statement;
+    mc_error *error = mc_handle_statement(&statement, handle, "SELECT value FROM metadata WHERE name='json'", pool);
+    if (error != MC_OK && mc_handle_lacks_table(handle))
+        return MC_OK;
+    MC_TRY(error);
+    int code = sqlite3_step(statement);
+    const void *text = code == SQLITE_ROW ? sqlite3_column_text(statement, 0) : NULL;
+    if (text != NULL)
+        *json = mc_buf_attach(mc_buf_copy(text, (size_t)sqlite3_column_bytes(statement, 0)), pool);
+    else if (code != SQLITE_ROW && code != SQLITE_DONE)
+        error = mc_handle_error(handle, "the metadata of an MBTiles file cannot be read", pool);
+    sqlite3_reset(statement);
+    return error;
+}
+
+static mc_error *
+mbtiles_metadata(mc_buf **json, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const sqlite_cache *cache = (const sqlite_cache *)base;
+    char path[MC_PATH_MAX];
+    mc_stamp stamp;
+    mc_handle *handle;
+    *json = NULL;
+    MC_TRY(mc_template_expand(path, cache->template, key, pool));
+    if (mc_template_by_tile(cache->template) || !mc_stamp_take(&stamp, path))
+        return MC_OK;
+    mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
+    MC_TRY(mc_handle_acquire(&handle, handles, path, &stamp, &cache->reading, ctx, pool));
+    mc_error *error = read_mbtiles_json(json, handle, pool);
+    mc_handle_release(handle, error == MC_OK);
+    return error;
+}
+
 static void
 mbtiles_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
@@ -227,5 +263,6 @@ const mc_cache_ops mc_cache_mbtiles = {
     MC_KIND("mbtiles", mc_sqlite_keys, mbtiles_from_config, "Tiles in SQLite files of the MBTiles schema."),
     .sample = "<dbfile>{folder}/sample.mbtiles</dbfile>",
     .used_by = mbtiles_used_by,
+    .metadata = mbtiles_metadata,
     MC_SQLITE_OPS,
 };

@@ -69,7 +69,7 @@ reserve_pg_connection(mc_pg_connection **connection, bool *probe, mc_postgres_en
         }
         apr_time_t now = mc_clock_now();
         if (target->failure != NULL && (target->probing || now < target->failed_at + FAILURE_TIME)) {
-            mc_error *cause = mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "%s", target->failure);
+            mc_error *cause = mc_error_repeats(mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "%s", target->failure));
             return mc_error_wrap(wait->pool, cause, MC_ERR_UNAVAILABLE, "the database cannot be reached");
         }
         bool crowded = target->crowded && (target->probing || now < target->crowded_at + CROWDED_TIME);

@@ -107,8 +107,8 @@ encode_frame(void *baton, int index, mc_ctx *ctx)
     if (rows == NULL)
         return mc_error_create(ctx->pool, MC_ERR_NO_MEMORY, "no memory for a frame of %d x %d pixels", part.width,
                                part.height);
-    mc_png_rows(rows, &part, e->opaque);
-    mc_error *error = mc_png_deflate(&f->stream, &f->size, SEQUENCE_SIZE, rows, size, e->level, ctx->pool);
+    mc_deflate_level level = mc_png_rows(rows, &part, e->opaque, e->level);
+    mc_error *error = mc_png_deflate(&f->stream, &f->size, SEQUENCE_SIZE, rows, size, level, ctx->pool);
     mc_scratch_release(rows);
     return error;
 }

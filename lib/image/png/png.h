@@ -2,6 +2,8 @@
 #ifndef MC_IMAGE_PNG_PNG_H
 #define MC_IMAGE_PNG_PNG_H
 
+#include <stdlib.h>
+
 #include "base/bytes.h"
 #include "image/box.h"
 
@@ -46,19 +48,21 @@ mc_png_opacity(uint8_t all, uint8_t any)
     return all == 255 ? MC_OPAQUE : any == 0 ? MC_EMPTY : MC_TRANSLUCENT;
 }
 
-/* 255 * colour / alpha, rounded, of one premultiplied channel. */
+/* Of left, above and above left the one next to left + above - above left; of equally near ones the first (9.4). */
 static inline uint8_t
-mc_png_straight(unsigned channel, unsigned alpha)
+mc_png_predict_paeth(int left, int above, int corner)
 {
-    if (channel >= alpha)
-        return alpha == 0 ? 0 : 255;
-    return (uint8_t)((channel * 255 + alpha / 2) / alpha);
+    int from_left = abs(above - corner), from_above = abs(left - corner), from_corner = abs(left + above - 2 * corner);
+    if (from_left <= from_above && from_left <= from_corner)
+        return (uint8_t)left;
+    return (uint8_t)(from_above <= from_corner ? above : corner);
 }
 
 /* How the rows of an image data stream are compressed. */
 typedef enum mc_deflate_level {
     MC_DEFLATE_STORED,
     MC_DEFLATE_QUICK,
+    MC_DEFLATE_LITERALS, /* as quick as QUICK, for imagery that a filter has made small numbers of */
     MC_DEFLATE_GOOD,
     MC_DEFLATE_BEST
 } mc_deflate_level;
@@ -77,9 +81,21 @@ mc_error *mc_png_end(mc_buf *png, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
                          mc_deflate_level level, apr_pool_t *pool) MC_CHECKED;
 
-/* Writes the filtered rows of an 8-bit RGB (opaque) or RGBA image: mc_png_rows_size bytes. */
+/* Writes the filtered rows of an 8-bit RGB (opaque) or RGBA image: mc_png_rows_size bytes. Returns how they are to be
+ * compressed: as `level` says, or MC_DEFLATE_LITERALS instead of MC_DEFLATE_QUICK. */
 size_t mc_png_rows_size(const mc_pixels *pixels, bool opaque);
-void mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque);
+mc_deflate_level mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque, mc_deflate_level level);
+
+/* True for imagery: neighbours that are nearly never equal, in a few sampled rows. Flat runs of drawn maps compress
+ * better unfiltered. */
+bool mc_png_looks_like_photo(const mc_pixels *pixels);
+
+/*
+ * Filters rows of 1 + row_size bytes in place, all by one filter: at MC_DEFLATE_QUICK by the one that leaves the fewest
+ * bits where hardly anything would repeat, else by the row above. `step`: bytes of a pixel, 3 or 4. Returns what
+ * mc_png_rows returns.
+ */
+mc_deflate_level mc_png_filter(uint8_t *rows, size_t row_size, int height, int step, mc_deflate_level level);
 
 /* Up to 256 colours in the order of their indices: premultiplied B, G, R, A. The `translucent` first ones are not
  * opaque. */

@@ -42,22 +42,12 @@ undo_average(uint8_t *row, const uint8_t *above, size_t size, size_t step)
     }
 }
 
-static inline uint8_t
-predict_paeth(int left, int above, int corner)
-{
-    int estimate = left + above - corner;
-    int to_left = abs(estimate - left), to_above = abs(estimate - above), to_corner = abs(estimate - corner);
-    if (to_left <= to_above && to_left <= to_corner)
-        return (uint8_t)left;
-    return (uint8_t)(to_above <= to_corner ? above : corner);
-}
-
 static void
 undo_paeth(uint8_t *row, const uint8_t *above, size_t size, size_t step)
 {
     for (size_t i = 0; i < size; i++) {
         int left = i < step ? 0 : row[i - step], corner = i < step ? 0 : above[i - step];
-        row[i] = (uint8_t)(row[i] + predict_paeth(left, above[i], corner));
+        row[i] = (uint8_t)(row[i] + mc_png_predict_paeth(left, above[i], corner));
     }
 }
 
@@ -409,7 +399,7 @@ undo_right(const png_plane *p, uint32_t y, size_t row_size)
     const uint8_t *above = row - p->stride;
     for (size_t i = p->from + p->size; i < row_size; i++) {
         int left = row[i - p->step], up = above[i], corner = above[i - p->step];
-        int predicted[] = { 0, left, up, (left + up) / 2, predict_paeth(left, up, corner) };
+        int predicted[] = { 0, left, up, (left + up) / 2, mc_png_predict_paeth(left, up, corner) };
         row[i] = (uint8_t)(row[i] + predicted[filter_of(p, y)]);
     }
 }

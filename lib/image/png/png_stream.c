@@ -4,6 +4,7 @@
 
 #include "base/budget.h"
 #include "compress/deflate.h"
+#include "compress/literal_deflate.h"
 #include "compress/quick_deflate.h"
 #include "image/codec.h"
 #include "image/png/png.h"
@@ -42,13 +43,15 @@ mc_png_palette(mc_buf *png, const mc_palette *palette, bool always, apr_pool_t *
     for (int i = 0; i < palette->count; i++) {
         const uint8_t *bgra = palette->colors[i];
         for (int c = 0; c < 3; c++)
-            colors[i * 3 + c] = mc_png_straight(bgra[2 - c], bgra[3]);
+            colors[i * 3 + c] = mc_pixels_straight(bgra[2 - c], bgra[3]);
         alphas[i] = bgra[3];
     }
     MC_TRY(mc_png_chunk(png, "PLTE", colors, (size_t)palette->count * 3, pool));
     int count = always ? palette->count : palette->translucent;
     return count == 0 ? MC_OK : mc_png_chunk(png, "tRNS", alphas, (size_t)count, pool);
 }
+
+enum { CODES_ROOM = 1024 }; /* what mc_literal_deflate keeps free for the codes of a block */
 
 /* The zlib stream of `rows`, written to `out`; 0 when it did not fit (or the compressor is not to be had). */
 static size_t
@@ -68,6 +71,8 @@ deflate_rows(mc_deflate_level level, uint8_t *out, size_t room, const uint8_t *r
         return mc_deflate(out, room, rows, size, 0, false);
     case MC_DEFLATE_QUICK:
         return deflate_quick(out, room, rows, size);
+    case MC_DEFLATE_LITERALS:
+        return mc_literal_deflate(out, room, rows, size);
     case MC_DEFLATE_BEST:
         return mc_deflate(out, room, rows, size, 12, false);
     case MC_DEFLATE_GOOD:
@@ -80,7 +85,7 @@ mc_error *
 mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
                mc_deflate_level level, apr_pool_t *pool)
 {
-    size_t room = libdeflate_zlib_compress_bound(NULL, size);
+    size_t room = libdeflate_zlib_compress_bound(NULL, size) + CODES_ROOM;
     *stream = mc_scratch_acquire(before + room);
     *written = 0;
     if (*stream == NULL)

@@ -1,7 +1,6 @@
 /*
  * PNG out. Images of at most 256 colours become palette images without loss, which costs a third in time and size;
- * others true colour, without alpha where all is opaque. Rows are filtered by difference to the row above where that
- * pays, which a few sampled rows tell.
+ * others true colour, without alpha where all is opaque, and filtered where that pays (png_predict.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,29 +29,7 @@ level_of(const mc_format *format, mc_purpose purpose)
     }
 }
 
-/* True for imagery: neighbours that are nearly never equal. On drawn maps flat runs compress better unfiltered. */
-static bool
-looks_like_photo(const mc_pixels *pixels)
-{
-    enum { SAMPLED_ROWS = 16 };
-    int step = pixels->height > SAMPLED_ROWS ? pixels->height / SAMPLED_ROWS : 1;
-    int64_t visible = 0, equal = 0;
-    for (int y = step / 2; y < pixels->height; y += step) {
-        const uint8_t *row = pixels->data + (size_t)y * pixels->stride;
-        for (int x = 1; x < pixels->width; x++) {
-            uint32_t here, left;
-            memcpy(&here, row + (size_t)x * 4, 4);
-            memcpy(&left, row + (size_t)x * 4 - 4, 4);
-            if (here >> 24 == 0)
-                continue;
-            visible++;
-            equal += here == left;
-        }
-    }
-    return equal * 4 < visible;
-}
-
-/* 2^24 / alpha, rounded up: exact for every 16-bit dividend of mc_png_straight. */
+/* 2^24 / alpha, rounded up: exact for every 16-bit dividend of mc_pixels_straight. */
 static void
 fill_alpha_reciprocals(uint32_t out[256])
 {
@@ -108,43 +85,14 @@ write_rgb_row(uint8_t *out, const uint8_t *bgra, int count)
     }
 }
 
-static void
-subtract_row_above(uint8_t *row, const uint8_t *above, size_t size)
-{
-    size_t i = 0;
-#ifdef __SSE4_1__
-    for (; i + 16 <= size; i += 16) {
-        __m128i *place = (__m128i *)(void *)(row + i);
-        __m128i up = _mm_loadu_si128((const __m128i *)(const void *)(above + i));
-        _mm_storeu_si128(place, _mm_sub_epi8(_mm_loadu_si128(place), up));
-    }
-#endif
-    for (; i < size; i++)
-        row[i] = (uint8_t)(row[i] - above[i]);
-}
-
-/* From the last row to the first, so that each row still finds the one above it as it was. Empty rows stay as they
- * are: with a filter they would be as empty, but for the filter's number, which would end every run of zeros. */
-static void
-filter_up(uint8_t *rows, size_t row_size, int height)
-{
-    for (int y = height - 1; y > 0; y--) {
-        uint8_t *row = rows + (size_t)y * (row_size + 1);
-        if (mc_png_is_zero(row + 1, row_size))
-            continue;
-        row[0] = 2;
-        subtract_row_above(row + 1, row - row_size, row_size);
-    }
-}
-
 size_t
 mc_png_rows_size(const mc_pixels *pixels, bool opaque)
 {
     return ((size_t)pixels->width * (opaque ? 3 : 4) + 1) * (size_t)pixels->height;
 }
 
-void
-mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque)
+mc_deflate_level
+mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque, mc_deflate_level level)
 {
     size_t row_size = (size_t)pixels->width * (opaque ? 3 : 4);
     uint32_t inverse[256];
@@ -158,8 +106,8 @@ mc_png_rows(uint8_t *rows, const mc_pixels *pixels, bool opaque)
         else
             write_rgba_row(row + 1, in, pixels->width, inverse);
     }
-    if (looks_like_photo(pixels))
-        filter_up(rows, row_size, pixels->height);
+    return mc_png_looks_like_photo(pixels) ? mc_png_filter(rows, row_size, pixels->height, opaque ? 3 : 4, level)
+                                           : level;
 }
 
 static mc_error *
@@ -171,7 +119,7 @@ encode_true_color(mc_buf *png, mc_pixels *pixels, mc_deflate_level level, apr_po
     if (rows == NULL)
         return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory for an image of %d x %d pixels", pixels->width,
                                pixels->height);
-    mc_png_rows(rows, pixels, opaque);
+    level = mc_png_rows(rows, pixels, opaque, level);
     mc_png_header header = { .width = (uint32_t)pixels->width,
                              .height = (uint32_t)pixels->height,
                              .depth = 8,

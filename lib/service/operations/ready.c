@@ -1,4 +1,5 @@
 /* <service type="ready">: whether a load balancer may send requests to this process. */
+#include <apr_strings.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
@@ -12,38 +13,48 @@
  * lost, or a store of an older configuration. */
 #define AWAY_TIME (300 * APR_USEC_PER_SEC)
 
-/* As messages of the log name it; one that nobody has asked yet counts as being there. */
+/* As messages of the log name it (const char *); one that nobody has asked yet counts as being there. */
 static void
 list_away_server(void *baton, const char *name, bool works)
 {
+    apr_array_header_t *away = baton;
     if (!works)
-        mc_json_string(baton, NULL, name);
+        APR_ARRAY_PUSH(away, const char *) = apr_pstrdup(away->pool, name);
+}
+
+static apr_array_header_t *
+find_away_servers(const mc_process *process, apr_pool_t *pool)
+{
+    const apr_time_t since = mc_clock_now() - AWAY_TIME;
+    apr_array_header_t *away = apr_array_make(pool, 4, sizeof(const char *));
+    if (process != NULL && process->remotes != NULL)
+        mc_remotes_visit(process->remotes, since, list_away_server, away);
+    if (process != NULL && process->http != NULL)
+        mc_http_breakers_visit(mc_http_breakers_of(process->http), since, list_away_server, away);
+    if (process != NULL && process->postgres != NULL)
+        mc_postgres_visit_servers(process->postgres, list_away_server, away);
+    return away;
 }
 
 /* A process that has been told to end answers 503, so that new requests go to others while it finishes what it has. One
- * whose newest configuration cannot be loaded goes on with the one before, and says so; so does one that a store or a
- * lock server does not answer: its other stores are served. */
+ * whose newest configuration cannot be loaded goes on with the one before, and says so. So does one that a store or a
+ * lock server does not answer, "degraded": what it can serve is served, and the others have the same servers, so that
+ * 503 of each of them would leave nobody to serve anything. */
 static mc_error *
 ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_TRY(mc_operations_check(call, pool));
     const mc_process *process = ctx->process;
-    const apr_time_t since = mc_clock_now() - AWAY_TIME;
     if (process != NULL && atomic_load(&process->draining))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "this process is ending");
+    const apr_array_header_t *away = find_away_servers(process, pool);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
-    mc_json_string(json, "status", "ready");
+    mc_json_string(json, "status", away->nelts == 0 ? "ready" : "degraded");
     mc_json_boolean(json, "reload_failed", process != NULL && atomic_load(&process->reload_failed));
     mc_json_open_array(json, "away");
-    if (process != NULL && process->remotes != NULL)
-        mc_remotes_visit(process->remotes, since, list_away_server, json);
-    if (process != NULL && process->http != NULL) {
-        mc_http_breakers_visit(mc_http_breakers_of(process->http), since, list_away_server, json);
-        mc_http_breakers_visit(mc_http_origin_breakers_of(process->http), since, list_away_server, json);
-    }
-    if (process != NULL && process->postgres != NULL)
-        mc_postgres_visit_servers(process->postgres, list_away_server, json);
+    for (int i = 0; i < away->nelts; i++)
+        mc_json_string(json, NULL, APR_ARRAY_IDX(away, i, const char *));
     mc_json_close(json);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);

@@ -265,8 +265,7 @@ mc_demo_layer(mc_buf **text, const char *name, const mc_call *call, mc_ctx *ctx,
     mc_json_raw(json, "dimensions", mc_demo_dimensions(tileset, ctx, pool));
     if (tileset->link_count > 0) {
         const char *layers = NULL;
-        const mc_tile_key key = { .grid = tileset->links[0]->grid };
-        mc_error *error = mc_tileset_vector_layers(&layers, tileset, &key, ctx, pool);
+        mc_error *error = mc_tileset_layers_text(&layers, tileset, tileset->links[0]->grid, ctx, pool);
         write_given(json, "trouble", error != MC_OK ? error->message : NULL);
         if (error == MC_OK && layers != NULL)
             mc_json_raw(json, "vectorLayers", layers);

@@ -96,7 +96,7 @@ write_style_layer(mc_json_writer *json, const style_part *part, const char *laye
 
 /* Areas below lines below points, each of all layers. */
 static mc_error *
-write_vector_style(mc_json_writer *json, const mc_tileset *tileset, int first_colour, mc_ctx *ctx, apr_pool_t *pool)
+write_vector_style(mc_json_writer *json, const mc_tile_request *tile, int first_colour, mc_ctx *ctx, apr_pool_t *pool)
 {
     static const style_part parts[] = {
         { "fill", "Polygon", "fill-color", NULL, "fill-opacity", 0, 0.33 },
@@ -104,10 +104,8 @@ write_vector_style(mc_json_writer *json, const mc_tileset *tileset, int first_co
         { "line", "LineString", "line-color", "line-width", "line-opacity", 2, 1 },
         { "circle", "Point", "circle-color", "circle-radius", "circle-opacity", 4, 1 },
     };
-    mc_source *source = tileset->source;
-    apr_array_header_t *layers = NULL;
-    if (source != NULL && source->ops->vector_layers != NULL)
-        MC_TRY(source->ops->vector_layers(&layers, source, ctx, pool));
+    apr_array_header_t *layers;
+    MC_TRY(mc_tileset_layers(&layers, tile->tileset, tile->link->grid, ctx, pool));
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         for (int j = 0; layers != NULL && j < layers->nelts; j++)
             write_style_layer(json, &parts[i], APR_ARRAY_IDX(layers, j, mc_vector_layer_info).name,
@@ -150,7 +148,7 @@ mc_demo_style(mc_buf **text, const char *layer, const mc_call *call, mc_ctx *ctx
     if (image)
         write_image_style(json);
     else
-        MC_TRY(write_vector_style(json, tile.tileset, mc_demo_colour_first(call, tile.tileset), ctx, pool));
+        MC_TRY(write_vector_style(json, &tile, mc_demo_colour_first(call, tile.tileset), ctx, pool));
     mc_json_close(json);
     mc_json_close(json);
     mc_json_space(json, "\n");

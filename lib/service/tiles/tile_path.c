@@ -60,7 +60,7 @@ mc_tile_path_parse(mc_request *request, const mc_call *call, const apr_array_hea
                                    tile.row.density);
     }
     const mc_format *format = tile.stack.tiles[0].tileset->format; /* of the extension, which a strict service checks */
-    if (call->service->strict && format != NULL && (format->type == MC_FORMAT_PNG || format->type == MC_FORMAT_JPEG))
+    if (call->service->strict && format != NULL && mc_format_coding(format) != MC_CODING_UNKNOWN)
         tile.stack.exact = format;
     request->u.tile = tile.stack;
     return mc_stack_place(&request->u.tile, tile.z, tile.x, tile.row.number, from_top, pool);

@@ -148,8 +148,7 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
     MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
     bool web = is_web_mercator(tile.link);
     MC_TRY(find_tilejson_place(&place, tile.link, web, from_top, pool));
-    const mc_tile_key key = { .grid = tile.link->grid };
-    MC_TRY(mc_tileset_vector_layers(&layers, tile.tileset, &key, ctx, pool));
+    MC_TRY(mc_tileset_layers_text(&layers, tile.tileset, tile.link->grid, ctx, pool));
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
                                   mc_tileset_address_extension(tile.tileset), NULL);
     const mc_metadata *metadata = tile.tileset->metadata;

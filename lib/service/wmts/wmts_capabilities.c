@@ -123,7 +123,7 @@ write_inspire(mc_xml *xml, const mc_metadata *metadata)
     mc_xml_open(xml, "inspire_vs:ExtendedCapabilities");
     mc_xml_open(xml, "inspire_common:MetadataUrl");
     mc_xml_element(xml, "inspire_common:URL", mc_meta(metadata, "inspire_metadataurl"));
-    mc_xml_element(xml, "inspire_common:MediaType", "application/vnd.ogc.csw.GetRecordByIdResponse_xml");
+    mc_xml_element(xml, "inspire_common:MediaType", "application/vnd.iso.19139+xml");
     mc_xml_close(xml);
     mc_xml_open(xml, "inspire_common:SupportedLanguages");
     mc_xml_open(xml, "inspire_common:DefaultLanguage");
@@ -187,11 +187,11 @@ write_limits(mc_xml *xml, const mc_grid_link *link, bool strict)
         int first = mc_grid_flip_y(grid, z, range->miny);
         int last = mc_grid_flip_y(grid, z, range->maxy - 1);
         mc_xml_open(xml, "TileMatrixLimits");
-        mc_xml_elementf(xml, "TileMatrix", "%d", z);
-        mc_xml_elementf(xml, "MinTileRow", "%d", first < last ? first : last);
-        mc_xml_elementf(xml, "MaxTileRow", "%d", first < last ? last : first);
-        mc_xml_elementf(xml, "MinTileCol", "%d", range->minx);
-        mc_xml_elementf(xml, "MaxTileCol", "%d", range->maxx - 1);
+        mc_xml_element_int(xml, "TileMatrix", z);
+        mc_xml_element_int(xml, "MinTileRow", first < last ? first : last);
+        mc_xml_element_int(xml, "MaxTileRow", first < last ? last : first);
+        mc_xml_element_int(xml, "MinTileCol", range->minx);
+        mc_xml_element_int(xml, "MaxTileCol", range->maxx - 1);
         mc_xml_close(xml);
     }
     mc_xml_close(xml);

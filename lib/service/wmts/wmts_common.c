@@ -11,6 +11,14 @@ mc_wmts_is_kvp(const mc_call *call)
     return *call->path == '\0' && mc_param(call, "REQUEST") != NULL;
 }
 
+/* Tiles are served with the type that their bytes tell. */
+static const char *
+coding_type(const mc_format *format)
+{
+    const char *type = mc_coding_mime(mc_format_coding(format));
+    return type == NULL ? "image/png" : type;
+}
+
 const apr_array_header_t *
 mc_wmts_formats(const mc_tileset *tileset, apr_pool_t *pool)
 {
@@ -26,8 +34,9 @@ mc_wmts_formats(const mc_tileset *tileset, apr_pool_t *pool)
         return formats;
     }
     /* mixed, or as the source sent them: each tile is one or the other */
-    APR_ARRAY_PUSH(formats, const char *) = "image/png";
-    APR_ARRAY_PUSH(formats, const char *) = "image/jpeg";
+    bool mixed = tileset->format != NULL && tileset->format->type == MC_FORMAT_MIXED;
+    APR_ARRAY_PUSH(formats, const char *) = mixed ? coding_type(tileset->format->transparent) : "image/png";
+    APR_ARRAY_PUSH(formats, const char *) = mixed ? coding_type(tileset->format->opaque) : "image/jpeg";
     return formats;
 }
 
@@ -36,9 +45,10 @@ static const mc_format *
 part_of_type(const mc_format *format, const char *mime)
 {
     if (format != NULL && format->type == MC_FORMAT_MIXED)
-        return strcmp(mime, "image/png") == 0 ? format->transparent : format->opaque;
-    bool png = format != NULL && format->type == MC_FORMAT_PNG, jpeg = format != NULL && format->type == MC_FORMAT_JPEG;
-    return (png && strcmp(mime, "image/png") == 0) || (jpeg && strcmp(mime, "image/jpeg") == 0) ? format : NULL;
+        return strcmp(mime, coding_type(format->transparent)) == 0 ? format->transparent : format->opaque;
+    return format != NULL && mc_format_coding(format) != MC_CODING_UNKNOWN && strcmp(mime, coding_type(format)) == 0
+               ? format
+               : NULL;
 }
 
 const mc_format *
@@ -58,7 +68,7 @@ mc_wmts_extension(const mc_tileset *tileset, const char *mime)
     const mc_format *format = tileset->format;
     if (format != NULL && format->type != MC_FORMAT_MIXED)
         return mc_tileset_extension(tileset);
-    return strcmp(mime, "image/jpeg") == 0 ? "jpg" : "png";
+    return strcmp(mime, "image/jpeg") == 0 ? "jpg" : strcmp(mime, "image/webp") == 0 ? "webp" : "png";
 }
 
 const char *

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "vector/crs/projection.h"
+#include "source/tiles/mosaic_cover.h"
 
 /* How far from the pixels of the tiles a map may lie and still be copied (docs/reference/design.md 3.1). */
 #define EXACT_SCALE 1e-4
@@ -34,22 +34,6 @@ mc_mosaic_tiles_of(mc_tile_range *range, const mc_mosaic_supply *supply, const m
     if (supply->limit != NULL)
         part = mc_extent_intersection(box, supply->limit);
     return mc_extent_valid(&part) && mc_grid_link_tiles(&link, &part, z, range);
-}
-
-/* Units of the grid's CRS for a pixel in the middle of the map; 0 where that is no place of the grid's CRS. */
-static double
-resolution_of_map(const mc_projection *projection, const mc_render *wanted)
-{
-    const mc_extent *box = &wanted->box;
-    double width = (box->maxx - box->minx) / wanted->width, height = (box->maxy - box->miny) / wanted->height;
-    if (projection == NULL)
-        return fmax(width, height);
-    double x = (box->minx + box->maxx) / 2, y = (box->miny + box->maxy) / 2;
-    double points[] = { x, y, x + width, y, x, y + height };
-    mc_projection_points(projection, points, 3);
-    double area =
-        fabs((points[2] - points[0]) * (points[5] - points[1]) - (points[4] - points[0]) * (points[3] - points[1]));
-    return isfinite(area) ? sqrt(area) : 0;
 }
 
 /* The level whose resolution is nearest by its ratio, so that nothing is made much larger or smaller. */
@@ -99,48 +83,133 @@ open_mosaic_projection(mc_mosaic *mosaic, const mc_render *wanted, apr_pool_t *p
     return mc_projection_open(&mosaic->projection, wanted->grid->srs, grid->srs, pool);
 }
 
-/* The map's box in the grid's CRS, with a margin for what interpolation reads. False: nowhere in it. */
-static bool
-box_in_grid(mc_extent *box, const mc_mosaic *mosaic, const mc_render *wanted)
+/* What the map covers of the grid; *found is false where that is nothing. Between the CRSs of most web maps, degrees
+ * and Mercator, edges go to edges. */
+static mc_error *
+cover_of_map(mc_mosaic_cover *cover, bool *found, mc_mosaic *mosaic, const mc_render *wanted, apr_pool_t *pool)
 {
-    *box = wanted->box;
+    const mc_extent *box = &wanted->box;
+    const mc_grid *grid = mosaic->supply->grid;
+    *found = true;
+    cover->box = *box;
+    if (mosaic->projection != NULL && !mc_projection_is_formula(wanted->grid->srs, grid->srs)) {
+        mosaic->turn = mc_projection_turn(grid->srs);
+        return mc_mosaic_cover_map(cover, found, mosaic->projection, grid, mosaic->turn, wanted, pool);
+    }
+    double width = (box->maxx - box->minx) / wanted->width, height = (box->maxy - box->miny) / wanted->height;
+    cover->resolution = fmax(width, height);
     if (mosaic->projection == NULL)
-        return true;
-    if (!mc_projection_box(box, mosaic->projection, false))
-        return false;
-    *box = (mc_extent){ box->minx - mosaic->scale_x, box->miny - mosaic->scale_y, box->maxx + mosaic->scale_x,
-                        box->maxy + mosaic->scale_y };
-    return mc_extent_valid(box);
+        return MC_OK;
+    double x = (box->minx + box->maxx) / 2, y = (box->miny + box->maxy) / 2;
+    double points[] = { x, y, x + width, y + height };
+    mc_projection_points(mosaic->projection, points, 2);
+    double area = fabs((points[2] - points[0]) * (points[3] - points[1]));
+    cover->resolution = isfinite(area) ? sqrt(area) : 0;
+    *found = mc_projection_box(&cover->box, mosaic->projection, false);
+    return MC_OK;
+}
+
+/* Whether the tiles of a level close around the globe: the first column is the neighbour of the last one. */
+static bool
+closes_around(const mc_mosaic *mosaic)
+{
+    const mc_grid *grid = mosaic->supply->grid;
+    const mc_level *level = &grid->levels[mosaic->z];
+    return fabs(level->columns * level->resolution * grid->tile_width / mosaic->turn - 1) < EXACT_SCALE;
+}
+
+/* The tiles of a box: those on both sides of the antimeridian, where the box lies over it. */
+static bool
+find_mosaic_range(mc_mosaic *mosaic, const mc_extent *box, apr_pool_t *pool)
+{
+    const mc_mosaic_supply *supply = mosaic->supply;
+    int columns = supply->grid->levels[mosaic->z].columns;
+    double edge = supply->grid->extent.minx + mosaic->turn;
+    mc_tile_range *range = &mosaic->range, far = { 0 };
+    if (mosaic->turn <= 0 || box->maxx <= edge)
+        return mc_mosaic_tiles_of(range, supply, box, mosaic->z, pool);
+    mc_extent east = { box->minx, box->miny, edge, box->maxy };
+    mc_extent west = { supply->grid->extent.minx, box->miny, box->maxx - mosaic->turn, box->maxy };
+    bool near_side = mc_mosaic_tiles_of(range, supply, &east, mosaic->z, pool);
+    bool far_side = mc_mosaic_tiles_of(&far, supply, &west, mosaic->z, pool);
+    if (!near_side || !far_side) {
+        *range = far_side ? far : *range;
+        return near_side || far_side;
+    }
+    const mc_tile_range *last = range->maxx == columns ? range : &far; /* x of some grids counts from the right */
+    const mc_tile_range *first = last == range ? &far : range;
+    if (closes_around(mosaic) && last->maxx == columns && first->minx == 0 && first->maxx < last->minx)
+        *range = (mc_tile_range){ last->minx, last->miny, columns + first->maxx, last->maxy };
+    else
+        *range = mc_tile_range_union(range, &far);
+    return true;
+}
+
+/* The tiles of a level, and how many these are: 0: none, -1: more than a map may need. */
+static apr_int64_t
+lay_out_level(mc_mosaic *mosaic, const mc_extent *box, int z, apr_pool_t *pool)
+{
+    const mc_mosaic_supply *supply = mosaic->supply;
+    mosaic->z = z;
+    mosaic->scale_x = mc_mosaic_resolution(supply, z);
+    mosaic->scale_y = vertical_resolution(supply, z);
+    mc_extent part = *box;
+    if (mosaic->projection != NULL) /* what interpolation reads beside the map */
+        part = (mc_extent){ box->minx - mosaic->scale_x, box->miny - mosaic->scale_y, box->maxx + mosaic->scale_x,
+                            box->maxy + mosaic->scale_y };
+    if (!mc_extent_valid(&part) || !find_mosaic_range(mosaic, &part, pool)) {
+        mosaic->range = (mc_tile_range){ 0 };
+        return 0;
+    }
+    apr_int64_t columns = mosaic->range.maxx - mosaic->range.minx, rows = mosaic->range.maxy - mosaic->range.miny;
+    if (columns > MC_MOSAIC_TILES || rows > MC_MOSAIC_TILES || columns * rows > MC_MOSAIC_TILES ||
+        columns * rows * supply->tile_width * supply->tile_height > MC_MOSAIC_PIXELS)
+        return -1;
+    return columns * rows;
 }
 
 mc_error *
 mc_mosaic_plan(mc_mosaic *mosaic, const mc_mosaic_supply *supply, const mc_render *wanted, apr_pool_t *pool)
 {
+    bool found;
+    mc_mosaic_cover cover = { 0 };
     *mosaic = (mc_mosaic){ .supply = supply };
     MC_TRY(open_mosaic_projection(mosaic, wanted, pool));
-    double resolution = resolution_of_map(mosaic->projection, wanted);
-    mosaic->z = choose_mosaic_level(supply, resolution);
+    MC_TRY(cover_of_map(&cover, &found, mosaic, wanted, pool));
+    int z = choose_mosaic_level(supply, cover.resolution);
     mosaic->beyond =
-        resolution > 0 && mosaic->z == supply->last && mc_mosaic_resolution(supply, mosaic->z) > BEYOND * resolution;
-    mosaic->scale_x = mc_mosaic_resolution(supply, mosaic->z);
-    mosaic->scale_y = vertical_resolution(supply, mosaic->z);
-    mc_extent box;
-    if (!box_in_grid(&box, mosaic, wanted) || !mc_mosaic_tiles_of(&mosaic->range, supply, &box, mosaic->z, pool)) {
-        mosaic->range = (mc_tile_range){ 0 };
-        return MC_OK;
-    }
-    apr_int64_t columns = mosaic->range.maxx - mosaic->range.minx, rows = mosaic->range.maxy - mosaic->range.miny;
-    if (columns > MC_MOSAIC_TILES || rows > MC_MOSAIC_TILES || columns * rows > MC_MOSAIC_TILES ||
-        columns * rows * supply->tile_width * supply->tile_height > MC_MOSAIC_PIXELS)
+        cover.resolution > 0 && z == supply->last && mc_mosaic_resolution(supply, z) > BEYOND * cover.resolution;
+    apr_int64_t count = found ? lay_out_level(mosaic, &cover.box, z, pool) : 0;
+    while (count < 0 && z > supply->first && mosaic->projection != NULL) /* around a pole most show a few pixels only */
+        count = lay_out_level(mosaic, &cover.box, --z, pool);
+    if (count < 0)
         return mc_error_create(pool, MC_ERR_LIMIT,
-                               "source \"%s\" has no level coarse enough: the map would need %" APR_INT64_T_FMT
-                               " tiles",
-                               supply->source, columns * rows);
-    mosaic->extent = mc_grid_range_extent(supply->grid, mosaic->z, &mosaic->range);
-    mosaic->width = (int)columns * supply->tile_width;
-    mosaic->height = (int)rows * supply->tile_height;
+                               "source \"%s\" has no level coarse enough: the map would need more than %d tiles",
+                               supply->source, MC_MOSAIC_TILES);
+    if (count == 0)
+        return MC_OK;
+    mosaic->extent = mc_grid_range_extent(supply->grid, z, &mosaic->range);
+    mosaic->width = (mosaic->range.maxx - mosaic->range.minx) * supply->tile_width;
+    mosaic->height = (mosaic->range.maxy - mosaic->range.miny) * supply->tile_height;
     place_in_mosaic(mosaic, wanted);
     return MC_OK;
+}
+
+int
+mc_mosaic_column(const mc_mosaic *mosaic, int x)
+{
+    return x % mosaic->supply->grid->levels[mosaic->z].columns;
+}
+
+double
+mc_mosaic_shift(const mc_mosaic *mosaic, int x, int y)
+{
+    if (x >= mosaic->range.minx)
+        return 0;
+    const mc_grid *grid = mosaic->supply->grid;
+    mc_extent own = mc_grid_tile_extent(grid, mosaic->z, x, y);
+    mc_extent drawn = mc_grid_tile_extent(grid, mosaic->z, x + grid->levels[mosaic->z].columns, y);
+    return drawn.minx - own.minx;
 }
 
 bool
@@ -155,7 +224,7 @@ void
 mc_mosaic_slot(int *left, int *top, const mc_mosaic *mosaic, int x, int y)
 {
     mc_extent extent = mc_grid_tile_extent(mosaic->supply->grid, mosaic->z, x, y);
-    *left = (int)lround((extent.minx - mosaic->extent.minx) / mosaic->scale_x);
+    *left = (int)lround((extent.minx + mc_mosaic_shift(mosaic, x, y) - mosaic->extent.minx) / mosaic->scale_x);
     *top = (int)lround((mosaic->extent.maxy - extent.maxy) / mosaic->scale_y);
 }
 

@@ -23,7 +23,9 @@ typedef struct mc_mosaic_supply {
 typedef struct mc_mosaic {
     const mc_mosaic_supply *supply;
     int z;
-    mc_tile_range range;     /* empty: the map lies beyond all tiles */
+    /* Empty: the map lies beyond all tiles. On the other side of the antimeridian numbers of columns go on beyond the
+     * last one: mc_mosaic_column. */
+    mc_tile_range range;
     mc_extent extent;        /* of the range */
     double scale_x, scale_y; /* CRS units of the grid for a pixel of a tile */
     int width, height;       /* pixels of the mosaic */
@@ -31,12 +33,15 @@ typedef struct mc_mosaic {
     int left, top;           /* exact: the map's upper left pixel in the mosaic */
     bool beyond;             /* the map shows more than the last level has */
     struct mc_projection *projection; /* from the map's CRS to that of the grid; NULL: they are the same */
+    double
+        turn; /* units of the grid's CRS around the globe, of maps that may lie over the antimeridian; 0: of others */
 } mc_mosaic;
 
 /* Units of the grid's CRS for a pixel of a tile's image of a level. */
 double mc_mosaic_resolution(const mc_mosaic_supply *supply, int z);
 
-/* Chooses level and tiles. MC_ERR_LIMIT where even the first level has too many; what mc_projection_open says where
+/* Chooses level and tiles: where the level of the map's resolution has too many, a coarser one, which happens around
+ * poles. MC_ERR_LIMIT where even the first level has too many; what mc_projection_open says where
  * the CRSs differ. `supply` lives as long as the mosaic. */
 mc_error *mc_mosaic_plan(mc_mosaic *mosaic, const mc_mosaic_supply *supply, const mc_render *wanted,
                          apr_pool_t *pool) MC_CHECKED;
@@ -47,6 +52,13 @@ bool mc_mosaic_tiles_of(mc_tile_range *range, const mc_mosaic_supply *supply, co
 
 /* Whether the map is exactly the one tile of the mosaic. */
 bool mc_mosaic_is_one_tile(const mc_mosaic *mosaic, const mc_render *wanted);
+
+/* The grid's number of a column of the range. */
+int mc_mosaic_column(const mc_mosaic *mosaic, int x);
+
+/* How far east of its own place in the grid a tile of the mosaic is drawn: a turn beyond the antimeridian, else 0.
+ * `x`: the grid's number. */
+double mc_mosaic_shift(const mc_mosaic *mosaic, int x, int y);
 
 /* The upper left pixel of a tile in the mosaic. */
 void mc_mosaic_slot(int *left, int *top, const mc_mosaic *mosaic, int x, int y);

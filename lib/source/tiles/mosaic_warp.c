@@ -32,7 +32,10 @@ find_in_mosaic(double *xy, int count, const warping *warp)
         xy[2 * i + 1] = box->maxy - xy[2 * i + 1] * height;
     }
     mc_projection_points(warp->mosaic->projection, xy, (size_t)count);
+    double turn = warp->mosaic->turn, middle = (warp->mosaic->extent.minx + warp->mosaic->extent.maxx) / 2;
     for (int i = 0; i < count; i++) {
+        if (turn > 0 && isfinite(xy[2 * i])) /* the mosaic may lie over the antimeridian */
+            xy[2 * i] -= turn * round((xy[2 * i] - middle) / turn);
         xy[2 * i] = (xy[2 * i] - warp->mosaic->extent.minx) / warp->mosaic->scale_x;
         xy[2 * i + 1] = (warp->mosaic->extent.maxy - xy[2 * i + 1]) / warp->mosaic->scale_y;
     }

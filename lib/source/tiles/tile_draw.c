@@ -59,15 +59,21 @@ list_mosaic_tiles(tile_map *map)
     mc_origin_tile *tile = map->tiles;
     for (int y = range->miny; y < range->maxy; y++)
         for (int x = range->minx; x < range->maxx; x++, tile++)
-            *tile = (mc_origin_tile){ .z = map->mosaic.z, .x = x, .y = y };
+            *tile = (mc_origin_tile){ .z = map->mosaic.z, .x = mc_mosaic_column(&map->mosaic, x), .y = y };
 }
 
+/* Draws a tile, or of a tile of a level above the part where `place`, a tile of the mosaic, is. */
 static mc_error *
-draw_origin_tile(tile_map *map, const mc_origin_tile *tile, const mc_extent *clip, mc_ctx *ctx)
+draw_origin_tile(tile_map *map, const mc_origin_tile *tile, const mc_origin_tile *place, mc_ctx *ctx)
 {
+    double shift = mc_mosaic_shift(&map->mosaic, place->x, place->y);
     mc_extent extent = mc_grid_tile_extent(map->supply.grid, tile->z, tile->x, tile->y);
-    return mc_mosaic_draw(map->pixels, &map->mosaic, tile->body, &extent, clip == NULL ? &extent : clip, ctx,
-                          map->pool);
+    mc_extent clip = mc_grid_tile_extent(map->supply.grid, place->z, place->x, place->y);
+    extent.minx += shift;
+    extent.maxx += shift;
+    clip.minx += shift;
+    clip.maxx += shift;
+    return mc_mosaic_draw(map->pixels, &map->mosaic, tile->body, &extent, &clip, ctx, map->pool);
 }
 
 /* The tile of a level above among those that are listed, which is added where it is not there. */
@@ -87,14 +93,13 @@ static mc_error *
 draw_from_parents(bool *drawn, tile_map *map, const mc_origin_tile *child, const mc_tile_range *range,
                   const apr_array_header_t *parents, mc_ctx *ctx)
 {
-    mc_extent clip = mc_grid_tile_extent(map->supply.grid, child->z, child->x, child->y);
     *drawn = false;
     for (int i = 0; i < parents->nelts; i++) {
         const mc_origin_tile *parent = &APR_ARRAY_IDX(parents, i, mc_origin_tile);
         if (parent->body == NULL || parent->x < range->minx || parent->x >= range->maxx || parent->y < range->miny ||
             parent->y >= range->maxy)
             continue;
-        MC_TRY(draw_origin_tile(map, parent, &clip, ctx));
+        MC_TRY(draw_origin_tile(map, parent, child, ctx));
         *drawn = true;
     }
     return MC_OK;
@@ -160,7 +165,7 @@ draw_tile_map(mc_rendered *rendered, tile_map *map, mc_ctx *ctx)
     }
     for (int i = 0; i < map->count; i++)
         if (map->tiles[i].body != NULL)
-            MC_TRY(draw_origin_tile(map, &map->tiles[i], NULL, ctx));
+            MC_TRY(draw_origin_tile(map, &map->tiles[i], &map->tiles[i], ctx));
     if (missing > 0 && overzooms)
         MC_TRY(fill_missing_tiles(map, missing, ctx));
     return mc_mosaic_finish(&rendered->pixels, map->pixels, &map->mosaic, map->wanted, ctx, map->pool);
@@ -189,26 +194,44 @@ zip_vector_tile(mc_buf **zipped, const mc_buf *body, const tile_map *map)
     return mc_gzip(zipped, body->data, body->size, (mc_gzip_level)map->wanted->vector_tile->compression, map->pool);
 }
 
-/* One by one, as vector tiles are not drawn: those of a block from its upper left corner. */
+/* The place of a tile of the mosaic in the block that is wanted, by rows from the upper left tile; -1: none. */
+static int
+place_in_block(const tile_map *map, const mc_origin_tile *tile, int columns, int rows)
+{
+    int left, top;
+    mc_mosaic_slot(&left, &top, &map->mosaic, tile->x, tile->y);
+    left -= map->mosaic.left;
+    top -= map->mosaic.top;
+    int column = left / map->supply.tile_width, row = top / map->supply.tile_height;
+    if (column * map->supply.tile_width != left || row * map->supply.tile_height != top || column < 0 ||
+        column >= columns || row < 0 || row >= rows)
+        return -1;
+    return row * columns + column;
+}
+
+/* One by one, as vector tiles are not drawn. Empty where the server is not asked. */
 static mc_error *
 hand_on_vector_tiles(mc_rendered *rendered, tile_map *map)
 {
-    const mc_mosaic *mosaic = &map->mosaic;
-    if (!mosaic->exact || mosaic->left != 0 || mosaic->top != 0 || mosaic->width != map->wanted->width ||
-        mosaic->height != map->wanted->height || map->origin->absent == MC_ABSENT_OVERZOOM)
+    int columns = map->wanted->width / map->supply.tile_width, rows = map->wanted->height / map->supply.tile_height;
+    bool fits = columns * map->supply.tile_width == map->wanted->width &&
+                rows * map->supply.tile_height == map->wanted->height && columns > 0 && rows > 0 &&
+                (map->count == 0 || map->mosaic.exact) && map->origin->absent != MC_ABSENT_OVERZOOM;
+    rendered->tiles = apr_pcalloc(map->pool, sizeof(mc_buf *) * (size_t)(fits ? columns * rows : 1));
+    for (int i = 0; i < map->count && fits; i++) {
+        int at = place_in_block(map, &map->tiles[i], columns, rows);
+        fits = at >= 0;
+        if (fits)
+            MC_TRY(zip_vector_tile(&rendered->tiles[at], map->tiles[i].body, map));
+    }
+    if (!fits)
         return mc_error_create(map->pool, MC_ERR_CONFIG,
                                "source \"%s\": vector tiles are handed on as they are: the server's grid and tile size "
                                "must be those of the tileset, and <absent> error or empty",
                                map->supply.source);
-    int columns = mosaic->range.maxx - mosaic->range.minx;
-    rendered->tiles = apr_pcalloc(map->pool, sizeof(mc_buf *) * (size_t)map->count);
-    for (int i = 0; i < map->count; i++) {
-        int left, top;
-        mc_mosaic_slot(&left, &top, mosaic, map->tiles[i].x, map->tiles[i].y);
-        int at = top / map->supply.tile_height * columns + left / map->supply.tile_width;
-        MC_ASSERT(at >= 0 && at < map->count);
-        MC_TRY(zip_vector_tile(&rendered->tiles[at], map->tiles[i].body, map));
-    }
+    for (int i = 0; i < columns * rows; i++)
+        if (rendered->tiles[i] == NULL)
+            MC_TRY(mc_mvt_empty(&rendered->tiles[i], map->pool));
     rendered->data = rendered->tiles[0];
     return MC_OK;
 }

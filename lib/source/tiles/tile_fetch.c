@@ -94,3 +94,21 @@ mc_tile_origin_fetch(mc_origin_tile *tiles, int count, const mc_tile_origin *ori
         MC_TRY(take_tile_answer(&tiles[i], &exchanges[i], origin, pool));
     return MC_OK;
 }
+
+void
+mc_tile_origin_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_tile_origin *origin = (const mc_tile_origin *)source;
+    const char *url;
+    mc_tile_place first = { .z = origin->minzoom + origin->zoom_offset };
+    mc_error *error = matrix_name(&first.matrix, origin, origin->minzoom, pool);
+    if (error == MC_OK)
+        error = mc_tile_url_expand(&url, origin->url, &first, pool);
+    if (error != MC_OK) { /* values of dimensions, or the number of levels, are not known here: the server itself */
+        mc_error_ignore(error);
+        url = apr_pstrcat(pool, mc_origin_endpoint(origin->http->url, pool), "/", NULL);
+        if (strchr(url, '{') != NULL)
+            return;
+    }
+    mc_origin_inspect(source, origin->http, url, diagnostics, ctx, pool);
+}

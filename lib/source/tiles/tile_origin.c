@@ -81,9 +81,35 @@ mc_tile_origin_read(mc_tile_origin *origin, const mc_source_ops *ops, const mc_n
     return read && origin->http != NULL;
 }
 
+static bool
+is_range_end(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* {a-c}, as OpenLayers writes it, is {s} with <subdomains>a b c</subdomains>. */
+static const char *
+expand_subdomain_range(mc_tile_origin *origin, const char *text, apr_pool_t *pool)
+{
+    const char *range = strstr(text, "://");
+    do
+        range = range == NULL ? NULL : strchr(range + 1, '{');
+    while (range != NULL && !(is_range_end(range[1]) && range[2] == '-' && is_range_end(range[3]) && range[4] == '}'));
+    if (range == NULL || origin->url_rules.subdomains != NULL || range[1] > range[3])
+        return text;
+    apr_array_header_t *names = apr_array_make(pool, 4, sizeof(const char *));
+    for (char name = range[1]; name <= range[3]; name++)
+        if (is_range_end(name))
+            APR_ARRAY_PUSH(names, const char *) = apr_pstrmemdup(pool, &name, 1);
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    origin->url_rules.subdomains = (const char *const *)names->elts;
+    return apr_pstrcat(pool, apr_pstrmemdup(pool, text, (size_t)(range - text)), "{s}", range + 5, NULL);
+}
+
 bool
 mc_tile_origin_set_url(mc_tile_origin *origin, const char *text, mc_build *build)
 {
+    text = expand_subdomain_range(origin, text, build->pool);
     const mc_node *at = mc_node_child(origin->http_tree, "url");
     origin->url = mc_tile_url_compile(text, &origin->url_rules, at, build);
     return origin->url != NULL;

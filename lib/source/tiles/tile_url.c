@@ -170,9 +170,8 @@ dimension_text(const char **text, const char *name, const mc_tile_place *place, 
         const char *value = place->dimensions[i].value;
         if (strcasecmp(place->dimensions[i].name, name) != 0)
             continue;
-        if (value == NULL || strcmp(value, ".") == 0 || strcmp(value, "..") == 0)
-            return mc_error_create(pool, MC_ERR_INVALID_DIMENSION, "the value of dimension \"%s\" cannot be sent",
-                                   name);
+        if (value == NULL)
+            return mc_error_create(pool, MC_ERR_INVALID_DIMENSION, "dimension \"%s\" has no value", name);
         *text = mc_url_encode(value, NULL, true, false, pool);
         return MC_OK;
     }
@@ -229,6 +228,54 @@ append_dimension_params(apr_array_header_t *texts, const mc_tile_url *url, const
     }
 }
 
+static int
+escaped_digit(char c)
+{
+    const char digits[] = "0123456789abcdef";
+    const char *found = c == '\0' ? NULL : strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c);
+    return found == NULL ? -1 : (int)(found - digits);
+}
+
+/* The text with its percent signs undone, in place. */
+static void
+decode_percent(char *text)
+{
+    char *to = text;
+    for (const char *c = text; *c != '\0'; to++) {
+        int high = *c == '%' ? escaped_digit(c[1]) : -1, low = high < 0 ? -1 : escaped_digit(c[2]);
+        *to = low < 0 ? *c : (char)(high * 16 + low);
+        c += low < 0 ? 1 : 3;
+    }
+    *to = '\0';
+}
+
+static bool
+may_climb(const char *path)
+{
+    static const char ends[] = "/\\";
+    for (;; path += strcspn(path, ends) + 1) {
+        size_t length = strcspn(path, ends);
+        if ((length == 1 || length == 2) && strspn(path, ".") >= length)
+            return true;
+        if (path[length] == '\0')
+            return false;
+    }
+}
+
+/* Whether a server may read the path as one with a segment "." or "..", which leads to another folder than that of the
+ * template: escaped slashes are slashes to some, also where a proxy has undone them once before. */
+static bool
+leads_elsewhere(const char *url, apr_pool_t *pool)
+{
+    const char *host = strstr(url, "://") + 3;
+    const char *begin = host + strcspn(host, "/?#");
+    char *path = apr_pstrmemdup(pool, begin, strcspn(begin, "?#"));
+    for (int undone = 0; undone < 3; undone++, decode_percent(path))
+        if (may_climb(path))
+            return true;
+    return false;
+}
+
 mc_error *
 mc_tile_url_expand(const char **url, const mc_tile_url *template, const mc_tile_place *place, apr_pool_t *pool)
 {
@@ -241,5 +288,8 @@ mc_tile_url_expand(const char **url, const mc_tile_url *template, const mc_tile_
     if (template->rules->append_dimensions)
         append_dimension_params(texts, template, place, pool);
     *url = apr_array_pstrcat(pool, texts, '\0');
+    if (has_url_token(template, URL_DIMENSION) && leads_elsewhere(*url, pool))
+        return mc_error_create(pool, MC_ERR_INVALID_DIMENSION,
+                               "the value of a dimension cannot be part of the address of a tile");
     return MC_OK;
 }

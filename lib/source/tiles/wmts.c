@@ -81,4 +81,5 @@ const mc_source_ops mc_source_wmts = {
             "{TileCol}, and {Style}, {TileMatrixSet} and names of dimensions where it has them."),
     .connect = mc_tile_origin_connect,
     .render = mc_tile_origin_render,
+    .inspect = mc_tile_origin_inspect,
 };

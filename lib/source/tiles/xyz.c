@@ -23,4 +23,5 @@ const mc_source_ops mc_source_xyz = {
         "{-y} row from the south (TMS), {q} quadkey, {s} one of <subdomains>, {dim:NAME} the value of a dimension."),
     .connect = mc_tile_origin_connect,
     .render = mc_tile_origin_render,
+    .inspect = mc_tile_origin_inspect,
 };

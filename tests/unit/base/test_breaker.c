@@ -6,8 +6,6 @@
 #include "base/backoff.h"
 #include "base/breaker.h"
 
-static const mc_breaker_rules rules = { 1, APR_USEC_PER_SEC / 4, 8 * APR_USEC_PER_SEC };
-
 START_TEST(pauses_double_and_differ)
 {
     apr_interval_time_t least = INT64_MAX, most = 0;
@@ -27,17 +25,17 @@ END_TEST
 START_TEST(one_caller_finds_out)
 {
     mc_breaker breaker;
-    mc_breaker_start(&breaker, &rules);
-    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
-    mc_breaker_report(&breaker, false);
-    ck_assert(!mc_breaker_admits(&breaker) && !mc_breaker_is_closed(&breaker));
+    mc_breaker_start(&breaker);
+    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_works(&breaker));
+    mc_breaker_report(&breaker, false, MC_BREAKER_COSTLY);
+    ck_assert(!mc_breaker_admits(&breaker) && !mc_breaker_works(&breaker));
     apr_time_t begin = mc_clock_now();
     while (!mc_breaker_admits(&breaker))
         usleep(5000);
-    ck_assert_int_ge(mc_clock_now() - begin, rules.first / 2);
+    ck_assert_int_ge(mc_clock_now() - begin, MC_BREAKER_PAUSE / 2);
     ck_assert(!mc_breaker_admits(&breaker)); /* nobody else until that one knows */
-    mc_breaker_report(&breaker, true);
-    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
+    mc_breaker_report(&breaker, true, 0);
+    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_admits(&breaker) && mc_breaker_works(&breaker));
     mc_breaker_end(&breaker);
 }
 END_TEST
@@ -45,44 +43,45 @@ END_TEST
 START_TEST(failures_in_a_row_lengthen_the_pause)
 {
     mc_breaker breaker;
-    mc_breaker_start(&breaker, &rules);
+    mc_breaker_start(&breaker);
     apr_interval_time_t before = 0;
     for (int i = 0; i < 5; i++) {
-        mc_breaker_report(&breaker, false);
+        mc_breaker_report(&breaker, false, MC_BREAKER_COSTLY);
         apr_interval_time_t pause = breaker.open_until - mc_clock_now();
         ck_assert_int_gt(pause, before);
         before = pause;
     }
     for (int i = 0; i < 100; i++)
-        mc_breaker_report(&breaker, false);
-    ck_assert_int_le(breaker.open_until - mc_clock_now(), rules.most);
-    mc_breaker_report(&breaker, true);
-    mc_breaker_report(&breaker, false);
-    ck_assert_int_le(breaker.open_until - mc_clock_now(), rules.first);
+        mc_breaker_report(&breaker, false, 0);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE_MOST);
+    mc_breaker_report(&breaker, true, 0);
+    mc_breaker_report(&breaker, false, MC_BREAKER_COSTLY);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE);
     mc_breaker_end(&breaker);
 }
 END_TEST
 
-START_TEST(some_need_more_failures_than_one)
+/* They cost nobody any time, and one of them may be the load of a moment. */
+START_TEST(quick_failures_open_it_when_there_are_three_in_a_row)
 {
-    static const mc_breaker_rules patient = { 3, APR_USEC_PER_SEC, 30 * APR_USEC_PER_SEC };
     mc_breaker breaker;
-    mc_breaker_start(&breaker, &patient);
-    for (int i = 0; i < 2; i++)
-        mc_breaker_report(&breaker, false);
-    ck_assert(mc_breaker_admits(&breaker) && mc_breaker_is_closed(&breaker));
-    mc_breaker_report(&breaker, true); /* the row ends */
-    for (int i = 0; i < 2; i++)
-        mc_breaker_report(&breaker, false);
+    mc_breaker_start(&breaker);
+    for (int i = 0; i < MC_BREAKER_FAILURES - 1; i++)
+        mc_breaker_report(&breaker, false, MC_BREAKER_COSTLY - 1);
+    ck_assert(mc_breaker_admits(&breaker) && !mc_breaker_works(&breaker));
+    mc_breaker_report(&breaker, true, 0); /* the row ends */
+    ck_assert(mc_breaker_works(&breaker));
+    for (int i = 0; i < MC_BREAKER_FAILURES - 1; i++)
+        mc_breaker_report(&breaker, false, 0);
     ck_assert(mc_breaker_admits(&breaker));
-    mc_breaker_report(&breaker, false);
+    mc_breaker_report(&breaker, false, 0);
     ck_assert(!mc_breaker_admits(&breaker));
-    ck_assert_int_le(breaker.open_until - mc_clock_now(), patient.first);
-    mc_breaker_report(&breaker, false);
-    ck_assert_int_gt(breaker.open_until - mc_clock_now(), patient.first);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE);
+    mc_breaker_report(&breaker, false, 0);
+    ck_assert_int_gt(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE);
     mc_breaker_end(&breaker);
 }
 END_TEST
 
 UNIT_MAIN("breaker", pauses_double_and_differ, one_caller_finds_out, failures_in_a_row_lengthen_the_pause,
-          some_need_more_failures_than_one)
+          quick_failures_open_it_when_there_are_three_in_a_row)

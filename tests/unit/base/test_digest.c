@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "base/digest.h"
+#include "base/digest_blocks.h"
 
 static void
 expect_digest(const uint8_t *digest, size_t size, const char *wanted)
@@ -29,6 +30,26 @@ START_TEST(sha256_of_the_standard)
     char *million = apr_palloc(pool, 1000000);
     memset(million, 'a', 1000000);
     expect_sha256(million, 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+END_TEST
+
+/* What this processor has no instructions for is hashed by the same code twice. */
+START_TEST(instructions_and_plain_code_agree)
+{
+    uint8_t bytes[7 * MC_SHA256_BLOCK + 1];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i * 131 + (i >> 3));
+    for (size_t count = 0; count <= 7; count++)
+        for (size_t shift = 0; shift <= 1; shift++) {
+            uint32_t plain[8] = { 1, 2, 3, 4, 5, 6, 0xfffffff7, 0x80000000 }, native[8];
+            memcpy(native, plain, sizeof(plain));
+            mc_sha256_blocks_plain(plain, bytes + shift, count);
+            if (mc_sha256_has_instructions())
+                mc_sha256_blocks_native(native, bytes + shift, count);
+            else
+                mc_sha256_blocks_plain(native, bytes + shift, count);
+            ck_assert_mem_eq(plain, native, sizeof(plain));
+        }
 }
 END_TEST
 
@@ -76,4 +97,21 @@ START_TEST(md5_of_the_standard)
 }
 END_TEST
 
-UNIT_MAIN("digest", sha256_of_the_standard, hmac_sha256_of_the_standard, hmac_sha1_of_the_standard, md5_of_the_standard)
+/* RFC 3720, B.4, and the check of the catalogue of CRCs. */
+START_TEST(crc32c_of_the_standard)
+{
+    uint8_t bytes[32];
+    memset(bytes, 0, sizeof(bytes));
+    ck_assert_uint_eq(mc_crc32c(bytes, sizeof(bytes)), 0x8a9136aa);
+    memset(bytes, 0xff, sizeof(bytes));
+    ck_assert_uint_eq(mc_crc32c(bytes, sizeof(bytes)), 0x62a8ab43);
+    for (int i = 0; i < 32; i++)
+        bytes[i] = (uint8_t)i;
+    ck_assert_uint_eq(mc_crc32c(bytes, sizeof(bytes)), 0x46dd794e);
+    ck_assert_uint_eq(mc_crc32c("123456789", 9), 0xe3069283);
+    ck_assert_uint_eq(mc_crc32c("", 0), 0);
+}
+END_TEST
+
+UNIT_MAIN("digest", crc32c_of_the_standard, sha256_of_the_standard, instructions_and_plain_code_agree,
+          hmac_sha256_of_the_standard, hmac_sha1_of_the_standard, md5_of_the_standard)

@@ -128,6 +128,7 @@ START_TEST(stores_behind)
     ck_assert_uint_gt(mc_write_behinds_waiting(process.write_behinds), 0);
     bring_far_back();
     wait_for_tile(child_named("b"), &first);
+    wait_for_tile(child_named("b"), &other);
     expect_text(child_named("b"), &first, "newer");
     expect_text(child_named("b"), &other, "two");
     wait_for_counter(MC_COUNT_behind_stored_total, 2);
@@ -169,7 +170,7 @@ START_TEST(without_room_stores_through)
 {
     mc_cache *cache = open_multitier_without_far(
         "<cache name='l' type='multitier'><cache>a</cache><cache>b</cache><write>behind</write>"
-        "<behind_queue>6</behind_queue></cache>");
+        "<behind_queue>500</behind_queue></cache>");
     const mc_tile_key first = key_at(2, 1, 1), other = key_at(2, 2, 1);
     put_text(cache, &first, "one");
     mc_tile_write put = { .key = other, .data = mc_buf_attach(mc_buf_copy("another", 7), pool) };
@@ -209,6 +210,128 @@ START_TEST(the_end_counts_what_is_lost)
     end_waiting_puts();
     ck_assert(mc_clock_now() - began >= 4 * APR_USEC_PER_SEC);
     ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_lost_total), 1);
+}
+END_TEST
+
+/* A slow child that takes no tiles of column 1 (too large, say), and none at all while it is away. */
+static _Atomic bool far_away;
+static mc_error_kind refusal_kind;
+static _Atomic int far_puts;
+
+static mc_error *
+put_unless_refused(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *changing)
+{
+    far_puts++;
+    if (far_away)
+        return mc_error_create(changing->pool, MC_ERR_IO, "away");
+    for (int i = 0; i < count; i++)
+        if (tiles[i].key.x == 1)
+            return mc_error_create(changing->pool, refusal_kind, "refused");
+    return own_ops->put(cache, tiles, count, changing);
+}
+
+static mc_cache *
+open_multitier_that_refuses(mc_error_kind kind, const char *more)
+{
+    static mc_cache_ops refusing;
+    process.lasting = true;
+    process.write_behinds = mc_write_behinds_create();
+    mc_cache *cache = cache_of_two(apr_psprintf(pool,
+                                                "<cache name='l' type='multitier'><cache>a</cache><cache>b</cache>"
+                                                "<write>behind</write>%s</cache>",
+                                                more));
+    own_ops = child_named("b")->ops;
+    refusing = *own_ops;
+    refusing.put = put_unless_refused;
+    child_named("b")->ops = &refusing;
+    refusal_kind = kind;
+    far_away = false;
+    far_puts = 0;
+    return cache;
+}
+
+START_TEST(what_the_store_refuses_holds_up_nothing_else)
+{
+    mc_cache *cache = open_multitier_that_refuses(MC_ERR_IO, "<behind_time>3600</behind_time>");
+    const mc_tile_key refused = key_at(2, 1, 1);
+    put_text(cache, &refused, "refused");
+    while (far_puts == 0)
+        usleep(1000);
+    for (int i = 0; i < 16; i++) {
+        const mc_tile_key key = key_at(3, i % 2 * 2, i / 2);
+        put_text(cache, &key, "text");
+    }
+    wait_for_counter(MC_COUNT_behind_stored_total, 16);
+    ck_assert(has_tile(cache, &refused)); /* it waits on */
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_lost_total), 0);
+    end_waiting_puts();
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_lost_total), 1);
+}
+END_TEST
+
+/* A metatile, put as a whole: whatever the store says of the one tile. */
+START_TEST(what_the_store_refuses_is_lost_alone)
+{
+    static const mc_error_kind kinds[] = { MC_ERR_LIMIT, MC_ERR_IO };
+    for (int kind = 0; kind < 2; kind++) {
+        restart_cache_test();
+        const uint64_t stored = mc_counter_value(process.metrics, MC_COUNT_behind_stored_total);
+        const uint64_t lost = mc_counter_value(process.metrics, MC_COUNT_behind_lost_total);
+        mc_cache *cache = open_multitier_that_refuses(kinds[kind], "<behind_time>5</behind_time>");
+        mc_tile_write puts[16];
+        for (int i = 0; i < 16; i++)
+            puts[i] = (mc_tile_write){ .key = key_at(3, i % 4, i / 4), .data = buf_of_text("text") };
+        ck_ok(mc_cache_put(cache, puts, 16, &ctx));
+        wait_for_counter(MC_COUNT_behind_stored_total, stored + 12);
+        wait_for_counter(MC_COUNT_behind_lost_total, lost + 4);
+        for (int i = 0; i < 16; i++)
+            ck_assert_int_eq(has_tile(child_named("b"), &puts[i].key), i % 4 != 1);
+        end_waiting_puts();
+    }
+}
+END_TEST
+
+/* A seeder, or another server, stores a tile while an older one waits here. */
+START_TEST(a_newer_tile_of_others_stays)
+{
+    mc_cache *cache = open_multitier_that_refuses(MC_ERR_IO, "");
+    const mc_tile_key key = key_at(2, 2, 1), other = key_at(2, 3, 1);
+    far_away = true;
+    put_text(cache, &key, "older");
+    put_text(cache, &other, "other");
+    usleep(1100000);
+    mc_tile_write newer = { .key = key, .data = buf_of_text("newer") };
+    ck_ok(own_ops->put(child_named("b"), &newer, 1, &ctx));
+    far_away = false;
+    wait_for_tile(child_named("b"), &other);
+    end_waiting_puts();
+    expect_text(child_named("b"), &key, "newer");
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_stored_total), 1);
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_lost_total), 0);
+}
+END_TEST
+
+/* Also of tiles of a few bytes: whoever finds no room stores through, and does not wait. */
+START_TEST(all_that_waiting_takes_is_counted)
+{
+    mc_cache *cache = open_multitier_that_refuses(MC_ERR_IO, "<behind_queue>20000</behind_queue>");
+    int waiting = 0;
+    far_away = true;
+    for (bool fits = true; fits && waiting < 1000; waiting += fits) {
+        mc_tile_write put = { .key = key_at(5, waiting % 32, waiting / 32), .data = buf_of_text("t") };
+        fits = mc_cache_put(cache, &put, 1, &ctx) == MC_OK;
+    }
+    ck_assert_int_gt(waiting, 10);
+    ck_assert_int_lt(waiting, 100);
+    ck_assert_uint_le(mc_write_behinds_waiting(process.write_behinds), 20000);
+    ck_assert_uint_gt(mc_write_behinds_waiting(process.write_behinds), 15000);
+    mc_write_behinds_drain(process.write_behinds); /* as a process does that cannot end in order */
+    ck_assert_uint_eq(mc_counter_value(process.metrics, MC_COUNT_behind_lost_total), (uint64_t)waiting);
+    far_away = false;
+    const mc_tile_key key = key_at(2, 2, 1);
+    put_text(cache, &key, "through");
+    expect_text(child_named("b"), &key, "through");
+    end_waiting_puts();
 }
 END_TEST
 
@@ -259,4 +382,6 @@ END_TEST
 
 CACHE_MAIN("multitier", copies_what_it_finds, keeps_no_old_copy_of_a_reader, stores_behind,
            what_is_removed_is_not_stored_later, gives_up_in_time, without_room_stores_through,
-           the_end_waits_for_what_waits, the_end_counts_what_is_lost, tools_store_through, remembers_what_is_absent)
+           the_end_waits_for_what_waits, the_end_counts_what_is_lost, what_the_store_refuses_holds_up_nothing_else,
+           what_the_store_refuses_is_lost_alone, a_newer_tile_of_others_stays, all_that_waiting_takes_is_counted,
+           tools_store_through, remembers_what_is_absent)

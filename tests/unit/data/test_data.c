@@ -251,6 +251,42 @@ START_TEST(codes_of_a_crs_are_numbers)
 }
 END_TEST
 
+/* What MapServer would say of the same files is not asked: words before the first layer count. */
+START_TEST(map_files_say_where_they_lie)
+{
+    static const struct {
+        const char *text, *srs;
+        bool placed;
+    } files[] = {
+        { "# EXTENT 1 1 2 2\nMAP NAME \"EXTENT 0 0 1 1\" EXTENT 7 46 8 47 PROJECTION 'init=epsg:4326' END LAYER END "
+          "END",
+          "EPSG:4326", true },
+        { "map extent 7 46 8 47\nprojection \"EPSG:4326\" end end", "EPSG:4326", true },
+        { "MAP PROJECTION \"init=epsg:4326--><x/>\" END EXTENT 7 46 8 47 END", NULL, false },
+        { "MAP PROJECTION \"proj=longlat\" END EXTENT 7 46 8 47 END", NULL, false },
+        { "MAP EXTENT 8 46 7 47 PROJECTION \"epsg:4326\" END END", "EPSG:4326", false },
+        { "MAP LAYER EXTENT 7 46 8 47 PROJECTION \"epsg:4326\" END END END", NULL, false },
+        { "MAP EXTENT 7 46 8", NULL, false },
+        { "MAP NAME \"", NULL, false },
+    };
+    mc_data_found found;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        write_text("roads.map", files[i].text);
+        ck_ok(mc_data_find(&found, in_folder("roads.map"), NULL, &ctx, pool));
+        const mc_data_layer *layer = layer_at(&found, 0);
+        ck_assert_str_eq(layer->type, "mapserver");
+        ck_assert_str_eq(layer->name, "roads");
+        ck_assert_msg((layer->srs == NULL) == (files[i].srs == NULL), "%s", files[i].text);
+        ck_assert_msg(layer->has_degrees == files[i].placed, "%s", files[i].text);
+        ck_assert(!files[i].placed || (fabs(layer->degrees.minx - 7) < 1e-6 && fabs(layer->degrees.maxy - 47) < 1e-6));
+    }
+    write_text("roads.map", "LAYER END");
+    ck_fails(CONFIG, mc_data_find(&found, in_folder("roads.map"), NULL, &ctx, pool));
+    write_text("roads.map", "");
+    ck_fails(CONFIG, mc_data_find(&found, in_folder("roads.map"), NULL, &ctx, pool));
+}
+END_TEST
+
 static void
 write_point(const char *name, int count)
 {
@@ -304,14 +340,10 @@ END_TEST
 int
 main(void)
 {
-    const TTest *const tests[] = { raster_says_where_it_lies,
-                                   bands_make_a_picture,
-                                   vector_files_say_what_they_hold,
-                                   written_configuration_loads,
-                                   rasters_alone_need_no_vector_tiles,
-                                   texts_of_data_end_no_comment,
-                                   codes_of_a_crs_are_numbers,
-                                   a_slow_file_leaves_what_was_found,
-                                   large_vectors_are_not_read_for_their_box };
+    const TTest *const tests[] = { raster_says_where_it_lies,          bands_make_a_picture,
+                                   vector_files_say_what_they_hold,    written_configuration_loads,
+                                   rasters_alone_need_no_vector_tiles, texts_of_data_end_no_comment,
+                                   codes_of_a_crs_are_numbers,         map_files_say_where_they_lie,
+                                   a_slow_file_leaves_what_was_found,  large_vectors_are_not_read_for_their_box };
     return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
 }

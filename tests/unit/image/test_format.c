@@ -141,7 +141,7 @@ START_TEST(test_builtins)
     apr_hash_t *formats = new_build()->formats;
     const mc_format *png8 = apr_hash_get(formats, "PNG8", APR_HASH_KEY_STRING);
     const mc_format *jpeg = apr_hash_get(formats, "JPEG", APR_HASH_KEY_STRING);
-    ck_assert_uint_eq(apr_hash_count(formats), 4);
+    ck_assert_uint_eq(apr_hash_count(formats), 5);
     ck_assert_int_eq(png8->colors, 256);
     ck_assert_str_eq(png8->mime, "image/png; mode=8bit");
     ck_assert_int_eq(jpeg->quality, 90);

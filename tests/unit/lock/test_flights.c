@@ -105,6 +105,31 @@ START_TEST(one_of_many_leads)
 }
 END_TEST
 
+/* A store in trouble would otherwise cost a render for each one who waits. */
+START_TEST(what_is_not_stored_is_one_failure_for_all)
+{
+    mc_flight_role role;
+    mc_flight *flight;
+    mc_error *shared, *failure = mc_error_create(pool, MC_ERR_UNAVAILABLE, "the store is busy");
+    mc_flights *flights = mc_flights_create();
+    forget_after(flights, 100 * APR_USEC_PER_SEC);
+    ck_ok(mc_flight_board(&role, &flight, &shared, flights, "3-1-2-tiles", APR_USEC_PER_SEC, &ctx, pool));
+    ck_assert_int_eq(role, MC_LEAD);
+    mc_flight_land(flight, failure); /* the leader's own trouble: the next one leads */
+    ck_ok(mc_flight_board(&role, &flight, &shared, flights, "3-1-2-tiles", APR_USEC_PER_SEC, &ctx, pool));
+    ck_assert_int_eq(role, MC_LEAD);
+    mc_flight_land_shared(flight, failure);
+    ck_ok(mc_flight_board(&role, &flight, &shared, flights, "3-1-2-tiles", APR_USEC_PER_SEC, &ctx, pool));
+    ck_assert_int_eq(role, MC_FAILED);
+    ck_assert_str_eq(shared->message, "the store is busy");
+    ck_assert(!failure->told && !shared->told);
+    ck_ok(mc_flight_board(&role, &flight, &shared, flights, "3-1-2-tiles", APR_USEC_PER_SEC, &ctx, pool));
+    ck_assert(shared->told); /* once is enough for the log */
+    ck_assert(mc_error_wrap(pool, shared, MC_ERR_IO, "no tile")->told);
+    mc_flights_destroy(flights);
+}
+END_TEST
+
 START_TEST(a_failure_is_shared_for_a_second)
 {
     crowd c = { .flights = mc_flights_create(), .failure = MC_ERR_UPSTREAM };
@@ -198,5 +223,6 @@ START_TEST(nobody_waits_for_himself_and_names_are_apart)
 }
 END_TEST
 
-UNIT_MAIN("flights", one_of_many_leads, a_failure_is_shared_for_a_second, who_gives_up_hands_over,
-          waiting_ends_with_the_deadline_or_the_timeout, nobody_waits_for_himself_and_names_are_apart)
+UNIT_MAIN("flights", one_of_many_leads, what_is_not_stored_is_one_failure_for_all, a_failure_is_shared_for_a_second,
+          who_gives_up_hands_over, waiting_ends_with_the_deadline_or_the_timeout,
+          nobody_waits_for_himself_and_names_are_apart)

@@ -78,6 +78,96 @@ START_TEST(connections_of_locks_are_kept)
 }
 END_TEST
 
+enum { NESTED = 8 };
+
+static pthread_barrier_t all_have_one;
+
+/* As a tileset whose source is a tileset: a lock, and while it is held another one, which all want in turn. */
+static void *
+hold_two_locks(void *data)
+{
+    mc_ctx own = { .process = &process, .log = &mc_log_stderr };
+    mc_lock *outer, *inner, *innermost;
+    bool waited;
+    apr_pool_create(&own.pool, NULL);
+    own.deadline = mc_clock_now() + 60 * APR_USEC_PER_SEC;
+    mc_locker *locker = ((mc_locker **)data)[0];
+    const char *name = apr_psprintf(own.pool, "outer %lu", (unsigned long)(uintptr_t)data);
+    mc_error *error = mc_locker_acquire(&outer, &waited, locker, name, &own, own.pool);
+    pthread_barrier_wait(&all_have_one);
+    if (error == MC_OK)
+        error = mc_locker_acquire(&inner, &waited, locker, "inner", &own, own.pool);
+    if (error == MC_OK)
+        error = mc_locker_acquire(&innermost, &waited, locker, "innermost", &own, own.pool);
+    if (error == MC_OK) {
+        mc_lock_release(innermost);
+        mc_lock_release(inner);
+        mc_lock_release(outer);
+    }
+    if (error != MC_OK)
+        mc_log_error(&own, MC_LOG_ERROR, error);
+    apr_pool_destroy(own.pool);
+    return error == MC_OK ? data : NULL;
+}
+
+/* As many as there are connections: each has one, and none is left for a second one. */
+START_TEST(nested_locks_need_no_second_connection)
+{
+    mc_locker *locker = make_postgresql_locker();
+    mc_locker *places[NESTED];
+    pthread_t threads[NESTED];
+    void *done;
+    pthread_barrier_init(&all_have_one, NULL, NESTED);
+    for (int i = 0; i < NESTED; i++) {
+        places[i] = locker;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, hold_two_locks, &places[i]), 0);
+    }
+    for (int i = 0; i < NESTED; i++) {
+        pthread_join(threads[i], &done);
+        ck_assert_ptr_nonnull(done);
+    }
+    pthread_barrier_destroy(&all_have_one);
+    ck_assert_str_eq(count_advisory_locks(), "0");
+}
+END_TEST
+
+/* Whichever goes first: what is left is held, and others are kept out. */
+START_TEST(nested_locks_end_in_any_order)
+{
+    mc_locker *locker = make_postgresql_locker();
+    mc_ctx other = ctx;
+    mc_lock *locks[3], *lock;
+    bool waited;
+    static const char *const names[] = { "a", "b", "c" };
+    for (int first = 0; first < 3; first++) {
+        for (int i = 0; i < 3; i++)
+            ck_ok(mc_locker_acquire(&locks[i], &waited, locker, names[i], &ctx, pool));
+        ck_assert_str_eq(count_advisory_locks(), "3");
+        for (int i = 0; i < 3; i++) {
+            const int next = (first + i) % 3;
+            ck_ok(mc_locker_try(&lock, locker, names[next], &other, pool));
+            ck_assert_ptr_null(lock);
+            mc_lock_release(locks[next]);
+            ck_ok(mc_locker_try(&lock, locker, names[next], &other, pool));
+            ck_assert_ptr_nonnull(lock);
+            mc_lock_release(lock);
+        }
+        ck_assert_ptr_null(ctx.locks);
+        ck_assert_str_eq(count_advisory_locks(), "0");
+    }
+    ck_ok(mc_locker_acquire(&locks[0], &waited, locker, "a", &ctx, pool));
+    ck_ok(mc_locker_acquire(&locks[1], &waited, locker, "b", &other, pool));
+    ctx.deadline = mc_clock_now() + APR_USEC_PER_SEC / 5;
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, locker, "b", &ctx, pool)); /* in the session that has a */
+    ck_assert(waited);
+    ctx.deadline = 0;
+    ck_assert_str_eq(count_advisory_locks(), "2");
+    mc_lock_release(locks[1]);
+    mc_lock_release(locks[0]);
+    ck_assert_str_eq(count_advisory_locks(), "0");
+}
+END_TEST
+
 /* A lock is lost with its server; who comes after the start gets it. */
 START_TEST(a_restarted_server_gives_locks_again)
 {
@@ -96,4 +186,5 @@ START_TEST(a_restarted_server_gives_locks_again)
 END_TEST
 
 POSTGRES_MAIN("postgresql_locker", 8, postgresql_locks_conform, who_gives_up_does_not_wait_on_at_the_server,
-              connections_of_locks_are_kept, a_restarted_server_gives_locks_again)
+              connections_of_locks_are_kept, nested_locks_need_no_second_connection, nested_locks_end_in_any_order,
+              a_restarted_server_gives_locks_again)

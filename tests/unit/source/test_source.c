@@ -27,17 +27,21 @@ START_TEST(unknown_types_are_refused)
 }
 END_TEST
 
-START_TEST(mapserver_is_known_but_not_built)
+START_TEST(mapserver_needs_a_map_file_that_can_be_read)
 {
-    mc_source *source = source_from_text("<source name='s' type='mapserver'><mapfile>/a.map</mapfile></source>");
+    source_refused("<source name='s' type='mapserver'/>", "mapfile");
+    source_refused("<source name='s' type='mapserver'><mapfile>/none/a.map</mapfile></source>", "/none/a.map");
+    source_refused("<source name='s' type='mapserver'><mapfile>/dev/null</mapfile><processes>65</processes></source>",
+                   "processes");
+    source_refused(
+        "<source name='s' type='mapserver'><mapfile>/dev/null</mapfile><background>red</background></source>",
+        "background");
+    mc_source *source = source_from_text("<source name='s' type='mapserver'><mapfile>/dev/null</mapfile></source>");
     ck_assert_ptr_nonnull(source);
-    ck_assert_int_eq(source_build.diagnostics->refused, 0);
-    ck_assert_int_eq(source_build.diagnostics->complaints->nelts, 1);
-    ck_assert_int_eq(APR_ARRAY_IDX(source_build.diagnostics->complaints, 0, mc_complaint).severity, MC_NOT_BUILT);
+    ck_assert(source->needs_format);
     mc_rendered map;
     mc_render wanted = small_map();
-    ck_fails(NOT_BUILT, mc_source_render(&map, source, &wanted, &ctx, pool));
-    source_refused("<source name='s' type='mapserver'/>", "mapfile");
+    ck_fails(CONFIG, mc_source_render(&map, source, &wanted, &ctx, pool)); /* nothing is no map file */
 }
 END_TEST
 
@@ -212,7 +216,7 @@ START_TEST(bad_fallbacks_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("source", unknown_types_are_refused, mapserver_is_known_but_not_built, dummy_maps_are_white,
+UNIT_MAIN("source", unknown_types_are_refused, mapserver_needs_a_map_file_that_can_be_read, dummy_maps_are_white,
           failed_calls_are_repeated_with_growing_pauses, pauses_do_not_outlast_the_deadline,
           nobody_waits_for_a_client_that_has_gone, fallback_takes_the_first_that_succeeds,
           a_silent_source_leaves_time_for_its_fallback, fallback_passes_feature_info_on, bad_fallbacks_are_refused)

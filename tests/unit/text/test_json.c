@@ -160,5 +160,44 @@ START_TEST(fields_of_an_object_come_as_texts)
 }
 END_TEST
 
+static mc_error *
+take_item_field(void *baton, const char *name, const char *text)
+{
+    const char **fields = baton;
+    *fields =
+        name == NULL ? apr_pstrcat(pool, *fields, "|", NULL) : apr_pstrcat(pool, *fields, name, "=", text, ";", NULL);
+    return MC_OK;
+}
+
+static mc_error *
+read_items(const char **fields, const char *text)
+{
+    *fields = "";
+    return mc_json_items(text, strlen(text), "list", take_item_field, fields, pool);
+}
+
+START_TEST(items_of_a_list_come_one_after_the_other)
+{
+    const char *fields;
+    ck_ok(read_items(&fields,
+                     "{\"a\": [[{}]], \"list\": [{\"id\": \"x\", \"f\": {\"n\": \"Number\"}}, {}, {\"id\": 7}]}"));
+    ck_assert_str_eq(fields, "|id=x;f.n=Number;||id=7;");
+    static const char *const empty[] = { "{}", "[]", "{\"list\": {}}", "{\"list\": null}", "{\"list\": []}" };
+    for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
+        ck_ok(read_items(&fields, empty[i]));
+        ck_assert_str_eq(fields, "");
+    }
+    static const char *const wrong[] = { "",
+                                         "{",
+                                         "{\"list\": [1]}",
+                                         "{\"list\": [null]}",
+                                         "{\"list\": [{\"a\": {\"b\": {}}}]}",
+                                         "{\"list\": [{\"a\": \"x\\u0000y\"}]}" };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ck_fails(BAD_REQUEST, read_items(&fields, wrong[i]));
+}
+END_TEST
+
 UNIT_MAIN("json", a_path_leads_through_objects_and_lists, values_are_texts_in_their_order, another_shape_is_an_error,
-          nesting_is_bounded, the_taker_ends_the_walk, wrong_paths_are_refused, fields_of_an_object_come_as_texts)
+          nesting_is_bounded, the_taker_ends_the_walk, wrong_paths_are_refused, fields_of_an_object_come_as_texts,
+          items_of_a_list_come_one_after_the_other)

@@ -60,5 +60,22 @@ START_TEST(what_is_no_password_stays)
 }
 END_TEST
 
-UNIT_MAIN("secret", passwords_end_where_programs_end_them, passwords_of_queries_and_connection_strings,
-          what_is_no_password_stays)
+START_TEST(keys_of_an_api_are_no_part_of_a_log)
+{
+    static const char *const pairs[][2] = {
+        { "https://h/1/2/3.png?key=abc", "https://h/1/2/3.png?key=***" },
+        { "https://h/t?z=1&api_key=a/b=c&x=2", "https://h/t?z=1&api_key=***&x=2" },
+        { "https://h/t?Subscription-Key=1&ACCESS_TOKEN=2#f", "https://h/t?Subscription-Key=***&ACCESS_TOKEN=***#f" },
+        { "https://h/t?a%70ikey=1&%6Bey=2&sig=", "https://h/t?a%70ikey=***&%6Bey=***&sig=" },
+        { "https://h/t?authorization=1&X-Amz-Signature=2", "https://h/t?authorization=***&X-Amz-Signature=***" },
+        { "https://h/key=1/t?z=1&layers=roads#key=1", "https://h/key=1/t?z=1&layers=roads#key=1" },
+        { "https://h/t?", "https://h/t?" },
+        { "https://h/t?=1&&key", "https://h/t?=1&&key" },
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        ck_assert_str_eq(mc_hide_query_keys(pairs[i][0], pool), pairs[i][1]);
+}
+END_TEST
+
+UNIT_MAIN("secret", keys_of_an_api_are_no_part_of_a_log, passwords_end_where_programs_end_them,
+          passwords_of_queries_and_connection_strings, what_is_no_password_stays)

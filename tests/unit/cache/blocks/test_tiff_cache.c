@@ -171,9 +171,20 @@ START_TEST(configurations_are_checked)
                      MC_REFUSED);
     ck_assert_int_eq(cache_complaint_of("<cache name='c' type='tiff'><template x_fmt='%s'>/x</template></cache>"),
                      MC_REFUSED);
-    ck_assert_int_eq(cache_complaint_of("<cache name='c' type='tiff'><template>http://h/x</template>"
-                                        "<storage type='rest'/></cache>"),
-                     MC_NOT_BUILT);
+    static const char *const storages[] = {
+        "<template>/x</template><storage type='rest'/>",
+        "<template>http://h</template><storage type='rest'/>",
+        "<template>http://h{z}/x</template><storage type='rest'/>",
+        "<template>http://h/x?a=b</template><storage type='rest'/>",
+        "<template>http://h/x</template><storage/>",
+        "<template>http://h/x</template><storage type='s3'/>",
+        "<template>http://h/x</template><storage type='google'><access>a</access><secret>b</secret></storage>",
+        "<template>/vsigs/x/y.tif</template><storage type='google'><access>a</access></storage>",
+    };
+    for (size_t i = 0; i < sizeof(storages) / sizeof(*storages); i++)
+        ck_assert_int_eq(
+            cache_complaint_of(apr_pstrcat(pool, "<cache name='c' type='tiff'>", storages[i], "</cache>", NULL)),
+            MC_REFUSED);
 }
 END_TEST
 

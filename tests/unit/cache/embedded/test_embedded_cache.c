@@ -1,6 +1,7 @@
 /* What is particular to lmdb and bdb: keys, values, times, several processes, full and damaged files. */
 #include "cache_fixture.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "cache/embedded/embedded.h"
@@ -217,7 +218,43 @@ START_TEST(keys_that_cannot_be_are_refused)
 }
 END_TEST
 
+/* A process that is stopped while it writes has LMDB's lock, for which LMDB waits without an end. */
+START_TEST(a_stopped_writer_holds_nobody_up)
+{
+    mc_tile_write puts[64];
+    mc_cache *cache = embedded("lmdb", "");
+    for (int i = 0; i < 64; i++)
+        puts[i] = (mc_tile_write){ .key = key_at(3, i % 8, i / 8), .data = buf_of_text("text") };
+    ck_ok(mc_cache_put(cache, puts, 64, &ctx));
+    const pid_t writer = fork();
+    while (writer == 0)
+        if (mc_cache_put(cache, puts, 64, &ctx) != MC_OK)
+            _exit(1);
+    int refused = 0, stored = 0;
+    for (int i = 0; i < 400 && (i < 40 || refused == 0 || stored == 0); i++) {
+        usleep(3000 + i * 37 % 5000);
+        kill(writer, SIGSTOP);
+        ck_assert_int_eq(waitpid(writer, NULL, WUNTRACED), writer);
+        const apr_time_t begun = mc_clock_now();
+        ctx.deadline = begun + APR_USEC_PER_SEC / 20;
+        mc_error *error = mc_cache_put(cache, puts, 1, &ctx);
+        ck_assert(error == MC_OK || error->kind == MC_ERR_UNAVAILABLE);
+        ck_assert_int_lt(mc_clock_now() - begun, 30 * APR_USEC_PER_SEC);
+        refused += error != MC_OK;
+        stored += error == MC_OK;
+        ctx.deadline = 0;
+        expect_text(cache, &puts[0].key, "text"); /* readers wait for nobody */
+        kill(writer, SIGCONT);
+    }
+    ck_assert_int_gt(refused, 0);
+    kill(writer, SIGKILL);
+    ck_assert_int_eq(waitpid(writer, NULL, 0), writer);
+    put_text(cache, &puts[0].key, "after");
+    expect_text(cache, &puts[0].key, "after");
+}
+END_TEST
+
 CACHE_MAIN("embedded", keys_are_those_of_the_reference, tiles_have_a_time_and_colours_are_colours,
            what_others_store_is_read, times_of_others_are_bounded, two_caches_stay_apart, processes_share_a_cache,
            a_full_lmdb_says_so, damaged_files_are_errors, a_replaced_lmdb_is_opened_anew,
-           keys_that_cannot_be_are_refused)
+           keys_that_cannot_be_are_refused, a_stopped_writer_holds_nobody_up)

@@ -436,7 +436,15 @@ START_TEST(a_near_tier_spares_the_far_one)
     ck_fails(UNAVAILABLE, mc_cache_get(tiles, cache, &missing, &ctx, pool)); /* it may be there */
     cache = tiers_at(port, false);                                           /* the one that is away comes first */
     expect_text(cache, &keys[0], "tile 0");
-    ck_fails(UNAVAILABLE, mc_cache_get(tiles, cache, &missing, &ctx, pool));
+    ck_ok(mc_cache_get(tiles, cache, &missing, &ctx, pool)); /* the last one has all tiles */
+    ck_assert_ptr_null(tiles[0]);
+    ck_ok(mc_cache_get_all(tiles, cache, &missing, 1, &ctx, pool));
+    ck_assert_ptr_null(tiles[0]);
+    bool there = true;
+    ck_ok(mc_cache_exists(&there, cache, &missing, &ctx)); /* so that a seeder goes on, too */
+    ck_assert(!there);
+    ck_ok(mc_cache_exists(&there, cache, &keys[0], &ctx));
+    ck_assert(there);
     start_liar(&liar, "END\r\n", 5, 0, 100);
     ck_ok(mc_cache_get_all(tiles, tiers_at(liar.port, true), keys, 64, &ctx, pool));
     ck_assert_int_eq(liar.asked, 1); /* for those that are missing, together */

@@ -1,9 +1,9 @@
 /* Tiles behind HTTP, on a store that keeps, delays, refuses and breaks off as it is told. */
 #include "cache_fixture.h"
 
+#include "base/breaker.h"
 #include "base/clock.h"
 #include "cache/rest/rest_base.h"
-#include "http/http_breakers.h"
 #include "store_server.h"
 
 static store_server server;
@@ -393,12 +393,12 @@ START_TEST(a_store_that_is_away_is_left_alone_and_comes_back)
     put_text(cache, &key, "tile");
     store_requests(&server);
     store_order(&server, "fail/500/3");
-    for (int i = 0; i < mc_http_breaker_rules.failures; i++)
+    for (int i = 0; i < MC_BREAKER_FAILURES; i++)
         ck_fails(UNAVAILABLE, mc_cache_get(&tile, cache, &key, &ctx, pool));
     mc_error *error = mc_cache_get(&tile, cache, &key, &ctx, pool);
     ck_assert(error != MC_OK && error->kind == MC_ERR_UNAVAILABLE && strstr(error->message, "left alone") != NULL);
-    ck_assert_int_eq(store_requests(&server), mc_http_breaker_rules.failures);
-    usleep((useconds_t)mc_http_breaker_rules.first + 100 * 1000);
+    ck_assert_int_eq(store_requests(&server), MC_BREAKER_FAILURES);
+    usleep((useconds_t)MC_BREAKER_PAUSE + 100 * 1000);
     expect_text(cache, &key, "tile");
 }
 END_TEST

@@ -4,6 +4,9 @@
 #include <pthread.h>
 
 #include "cache/rest/aws_credentials.h"
+#include "cache/rest/aws_files.h"
+#include "cache/rest/s3_upload.h"
+#include "http/http.h"
 #include "store_server.h"
 
 #define KEYS "<id>AKIDEXAMPLE</id><secret>wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY</secret><region>eu-test-1</region>"
@@ -21,6 +24,7 @@ static const char *const variables[] = {
     "AWS_ENDPOINT_URL_STS",
     "AWS_SHARED_CREDENTIALS_FILE",
     "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN",
@@ -130,6 +134,76 @@ START_TEST(refusals_are_no_misses)
 }
 END_TEST
 
+START_TEST(tiles_with_check_sums)
+{
+    const mc_tile_key key = key_at(1, 1, 0);
+    mc_tile *tile;
+    mc_cache *cache = bucket_store(KEYS "<checksum>true</checksum>");
+    put_text(cache, &key, "123456789");
+    ck_assert_ptr_nonnull(strstr(store_order(&server, "log"), "\"x-amz-checksum-crc32c\": \"4waSgw==\""));
+    expect_text(cache, &key, "123456789");
+    store_order(&server, "damaged/1");
+    mc_error *error = mc_cache_get(&tile, cache, &key, &ctx, pool);
+    ck_assert_ptr_nonnull(error);
+    ck_assert_ptr_nonnull(strstr(error->message, "not the one of its check sum"));
+    mc_cache *plain = bucket_store(KEYS "<headers><x-amz-checksum-mode>ENABLED</x-amz-checksum-mode></headers>");
+    store_order(&server, "damaged/1");
+    ck_fails(UPSTREAM, mc_cache_get(&tile, plain, &key, &ctx, pool)); /* what comes is compared */
+    mc_cache *summed =
+        bucket_store(KEYS "<headers><x-amz-checksum-mode>ENABLED</x-amz-checksum-mode></headers>"
+                          "<operation type='put'><headers><x-amz-checksum-sha256>"
+                          "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=</x-amz-checksum-sha256></headers>"
+                          "</operation>");
+    put_text(summed, &key, "123456789");
+    expect_text(summed, &key, "123456789");
+    store_order(&server, "damaged/1");
+    ck_fails(UPSTREAM, mc_cache_get(&tile, summed, &key, &ctx, pool));
+}
+END_TEST
+
+static bool
+see_no_tile(void *baton, int x, int y)
+{
+    (void)baton;
+    (void)x;
+    (void)y;
+    ck_abort_msg("the list is empty");
+}
+
+START_TEST(lists_that_never_end_are_errors)
+{
+    static const char *const circles[] = { "circle/1", "circle/2", "circle/7", "circle/1000000000" };
+    mc_cache *cache = bucket_store(KEYS);
+    const mc_tile_key level = key_at(3, 0, 0);
+    const mc_tile_range all = { 0, 0, 8, 8 };
+    for (size_t i = 0; i < sizeof(circles) / sizeof(*circles); i++) {
+        store_order(&server, circles[i]);
+        mc_error *error = mc_cache_list(cache, &level, &all, see_no_tile, NULL, &ctx);
+        ck_assert_ptr_nonnull(error);
+        ck_assert_msg(strstr(error->message, "does not go on") != NULL, "%s: %s", circles[i], error->message);
+        ck_assert_int_lt(store_requests(&server), i < 3 ? 30 : 1100);
+    }
+    store_order(&server, "circle/0");
+    ck_ok(mc_cache_list(cache, &level, &all, see_no_tile, NULL, &ctx));
+}
+END_TEST
+
+START_TEST(a_bucket_of_another_region_is_named)
+{
+    const mc_tile_key key = key_at(1, 1, 0);
+    mc_tile *tile;
+    static const char *const inner[] = { "<id>AKIDEXAMPLE</id><secret>b</secret><region>us-1</region>", KEYS };
+    for (int i = 0; i < 2; i++) {
+        if (i == 1)
+            store_order(&server, "fail/307/1/TemporaryRedirect");
+        mc_error *error = mc_cache_get(&tile, bucket_store(inner[i]), &key, &ctx, pool);
+        ck_assert_ptr_nonnull(error);
+        ck_assert_msg(strstr(error->message, "lies in another region") != NULL, "%s", error->message);
+        ck_assert_ptr_nonnull(strstr(mc_error_chain(error, pool), i == 0 ? "eu-test-1" : "TemporaryRedirect"));
+    }
+}
+END_TEST
+
 static void
 expect_works(mc_cache *cache)
 {
@@ -215,6 +289,170 @@ START_TEST(credentials_that_are_asked_for)
     store_order(&server, "token/ended"); /* sooner than it was said */
     expect_works(bucket_store(REGION));
     ck_assert_int_eq(given_credentials(), 1);
+}
+END_TEST
+
+#define ID "aws_access_key_id = AKIDEXAMPLE\n"
+#define SECRET "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY\n"
+#define ROLE "role_arn = arn:aws:iam::1:role/tiles\nrole_session_name = tests\nexternal_id = a b+c\n"
+
+static void
+write_config_files(const char *config, const char *credentials)
+{
+    setenv("AWS_CONFIG_FILE", write_test_file("config", config), 1);
+    setenv("AWS_SHARED_CREDENTIALS_FILE", write_test_file("credentials", credentials), 1);
+}
+
+/* The error of a get with these keys. */
+static const char *
+why_no_credentials(const char *inner)
+{
+    const mc_tile_key key = key_at(1, 1, 0);
+    mc_tile *tile;
+    mc_error *error = mc_cache_get(&tile, bucket_store(inner), &key, &ctx, pool);
+    ck_assert_ptr_nonnull(error);
+    ck_assert_int_eq(error->kind, MC_ERR_CONFIG);
+    ck_assert_ptr_nonnull(strstr(error->message, "cache \"c\""));
+    return mc_error_chain(error, pool);
+}
+
+START_TEST(profiles_of_both_files)
+{
+    mc_aws_profile profile = { .found = false };
+    mc_aws_profile_parse(&profile,
+                         "[default]\nregion = other\n[profile tiles]\nregion = eu-test-1\ns3 =\n  region = nested\n"
+                         "\tendpoint_url = nested\nendpoint_url = http://store\naws_access_key_id = half\n",
+                         "tiles", pool);
+    ck_assert_str_eq(profile.region, "eu-test-1");
+    ck_assert_str_eq(profile.endpoint, "http://store");
+    ck_assert(profile.found && profile.secret.id == NULL && profile.unsupported == NULL);
+    write_config_files("[profile tiles]\nregion = eu-test-1\naws_access_key_id = x\naws_secret_access_key = y\n",
+                       "[tiles]\n" ID SECRET);
+    expect_works(bucket_store("<profile>tiles</profile>")); /* the file of credentials goes first */
+    setenv("AWS_PROFILE", "tiles", 1);
+    expect_works(bucket_store(""));
+    write_config_files("[profile tiles]\nregion = eu-test-1\n" ID SECRET, "");
+    expect_works(bucket_store(""));
+    setenv("AWS_ACCESS_KEY_ID", "x", 1); /* of somebody else: the configuration names the profile */
+    setenv("AWS_SECRET_ACCESS_KEY", "y", 1);
+    expect_works(bucket_store("<profile>tiles</profile>"));
+}
+END_TEST
+
+START_TEST(roles_of_profiles)
+{
+    setenv("AWS_ENDPOINT_URL_STS", server_url("/"), 1);
+    write_config_files("[profile tiles]\nregion = eu-test-1\nsource_profile = base\n" ROLE, "[base]\n" ID SECRET);
+    mc_cache *cache = bucket_store("<profile>tiles</profile>");
+    expect_works(cache);
+    expect_works(cache);
+    ck_assert_int_eq(given_credentials(), 1); /* they are kept */
+    write_config_files("[profile own]\nregion = eu-test-1\nsource_profile = own\n" ID SECRET ROLE, "");
+    expect_works(bucket_store("<profile>own</profile>"));
+    setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", 1);
+    write_config_files("[profile env]\nregion = eu-test-1\ncredential_source = Environment\n" ROLE, "");
+    expect_works(bucket_store("<profile>env</profile>"));
+    write_config_files("[profile web]\nregion = eu-test-1\nweb_identity_token_file = /nowhere\n" ROLE, "");
+    write_config_files(apr_psprintf(pool, "[profile web]\nregion = eu-test-1\nweb_identity_token_file = %s\n" ROLE,
+                                    write_test_file("identity", "a.web+identity/token==\n")),
+                       "");
+    expect_works(bucket_store("<profile>web</profile>"));
+}
+END_TEST
+
+START_TEST(profiles_that_give_no_credentials)
+{
+    static const char *const wrong[][2] = {
+        { "[profile p]\nregion = r\ncredential_process = /bin/false\n", "by credential_process" },
+        { "[profile p]\nregion = r\nsso_session = s\nsso_account_id = 1\n", "by sso_account_id" },
+        { "[profile p]\nregion = r\nsource_profile = p\n" ROLE, "too many others, or of itself" },
+        { "[profile p]\nsource_profile = q\n" ROLE "[profile q]\nsource_profile = p\n" ROLE, "or of itself" },
+        { "[profile p]\nsource_profile = gone\n" ROLE, "profile gone is neither in" },
+        { "[profile p]\n" ROLE, "neither source_profile nor credential_source" },
+        { "[profile p]\ncredential_source = Moon\n" ROLE, "credential_source that is not to be had" },
+        { "[profile p]\nsource_profile = q\n" ROLE "[profile q]\nregion = r\n", "profile q has no credentials" },
+        { "[profile p]\nmfa_serial = m\nsource_profile = default\n" ROLE "[default]\n" ID SECRET, "by mfa_serial" },
+        { "[default]\n" ID SECRET, "profile p is neither in" },
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        write_config_files(wrong[i][0], "");
+        const char *why = why_no_credentials("<profile>p</profile>" REGION);
+        ck_assert_msg(strstr(why, wrong[i][1]) != NULL, "%s: %s", wrong[i][1], why);
+        usleep(i >= 2 && i <= 8 ? 1050 * 1000 : 0); /* so long a failure is remembered */
+    }
+    write_config_files("[profile p]\n" ID, ""); /* as AWS's programs have it, the next source is asked */
+    ck_assert_ptr_nonnull(strstr(why_no_credentials("<profile>p</profile>" REGION), "a container or the machine"));
+    write_config_files("[default]\ncredential_process = /bin/false\n", "");
+    ck_assert_ptr_nonnull(strstr(why_no_credentials(REGION), "credential_process"));
+}
+END_TEST
+
+/* What a test puts as one object: aws lives as long as the pool. */
+static mc_s3_upload
+make_upload(void)
+{
+    mc_aws_options *aws = apr_pcalloc(pool, sizeof(*aws));
+    aws->region = "eu-test-1";
+    aws->chain.fixed = (mc_aws_secret){ "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", NULL };
+    return (mc_s3_upload){ "n", server_url("/bucket/a%20b.pmtiles"), "application/vnd.pmtiles", aws };
+}
+
+static const char *
+write_file_of_size(size_t size)
+{
+    const char *path = write_test_file("large", "begin");
+    ck_assert_int_eq(truncate(path, (off_t)size), 0);
+    return path;
+}
+
+START_TEST(files_are_uploaded_in_parts)
+{
+    const mc_s3_upload upload = make_upload();
+    ck_ok(mc_s3_upload_file(&upload, write_file_of_size(1000), &ctx, pool));
+    ck_assert_ptr_null(strstr(store_order(&server, "log"), "uploadId"));
+    ck_assert_ptr_nonnull(strstr(store_order(&server, "list"), "/bucket/a%20b.pmtiles"));
+    const char *large = write_file_of_size(2 * (size_t)MC_S3_PART_BYTES + 1);
+    store_order(&server, "fail/503/2/SlowDown");
+    ck_ok(mc_s3_upload_file(&upload, large, &ctx, pool));
+    ck_assert_ptr_nonnull(strstr(store_order(&server, "log"), "partNumber=3"));
+    ck_assert_str_eq(store_order(&server, "parts"), "[]");
+    mc_error *error = mc_s3_upload_file(&upload, write_file_of_size(0), &ctx, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
+}
+END_TEST
+
+static bool
+has_gone_at_last(void *baton)
+{
+    return ++*(int *)baton > 5;
+}
+
+/* What was there stays, and nothing is left behind. */
+START_TEST(uploads_that_fail_leave_nothing)
+{
+    const mc_s3_upload upload = make_upload();
+    int looks = 0;
+    ck_ok(mc_s3_upload_file(&upload, write_file_of_size(1000), &ctx, pool));
+    const char *large = write_file_of_size(2 * (size_t)MC_S3_PART_BYTES + 1);
+    store_order(&server, "badpart/2");
+    ck_fails(UPSTREAM, mc_s3_upload_file(&upload, large, &ctx, pool));
+    ck_assert_str_eq(store_order(&server, "parts"), "[]");
+    store_order(&server, "badpart/0");
+    store_order(&server, "delay/300"); /* an interrupt while a part is under way */
+    ctx.abandoned = has_gone_at_last;
+    ctx.abandoned_baton = &looks;
+    mc_error *error = mc_s3_upload_file(&upload, large, &ctx, pool);
+    ck_assert_ptr_nonnull(error);
+    ctx.abandoned = NULL;
+    store_order(&server, "delay/0");
+    ck_assert_str_eq(store_order(&server, "parts"), "[]");
+    ck_assert_ptr_nonnull(strstr(store_order(&server, "log"), "\"method\": \"DELETE\""));
+    mc_http_reply reply;
+    const mc_http_call call = { .method = "GET", .url = server_url("/bucket/a%20b.pmtiles"), .max_response = 4096 };
+    store_order(&server, "plain/1");
+    ck_ok(mc_http_send(&reply, process.http, &call, &ctx, pool));
+    ck_assert_int_eq(reply.body->size, 1000);
 }
 END_TEST
 
@@ -360,6 +598,14 @@ main(void)
         refusals_are_no_misses,
         credentials_of_the_environment_and_of_files,
         credentials_that_are_asked_for,
+        tiles_with_check_sums,
+        lists_that_never_end_are_errors,
+        a_bucket_of_another_region_is_named,
+        files_are_uploaded_in_parts,
+        uploads_that_fail_leave_nothing,
+        profiles_of_both_files,
+        roles_of_profiles,
+        profiles_that_give_no_credentials,
         containers_are_not_asked_on_other_machines,
         credentials_are_renewed_before_their_end,
         many_threads_ask_once,

@@ -1,0 +1,204 @@
+/*
+ * The source "mapserver": maps that MapServer draws from a map file (docs/reference/configuration.md 3.2). They are
+ * drawn in child processes, so that neither MapServer nor the data of the map file has to be there when the server
+ * starts, and a map file that crashes or hangs costs no more than its map.
+ */
+#include <apr_strings.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "source/mapserver/mapserver_children.h"
+#include "source/source_base.h"
+
+typedef struct mapserver_source {
+    mc_source_base base;
+    const char *mapfile;
+    const char *layers;
+    int ground;
+    int processes;
+    uint64_t generation;
+} mapserver_source;
+
+/* In the order of mc_mapserver_ground. */
+#define GROUNDS "mapfile|transparent|opaque"
+
+static const mc_key mapserver_keys[] = {
+    MC_SOURCE_KEYS(mapserver_source, "1"),
+    MC_KEY_TEXT("mapfile", offsetof(mapserver_source, mapfile), "The map file.",
+                .flags = MC_KEY_REQUIRED | MC_KEY_WORKDIR),
+    MC_KEY_TEXT(
+        "layers", offsetof(mapserver_source, layers),
+        "Names of layers or groups of the map file that are drawn, with commas between them. Not written: those "
+        "whose STATUS is ON or DEFAULT.",
+        .flags = MC_KEY_OURS),
+    MC_KEY_CHOICE("background", offsetof(mapserver_source, ground), GROUNDS,
+                  "What lies under the map: as the map file says (its IMAGECOLOR where its output format is not "
+                  "transparent), nothing, or its IMAGECOLOR in any case.",
+                  .flags = MC_KEY_OURS, .fallback = "mapfile"),
+    MC_KEY_INT(
+        "processes", offsetof(mapserver_source, processes),
+        "Processes that draw map files, those of all sources together, beyond which a server process starts none "
+        "for this one. 0: as many as <workers>.",
+        .flags = MC_KEY_OURS, .max = 64, .fallback = "0"),
+    MC_KEY_END,
+};
+
+/* --- what a child is asked -------------------------------------------------------------------------------------- */
+
+/* By its code, in the form that has x (longitude) first whatever the registry says. Those that stood for 3857 before it
+ * had a code are not in the registry. */
+static const char *
+srs_for_mapserver(const mc_grid *grid, apr_pool_t *pool)
+{
+    switch (grid->epsg) {
+    case 0:
+        return grid->srs;
+    case 900913:
+    case 3785:
+    case 102100:
+    case 102113:
+        return "init=epsg:3857";
+    default:
+        return apr_psprintf(pool, "init=epsg:%d", grid->epsg);
+    }
+}
+
+static mc_error *
+write_texts(mc_mapserver_question *question, const char *const *texts, int count, apr_pool_t *pool)
+{
+    size_t size = 0;
+    for (int i = 0; i < count; i++)
+        size += strlen(texts[i]) + 1;
+    if (size > MC_MAPSERVER_TEXTS_MAX)
+        return mc_error_create(pool, MC_ERR_LIMIT, "source \"%s\": names and values of more than %d bytes",
+                               question->source, MC_MAPSERVER_TEXTS_MAX);
+    char *to = apr_palloc(pool, size);
+    question->texts = to;
+    question->ask.text_size = (uint32_t)size;
+    for (int i = 0; i < count; i++)
+        to = (char *)memcpy(to, texts[i], strlen(texts[i]) + 1) + strlen(texts[i]) + 1;
+    return MC_OK;
+}
+
+/* `wanted` NULL: only whether the map file can be opened. */
+static mc_error *
+ask_for(mc_mapserver_question *question, const mapserver_source *mapserver, const mc_render *wanted, apr_pool_t *pool)
+{
+    *question = (mc_mapserver_question){ .source = mapserver->base.source.name,
+                                         .mapfile = mapserver->mapfile,
+                                         .processes = mapserver->processes };
+    mc_mapserver_ask *ask = &question->ask;
+    const char *texts[3 + 2 * MC_MAPSERVER_PAIRS_MAX] = { mapserver->mapfile, "",
+                                                          mapserver->layers == NULL ? "" : mapserver->layers };
+    int count = 3;
+    ask->generation = mapserver->generation;
+    ask->ground = (uint32_t)mapserver->ground;
+    if (wanted != NULL) {
+        const mc_extent *box = &wanted->box;
+        texts[1] = srs_for_mapserver(wanted->grid, pool);
+        memcpy(ask->box, (double[]){ box->minx, box->miny, box->maxx, box->maxy }, sizeof(ask->box));
+        ask->metres_per_unit = wanted->grid->metres_per_unit;
+        ask->density = wanted->density > 0 ? wanted->density : 1;
+        ask->width = wanted->width;
+        ask->height = wanted->height;
+        if (wanted->dimension_count > MC_MAPSERVER_PAIRS_MAX)
+            return mc_error_create(pool, MC_ERR_LIMIT, "source \"%s\": more than %d dimensions", question->source,
+                                   MC_MAPSERVER_PAIRS_MAX);
+        ask->pair_count = (uint32_t)wanted->dimension_count;
+        for (int i = 0; i < wanted->dimension_count; i++) {
+            texts[count++] = wanted->dimensions[i].name;
+            texts[count++] = wanted->dimensions[i].value == NULL ? "" : wanted->dimensions[i].value;
+        }
+    }
+    return write_texts(question, texts, count, pool);
+}
+
+/* --- the source ------------------------------------------------------------------------------------------------- */
+
+/* Microseconds for a map file, and for all data of a configuration. */
+static const apr_interval_time_t one_mapfile = 10 * APR_USEC_PER_SEC, all_mapfiles = 60 * APR_USEC_PER_SEC;
+
+/* What the first map would find out (`mapcache check`): one child opens the map files of all sources. */
+static void
+open_mapfile(const mapserver_source *mapserver, const mc_node *at, mc_build *build)
+{
+    mc_diagnostics *diagnostics = build->diagnostics;
+    mc_mapserver_question question;
+    mc_pixels *none;
+    apr_time_t began = mc_clock_now();
+    apr_interval_time_t left = all_mapfiles - diagnostics->opening;
+    mc_ctx ctx = { .pool = build->pool, .deadline = began + (left < one_mapfile ? left : one_mapfile) };
+    if (left <= 0) {
+        mc_complain(diagnostics, MC_WARNING, at,
+                    "source \"%s\": the map file was not opened: others took all of the time",
+                    mapserver->base.source.name);
+        return;
+    }
+    mc_error *error = ask_for(&question, mapserver, NULL, build->pool);
+    if (error == MC_OK)
+        error = mc_mapserver_draw(&none, &question, &ctx, build->pool);
+    diagnostics->opening += mc_clock_now() - began;
+    if (error != MC_OK)
+        mc_complain(diagnostics,
+                    error->kind == MC_ERR_CONFIG || error->kind == MC_ERR_UPSTREAM ? MC_REFUSED : MC_WARNING, at, "%s",
+                    mc_error_chain(error, build->pool));
+}
+
+/* False: the source is refused. */
+static bool
+check_mapfile(const mapserver_source *mapserver, const mc_node *node, mc_build *build)
+{
+    const mc_node *at = mc_node_child(node, "mapfile");
+    int refused = build->diagnostics->refused;
+    if (access(mapserver->mapfile, R_OK) != 0)
+        mc_complain(build->diagnostics, MC_REFUSED, at, "source \"%s\": the map file \"%s\" cannot be read: %s",
+                    mapserver->base.source.name, mapserver->mapfile, strerror(errno));
+    else if (build->diagnostics->thorough)
+        open_mapfile(mapserver, at, build);
+    return build->diagnostics->refused == refused;
+}
+
+static mc_source *
+mapserver_from_config(const mc_node *node, mc_build *build)
+{
+    static _Atomic uint64_t generations; /* a reload opens the map files anew */
+    mapserver_source *mapserver = apr_pcalloc(build->pool, sizeof(*mapserver));
+    if (!mc_source_read(&mapserver->base, &mc_source_mapserver, node, build))
+        return NULL;
+    mapserver->generation = ++generations;
+    mapserver->base.source.needs_format = true;
+#ifdef MC_HAVE_MAPSERVER
+    if (!check_mapfile(mapserver, node, build))
+        return NULL;
+#else
+    (void)check_mapfile;
+    mc_complain(build->diagnostics, MC_NOT_BUILT, node,
+                "source \"%s\": this build has no type \"mapserver\"; reach the map file through a source of type "
+                "\"wms\"",
+                mapserver->base.source.name);
+#endif
+    return &mapserver->base.source;
+}
+
+static mc_error *
+mapserver_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+#ifdef MC_HAVE_MAPSERVER
+    mc_mapserver_question question;
+    MC_TRY(ask_for(&question, (const mapserver_source *)source, wanted, pool));
+    return mc_mapserver_draw(&map->pixels, &question, ctx, pool);
+#else
+    (void)map;
+    (void)wanted;
+    (void)ctx;
+    return mc_error_create(pool, MC_ERR_NOT_BUILT, "source \"%s\": this build has no type \"mapserver\"", source->name);
+#endif
+}
+
+const mc_source_ops mc_source_mapserver = {
+    MC_KIND("mapserver", mapserver_keys, mapserver_from_config,
+            "Map files, drawn by MapServer's library in processes of their own."),
+    .render = mapserver_render,
+};

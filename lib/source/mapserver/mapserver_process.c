@@ -1,0 +1,227 @@
+/* See mapserver_process.h. */
+#include "source/mapserver/mapserver_process.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/module.h"
+#include "base/wait.h"
+
+enum { VARIABLES_MAX = 128, COMPLAINT_MAX = 1024, PIPE_MAX = 64 * 1024, END_WAIT = 1000 /* ms */ };
+
+/* --- starting --------------------------------------------------------------------------------------------------- */
+
+/* What map files, GDAL, PROJ and the libraries of databases are configured by; nothing else of ours is handed on. */
+static bool
+is_for_mapserver(const char *variable)
+{
+    static const char *const names[] = {
+        "PATH=", "HOME=", "LANG=", "LC_",   "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "MAPSERVER", "MS_", "GDAL_",
+        "OGR_",  "CPL_",  "VSI_",  "PROJ_", "PG",  "CURL_",   "FONTCONFIG_"
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static char **
+choose_variables(apr_pool_t *pool)
+{
+    char **chosen = apr_pcalloc(pool, (VARIABLES_MAX + 1) * sizeof(*chosen));
+    int count = 0;
+    for (char **variable = environ; *variable != NULL && count < VARIABLES_MAX; variable++)
+        if (is_for_mapserver(*variable))
+            chosen[count++] = *variable;
+    return chosen;
+}
+
+/* 0, or errno. The child begins with nothing of ours but its three descriptors, and in a group of its own: an interrupt
+ * of the terminal is for us to handle. */
+static int
+spawn_program(pid_t *pid, const char *program, int input, int errors, apr_pool_t *pool)
+{
+    char *const arguments[] = { apr_pstrdup(pool, "mapcache-mapserver"), NULL };
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, input, 0);
+    posix_spawn_file_actions_adddup2(&files, errors, 2);
+    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addclosefrom_np(&files, 3);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    int status = posix_spawn(pid, program, &files, &attributes, arguments, choose_variables(pool));
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return status;
+}
+
+static void
+close_both(const int ends[2])
+{
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Descriptors below 3 would be in the way of the child's own. */
+static bool
+are_free_of_standard(const int a[2], const int b[2])
+{
+    return a[0] > 2 && a[1] > 2 && b[0] > 2 && b[1] > 2;
+}
+
+mc_error *
+mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool)
+{
+    const char *program;
+    int pair[2], pipes[2];
+    MC_TRY(mc_module_program(&program, "mapserver", pool));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no sockets for a process of MapServer: %s", strerror(errno));
+    if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) != 0) {
+        close_both(pair);
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no pipe for a process of MapServer: %s", strerror(errno));
+    }
+    (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    int status =
+        are_free_of_standard(pair, pipes) ? spawn_program(&process->pid, program, pair[1], pipes[1], pool) : EBADF;
+    close(pair[1]);
+    close(pipes[1]);
+    process->socket = pair[0];
+    process->errors = pipes[0];
+    if (status == 0)
+        return MC_OK;
+    close(pair[0]);
+    close(pipes[0]);
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a process of MapServer cannot be started: %s", strerror(status));
+}
+
+/* --- talking ---------------------------------------------------------------------------------------------------- */
+
+/* After a call of the socket that has moved nothing. */
+static mc_mapserver_talk
+wait_to_talk(const mc_mapserver_process *process, short events, apr_time_t until, mc_ctx *ctx)
+{
+    struct pollfd polled = { .fd = process->socket, .events = events };
+    switch (mc_wait_socket(&polled, until, ctx)) {
+    case MC_WAIT_LATE:
+        return MC_MAPSERVER_LATE;
+    case MC_WAIT_GONE:
+        return MC_MAPSERVER_GONE;
+    default:
+        return MC_MAPSERVER_SAID;
+    }
+}
+
+static bool
+would_block(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+mc_mapserver_talk
+mc_mapserver_send(const mc_mapserver_process *process, const void *bytes, size_t size, apr_time_t until, mc_ctx *ctx)
+{
+    const char *from = bytes;
+    while (size > 0) {
+        ssize_t sent = send(process->socket, from, size, MSG_NOSIGNAL);
+        if (sent < 0 && !would_block())
+            return MC_MAPSERVER_ENDED;
+        if (sent < 0) {
+            mc_mapserver_talk waited = wait_to_talk(process, POLLOUT, until, ctx);
+            if (waited != MC_MAPSERVER_SAID)
+                return waited;
+            continue;
+        }
+        from += sent;
+        size -= (size_t)sent;
+    }
+    return MC_MAPSERVER_SAID;
+}
+
+mc_mapserver_talk
+mc_mapserver_receive(const mc_mapserver_process *process, void *bytes, size_t size, apr_time_t until, mc_ctx *ctx)
+{
+    char *to = bytes;
+    while (size > 0) {
+        ssize_t got = recv(process->socket, to, size, 0);
+        if (got == 0 || (got < 0 && !would_block()))
+            return MC_MAPSERVER_ENDED;
+        if (got < 0) {
+            mc_mapserver_talk waited = wait_to_talk(process, POLLIN, until, ctx);
+            if (waited != MC_MAPSERVER_SAID)
+                return waited;
+            continue;
+        }
+        to += got;
+        size -= (size_t)got;
+    }
+    return MC_MAPSERVER_SAID;
+}
+
+bool
+mc_mapserver_idle_well(const mc_mapserver_process *process)
+{
+    struct pollfd polled = { .fd = process->socket, .events = POLLIN };
+    return poll(&polled, 1, 0) == 0;
+}
+
+const char *
+mc_mapserver_complaints(const mc_mapserver_process *process, apr_pool_t *pool)
+{
+    char first[COMPLAINT_MAX + 1], rest[4096];
+    ssize_t got = read(process->errors, first, COMPLAINT_MAX), more = got;
+    if (got <= 0)
+        return NULL;
+    for (size_t drained = 0; more > 0 && drained < PIPE_MAX; drained += sizeof(rest))
+        more = read(process->errors, rest, sizeof(rest));
+    while (got > 0 && (first[got - 1] == '\n' || first[got - 1] == ' '))
+        got--;
+    return got == 0 ? NULL : apr_pstrmemdup(pool, first, (apr_size_t)got);
+}
+
+/* --- ending ----------------------------------------------------------------------------------------------------- */
+
+bool
+mc_mapserver_reap(const mc_mapserver_process *process)
+{
+    int status;
+    pid_t reaped;
+    do
+        reaped = waitpid(process->pid, &status, WNOHANG);
+    while (reaped < 0 && errno == EINTR);
+    return reaped != 0; /* also where somebody else has reaped it */
+}
+
+/* A process that is killed is gone at once, unless the kernel waits for a disk or a network file system on its behalf:
+ * nobody waits for that. */
+bool
+mc_mapserver_end(mc_mapserver_process *process)
+{
+    close(process->socket);
+    close(process->errors);
+    kill(process->pid, SIGKILL);
+    int watched = pidfd_open(process->pid, 0);
+    if (watched >= 0) {
+        struct pollfd polled = { .fd = watched, .events = POLLIN };
+        while (poll(&polled, 1, END_WAIT) < 0 && errno == EINTR)
+            continue;
+        close(watched);
+    }
+    return mc_mapserver_reap(process);
+}

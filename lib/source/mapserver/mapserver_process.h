@@ -1,0 +1,41 @@
+/* One child process that draws map files: starting it, talking with it until a moment, ending it. */
+#ifndef MC_SOURCE_MAPSERVER_MAPSERVER_PROCESS_H
+#define MC_SOURCE_MAPSERVER_MAPSERVER_PROCESS_H
+
+#include <sys/types.h>
+
+#include "mapcache/ctx.h"
+
+typedef struct mc_mapserver_process {
+    pid_t pid;
+    int socket; /* to its standard input; our end, non-blocking */
+    int errors; /* from its standard error; non-blocking at both ends: what nobody reads is lost */
+} mc_mapserver_process;
+
+typedef enum mc_mapserver_talk {
+    MC_MAPSERVER_SAID,
+    MC_MAPSERVER_ENDED, /* the process has closed its end */
+    MC_MAPSERVER_LATE,
+    MC_MAPSERVER_GONE /* the client of the request has gone */
+} mc_mapserver_talk;
+
+/* MC_ERR_UNAVAILABLE: there is no program, or no process more. */
+mc_error *mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool) MC_CHECKED;
+
+/* All bytes go out, or come in, until the moment `until` (mc_clock_now()). */
+mc_mapserver_talk mc_mapserver_send(const mc_mapserver_process *process, const void *bytes, size_t size,
+                                    apr_time_t until, mc_ctx *ctx);
+mc_mapserver_talk mc_mapserver_receive(const mc_mapserver_process *process, void *bytes, size_t size, apr_time_t until,
+                                       mc_ctx *ctx);
+
+/* Whether a process that nobody has asked anything is there, and silent. */
+bool mc_mapserver_idle_well(const mc_mapserver_process *process);
+
+/* What the process has written to its standard error since the last call, at most 1 KB of it; NULL: nothing. */
+const char *mc_mapserver_complaints(const mc_mapserver_process *process, apr_pool_t *pool);
+
+/* Kills it. False: it is not gone yet (the kernel holds it), and mc_mapserver_reap is to be called again later. */
+bool mc_mapserver_end(mc_mapserver_process *process);
+bool mc_mapserver_reap(const mc_mapserver_process *process);
+
+#endif
