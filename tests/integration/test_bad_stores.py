@@ -338,7 +338,7 @@ def test_a_stored_value_that_is_no_tile_is_named(serve, folder):
     answer = server.get("/", MAP)
     check(answer, (500,), folder)
     assert b"layer&quot;: the tile 0/0/0 of cache &quot;store&quot; is not an image" in answer.body, answer.body
-    assert "is not an image that can be drawn: neither a PNG nor a JPEG image" in server.log()
+    assert "is not an image that can be drawn: neither a PNG nor a JPEG nor a WebP image" in server.log()
 
 
 # --- disk --------------------------------------------------------------------------------------------------------- #

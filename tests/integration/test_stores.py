@@ -254,8 +254,10 @@ def test_away_is_not_absent(place, origin):
     assert any(place.store.address in name for name in json.loads(server.get("/ready").body)["away"]), server.get("/ready").body
     assert 'cache "store"' in server.program.log(), server.log()
     assert "sesame" not in server.program.log() and "swordfish" not in server.program.log()
+    assert len(origin.requests()) == asked  # an absent store is not an absent tile
     checked = place.command("mapcache", "check", "--connect", place.whole, good=False)
     assert checked.returncode == 2 and 'cache "store"' in checked.stdout, checked.stdout
+    asked = len(origin.requests())  # check --connect asks the origin, too
     counted = place.command("mapcache", "detail", "-c", place.reader, "-t", place.layer, "-z", "0,1", good=False)
     assert counted.returncode != 0 and "store" in counted.stdout + counted.stderr, counted.stdout + counted.stderr
     purged = place.command("mapcache", "purge", "-c", place.whole, "-t", place.layer, "-z", "1,1", "--yes", good=False)
@@ -268,5 +270,5 @@ def test_away_is_not_absent(place, origin):
     wait_until(lambda: server.get(place.tile(1, 1, 0)).status == 200, "the tile again", 120)
     assert server.get(place.tile(1, 1, 0)).body == kept.body
     wait_until(lambda: json.loads(server.get("/ready").body)["away"] == [], "nobody is missed")
-    assert len(origin.requests()) == asked  # an absent store is not an absent tile
+    assert len(origin.requests()) == asked
     assert place.command("mapcache", "check", "--connect", place.whole).returncode == 0

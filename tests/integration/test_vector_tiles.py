@@ -627,7 +627,8 @@ def test_tiles_of_other_programs(web, config):
             assert reply.headers["Content-Type"] == mime
     assert decode(plain)["areas"]
     document = json.loads(web.get(f"/mc/gmaps/foreign@{GRID}.json").body)
-    assert document["tilejson"] == "3.0.0" and document["vector_layers"] == []
+    assert document["tilejson"] == "3.0.0"
+    assert [layer["id"] for layer in document["vector_layers"]] == ["areas"]  # what the tiles themselves hold
 
 
 def counter(web, name):
