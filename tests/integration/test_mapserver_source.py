@@ -127,6 +127,16 @@ def test_pixels_that_are_not_square_are_as_mapserv_draws_them(maps):
     assert different.mean() < 0.001
 
 
+def test_a_map_is_the_same_after_one_whose_pixels_are_not_square(maps):
+    square = (f"/mc?SERVICE=WMS&REQUEST=GetMap&VERSION=1.1.1&STYLES=&FORMAT=image/png&TRANSPARENT=true&LAYERS=regions"
+              f"&SRS=EPSG:3857&WIDTH=300&HEIGHT=300&BBOX=-{HALF},-{HALF},{HALF},{HALF}")
+    flat = square.replace("HEIGHT=300", "HEIGHT=200")
+    before = shown(maps.web.get(square))
+    for _ in range(8):  # whichever of the children draws
+        shown(maps.web.get(flat))
+        assert numpy.array_equal(shown(maps.web.get(square)), before)
+
+
 def test_a_metatile_has_no_seams_and_only_the_layers_that_were_chosen(maps):
     whole = maps.direct(box(2, 0, 0, 4), "regions", 1024, 1024)
     tiles = numpy.vstack([numpy.hstack([shown(maps.web.get(tile("meta", 2, x, y))) for x in range(4)]) for y in (3, 2, 1, 0)])

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/wait.h"
+#include "base/write_lock.h"
 #include "cache/embedded/embedded.h"
 
 /* The byte of the database, behind all that a file can have, that who writes has locked. Not one of the file of LMDB's
@@ -32,7 +33,7 @@ typedef struct lmdb_store {
     MDB_env *env;
     MDB_dbi dbi;
     bool read_only;
-    pthread_mutex_t writing;
+    mc_write_lock writing;
     int lock; /* descriptor of the database, for the lock of the byte, with `writing`; -1: none is open */
     pthread_rwlock_t mapped; /* held for reading by transactions, for writing while the map changes its size */
     struct lmdb_store *next;
@@ -107,7 +108,7 @@ open_lmdb_store(lmdb_store **opened, const mc_embedded_place *place, const struc
     store->file = stat(file, &info) == 0 ? info.st_ino : 0;
     store->process = getpid();
     store->lock = -1;
-    pthread_mutex_init(&store->writing, NULL);
+    mc_write_lock_init(&store->writing);
     pthread_rwlock_init(&store->mapped, NULL);
     store->next = stores;
     stores = store;
@@ -244,13 +245,12 @@ try_writers_byte(lmdb_store *store, const mc_embedded_place *place, bool take, a
 static bool
 take_writers_turn(lmdb_store *store, const mc_embedded_place *place, apr_time_t until, mc_ctx *ctx)
 {
-    const struct timespec limit = { (time_t)apr_time_sec(until), (long)apr_time_usec(until) * 1000 };
-    if (pthread_mutex_clocklock(&store->writing, CLOCK_MONOTONIC, &limit) != 0)
+    if (!mc_write_lock_take(&store->writing, until, ctx))
         return false;
     for (apr_interval_time_t pause = first_look; !try_writers_byte(store, place, true, ctx->pool);
          pause = pause < slowest_look ? 2 * pause : pause)
         if (mc_clock_now() >= until || !mc_wait_pause(pause, ctx)) {
-            pthread_mutex_unlock(&store->writing);
+            mc_write_lock_give(&store->writing);
             return false;
         }
     return true;
@@ -260,7 +260,7 @@ static void
 end_writers_turn(lmdb_store *store, const mc_embedded_place *place, mc_ctx *ctx)
 {
     (void)try_writers_byte(store, place, false, ctx->pool);
-    pthread_mutex_unlock(&store->writing);
+    mc_write_lock_give(&store->writing);
 }
 
 /* Threads of this process and those of other processes take turns within the deadline: also while a process that has

@@ -4,8 +4,8 @@
 
 #include <stdatomic.h>
 
+#include "base/write_lock.h"
 #include "db/sqlite/handles.h"
-#include "db/sqlite/write_lock.h"
 
 enum { MOST_STATEMENTS = 12 };
 

@@ -207,6 +207,7 @@ place_map(mapserver_drawing *drawing, mapObj *map, const mc_mapserver_ask *ask, 
     (void)msSetConfigOption(map, "MS_NONSQUARE", square ? "NO" : "YES");
     if (msMapSetSize(map, ask->width, ask->height) != MS_SUCCESS)
         return fail_drawing(drawing, MC_MAPSERVER_NOT_DRAWN, NULL);
+    map->gt.need_geotransform = map->gt.rotation_angle != 0; /* MapServer leaves it as the map before needed it */
     map->extent =
         (rectObj){ ask->box[0] + column / 2, ask->box[1] + row / 2, ask->box[2] - column / 2, ask->box[3] - row / 2 };
     return 1;

@@ -1,6 +1,6 @@
-/* One writer of a file at a time in this process: others queue here instead of in SQLite's sleep-and-poll. */
-#ifndef MC_DB_SQLITE_WRITE_LOCK_H
-#define MC_DB_SQLITE_WRITE_LOCK_H
+/* One writer of a file at a time in this process: others queue here instead of in the library's sleep-and-poll. */
+#ifndef MC_BASE_WRITE_LOCK_H
+#define MC_BASE_WRITE_LOCK_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* The queue of those who write to a file. A mutex alone cannot be waited for by a clock that nobody sets in a way that
  * ThreadSanitizer follows (pthread_mutex_clocklock), a condition can. */
-#include "db/sqlite/write_lock.h"
+#include "base/write_lock.h"
 
 #include "base/clock.h"
 #include "base/wait.h"
