@@ -196,10 +196,8 @@ def test_two_writers_and_a_reader_at_once(place):
     assert place.counts() in ([1, 4, 16, 64], None)
 
 
-@pytest.mark.parametrize("store", sorted(KINDS.keys() - {"bdb"}), indirect=True)
 def test_a_killed_writer_leaves_no_broken_tile(place, origin):
-    """Killed after each number of metatiles in turn: what is there is whole, and the next seed makes the rest. Not of bdb, whose locks do
-    not know that their holder has died (docs/internals/cache/archives.md)."""
+    """Killed after each number of metatiles in turn: what is there is whole, and the next seed makes the rest."""
     reader = None
     place.seed(place.whole, "-z", "0,0")  # a store that is not there yet is an error for who cannot draw
     for number in (1, 3, 6):

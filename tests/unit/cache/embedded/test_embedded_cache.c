@@ -1,6 +1,7 @@
 /* What is particular to lmdb and bdb: keys, values, times, several processes, full and damaged files. */
 #include "cache_fixture.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -218,11 +219,13 @@ START_TEST(keys_that_cannot_be_are_refused)
 }
 END_TEST
 
-/* A process that is stopped while it writes has LMDB's lock, for which LMDB waits without an end. */
-START_TEST(a_stopped_writer_holds_nobody_up)
+/* A process that is stopped while it writes has the library's lock, for which the library waits without an end. Readers
+ * of LMDB wait for nobody; those of Berkeley DB until their deadline. */
+static void
+stop_writer_of(const char *type, bool readers_wait)
 {
     mc_tile_write puts[64];
-    mc_cache *cache = embedded("lmdb", "");
+    mc_cache *cache = embedded(type, "");
     for (int i = 0; i < 64; i++)
         puts[i] = (mc_tile_write){ .key = key_at(3, i % 8, i / 8), .data = buf_of_text("text") };
     ck_ok(mc_cache_put(cache, puts, 64, &ctx));
@@ -242,9 +245,13 @@ START_TEST(a_stopped_writer_holds_nobody_up)
         ck_assert_int_lt(mc_clock_now() - begun, 30 * APR_USEC_PER_SEC);
         refused += error != MC_OK;
         stored += error == MC_OK;
+        ctx.deadline = readers_wait ? mc_clock_now() + APR_USEC_PER_SEC / 20 : 0;
+        mc_tile *tile;
+        error = mc_cache_get(&tile, cache, &puts[0].key, &ctx, pool);
+        ck_assert(error == MC_OK || (readers_wait && error->kind == MC_ERR_UNAVAILABLE));
         ctx.deadline = 0;
-        expect_text(cache, &puts[0].key, "text"); /* readers wait for nobody */
         kill(writer, SIGCONT);
+        expect_text(cache, &puts[0].key, "text");
     }
     ck_assert_int_gt(refused, 0);
     kill(writer, SIGKILL);
@@ -252,9 +259,149 @@ START_TEST(a_stopped_writer_holds_nobody_up)
     put_text(cache, &puts[0].key, "after");
     expect_text(cache, &puts[0].key, "after");
 }
+
+START_TEST(a_stopped_writer_holds_nobody_up)
+{
+    stop_writer_of("lmdb", false);
+    stop_writer_of("bdb", true);
+}
+END_TEST
+
+/* What a writer of `killed` stores without an end: 64 tiles at a time, all with the number of the round. */
+static void
+write_rounds(mc_cache *cache)
+{
+    mc_tile_write puts[64];
+    for (int round = 0;; round++) {
+        char *text = apr_pcalloc(pool, 30001);
+        memset(text, 'a' + round % 26, 30000);
+        for (int i = 0; i < 64; i++)
+            puts[i] = (mc_tile_write){ .key = key_at(3, i % 8, i / 8), .data = buf_of_text(text) };
+        if (mc_cache_put(cache, puts, 64, &ctx) != MC_OK)
+            _exit(1);
+    }
+}
+
+static char
+first_letter_of(mc_cache *cache, int x, int y)
+{
+    mc_tile *tile;
+    mc_tile_key key = key_at(3, x, y);
+    ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+    return tile == NULL ? '-' : (char)tile->data->data[0];
+}
+
+/* Killed at any moment: within the deadline the others go on, and a put is there as a whole or not at all. */
+START_TEST(a_killed_writer_leaves_all_or_nothing)
+{
+    for (int type = 0; type < 2; type++)
+        for (int round = 0; round < 40; round++) {
+            mc_cache *cache = embedded(types[type], "");
+            const char before = first_letter_of(cache, 0, 0);
+            const pid_t writer = fork();
+            if (writer == 0)
+                write_rounds(cache);
+            if (round % 4 != 0) /* else it may be killed at its very first write */
+                while (first_letter_of(cache, 0, 0) == before)
+                    usleep(100);
+            usleep((unsigned)(round * 7919 % 9000));
+            kill(writer, SIGKILL);
+            ck_assert_int_eq(waitpid(writer, NULL, 0), writer);
+            ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
+            const char now = first_letter_of(cache, 0, 0);
+            for (int i = 0; i < 64; i++)
+                ck_assert_int_eq(first_letter_of(cache, i % 8, i / 8), now);
+            mc_tile_key other = key_at(4, 0, 0);
+            put_text(cache, &other, "after");
+            expect_text(cache, &other, "after");
+            ctx.deadline = 0;
+        }
+    run_shell("cd %s/bdb && db5.3_verify -q c.db && test ! -e mapcache.undo");
+}
+END_TEST
+
+/* Killed while they read: writers wait for none of them. */
+START_TEST(killed_readers_hold_no_writer_up)
+{
+    mc_cache *cache = embedded("bdb", "");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "text");
+    for (int round = 0; round < 40; round++) {
+        pid_t readers[4];
+        for (int i = 0; i < 4; i++)
+            while ((readers[i] = fork()) == 0)
+                for (;;)
+                    expect_text(cache, &key, "text");
+        usleep((unsigned)(2000 + round * 7919 % 5000));
+        for (int i = 0; i < 4; i++) {
+            kill(readers[i], SIGKILL);
+            ck_assert_int_eq(waitpid(readers[i], NULL, 0), readers[i]);
+        }
+        ctx.deadline = mc_clock_now() + 30 * APR_USEC_PER_SEC;
+        put_text(cache, &key, "text");
+        ctx.deadline = 0;
+    }
+}
+END_TEST
+
+/* A program that takes no turns keeps the environment from being mended under its feet, and is named. */
+START_TEST(what_others_have_open_is_not_mended)
+{
+    mc_tile *tile;
+    mc_cache *cache = embedded("bdb", "");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "text");
+    char *region = apr_pstrcat(pool, cache_folder, "/bdb/__db.001", NULL);
+    char *turns = apr_pstrcat(pool, cache_folder, "/bdb/mapcache.turns", NULL);
+    int pipes[2];
+    ck_assert_int_eq(pipe(pipes), 0);
+    const pid_t other = fork();
+    if (other == 0) {
+        (void)dup2(pipes[1], 1);
+        execlp(
+            "python3", "python3", "-c",
+            "import mmap, sys, time; f = open(sys.argv[1], 'r+b'); m = mmap.mmap(f.fileno(), 4096); print(flush=True);"
+            " time.sleep(600)",
+            region, NULL);
+        _exit(1);
+    }
+    char byte;
+    ck_assert_int_eq(read(pipes[0], &byte, 1), 1);
+    int file = open(turns, O_RDWR);
+    ck_assert_int_eq(pwrite(file, "\1", 1, 7), 1); /* as a reader that was killed leaves it */
+    (void)close(file);
+    mc_error *error = mc_cache_get(&tile, cache, &key, &ctx, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_UNAVAILABLE && strstr(error->message, "(python3)") != NULL);
+    kill(other, SIGKILL);
+    ck_assert_int_eq(waitpid(other, NULL, 0), other);
+    expect_text(cache, &key, "text");
+}
+END_TEST
+
+/* A file of undone writes that is not ours, or cut off anywhere. */
+START_TEST(bad_undo_files_change_nothing)
+{
+    static const char *const files[] = { "printf ''", "printf mcundo", "head -c 5000 /dev/zero",
+                                         "printf 'mcundo\\000\\001\\000\\000\\000\\000\\000\\000\\000\\000\\004"
+                                         "\\000\\000\\000../x'",
+                                         "printf 'mcundo\\000\\001\\000\\000\\000\\000\\000\\000\\000\\000\\377"
+                                         "\\377\\377\\377c.db'" };
+    mc_cache *cache = embedded("bdb", "");
+    mc_tile_key key = key_at(2, 1, 1);
+    put_text(cache, &key, "text");
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        run_shell(apr_psprintf(pool,
+                               "touch %%s/x && %s > %%s/bdb/mapcache.undo && printf '\\001' > "
+                               "%%s/bdb/mapcache.turns",
+                               files[i]));
+        expect_text(cache, &key, "text");
+        run_shell("test -e %s/x && test ! -e %s/bdb/mapcache.undo");
+    }
+}
 END_TEST
 
 CACHE_MAIN("embedded", keys_are_those_of_the_reference, tiles_have_a_time_and_colours_are_colours,
            what_others_store_is_read, times_of_others_are_bounded, two_caches_stay_apart, processes_share_a_cache,
            a_full_lmdb_says_so, damaged_files_are_errors, a_replaced_lmdb_is_opened_anew,
-           keys_that_cannot_be_are_refused, a_stopped_writer_holds_nobody_up)
+           keys_that_cannot_be_are_refused, a_stopped_writer_holds_nobody_up, a_killed_writer_leaves_all_or_nothing,
+           killed_readers_hold_no_writer_up, what_others_have_open_is_not_mended, bad_undo_files_change_nothing)
