@@ -86,11 +86,13 @@ match_link(const mc_tileset *target, const mc_grid_link *link, apr_pool_t *pool)
     const mc_grid_link *named = mc_tileset_link(target, link->grid->name);
     if (named != NULL)
         return named;
-    for (int i = 0; i < target->link_count; i++) {
-        const mc_grid *grid = target->links[i]->grid;
+    for (int i = 0; i < target->link_count + target->dense_link_count; i++) {
+        const mc_grid_link *own =
+            i < target->link_count ? target->links[i] : target->dense_links[i - target->link_count];
+        const mc_grid *grid = own->grid;
         int last = link->maxzoom < grid->level_count ? link->maxzoom : grid->level_count - 1;
         if (link->minzoom <= last && mc_grid_difference(link->grid, grid, link->minzoom, last, pool) == NULL)
-            return target->links[i];
+            return own;
     }
     return target->links[0];
 }
@@ -157,6 +159,54 @@ plan_link(mc_copy *copy, const mc_tileset *tileset, const mc_grid_link *link)
     return problem;
 }
 
+/* An option by which one file keeps something of a run, or says something of it: several runs cannot share it. NULL:
+ * none is given. */
+static const char *
+name_single_option(const mc_copy *copy)
+{
+    const mc_seed_options *seed = &copy->options->seed;
+    return seed->checkpoint != NULL ? "--checkpoint"
+           : seed->failures != NULL ? "--log-failed"
+           : seed->list != NULL     ? "--list"
+                                    : NULL;
+}
+
+/* NULL, or why the tiles of the tileset's dense link number `index` stay where they are. */
+static const char *
+find_dense_obstacle(const mc_copy *copy, const mc_tileset *tileset, int index)
+{
+    const mc_grid_link *link = tileset->dense_links[index];
+    const char *single = name_single_option(copy);
+    if (single != NULL)
+        return apr_psprintf(copy->pool, "%s is for one grid; --grid %s copies them", single, link->grid->name);
+    if (copy->to.tilesets->nelts > 0) {
+        const mc_tileset *other = APR_ARRAY_IDX(copy->to.tilesets, 0, mc_tileset *);
+        return match_link(other, link, copy->pool)->grid->density == link->grid->density
+                   ? NULL
+                   : apr_psprintf(copy->pool, "tileset \"%s\" does not offer them (<density>)", other->name);
+    }
+    return mc_cache_tells_grids(copy->to.cache)
+               ? NULL
+               : apr_psprintf(copy->pool, "%s cannot tell them from the others; --grid %s copies them to another place",
+                              copy->to.name, link->grid->name);
+}
+
+/* The tiles for fine screens, which are on grids of their own: taken along where the target can have them. */
+static const char *
+plan_dense_links(mc_copy *copy, const mc_tileset *tileset)
+{
+    const char *problem = NULL;
+    for (int i = 0; i < tileset->dense_link_count && problem == NULL; i++) {
+        const mc_grid_link *link = tileset->dense_links[i];
+        const char *obstacle = find_dense_obstacle(copy, tileset, i);
+        if (obstacle == NULL)
+            problem = plan_link(copy, tileset, link);
+        else if (!copy->options->seed.quiet)
+            fprintf(stderr, "mapcache copy: tiles of grid \"%s\" are left out: %s\n", link->grid->name, obstacle);
+    }
+    return problem;
+}
+
 static const char *
 plan_tileset(mc_copy *copy, const mc_tileset *tileset)
 {
@@ -170,18 +220,13 @@ plan_tileset(mc_copy *copy, const mc_tileset *tileset)
     }
     for (int i = 0; i < tileset->link_count && problem == NULL; i++)
         problem = plan_link(copy, tileset, tileset->links[i]);
-    return problem;
+    return problem != NULL ? problem : plan_dense_links(copy, tileset);
 }
 
-/* What one file keeps of a run, or says of it, cannot be shared by several runs. */
 static const char *
 check_single(const mc_copy *copy)
 {
-    const mc_seed_options *seed = &copy->options->seed;
-    const char *option = seed->checkpoint != NULL ? "--checkpoint"
-                         : seed->failures != NULL ? "--log-failed"
-                         : seed->list != NULL     ? "--list"
-                                                  : NULL;
+    const char *option = name_single_option(copy);
     return option == NULL || copy->parts->nelts <= 1
                ? NULL
                : apr_psprintf(copy->pool,

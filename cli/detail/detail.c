@@ -45,6 +45,8 @@ typedef struct detail {
     int64_t files_in_level, missing_in_level;
     bool gave_up; /* at this level: more files could be there than are looked for unless the level is named */
     mc_detail_summary summary;
+    bool counts_dense;
+    apr_array_header_t *dense; /* of mc_detail_summary: of the tiles for fine screens */
     int z;
     double done; /* of the survey, 0..1 */
     double share;
@@ -90,8 +92,9 @@ static const mc_cli_option detail_rows[] = {
     MC_OPTION_HEADING("What"),
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset_name), "tileset (required)", .required = true),
-    MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid_name),
-                   "grid of the tileset; default: its first (mapcache_detail: required)"),
+    MC_OPTION_TEXT(
+        "grid", 'g', "NAME", AT(grid_name),
+        "grid of the tileset; default: its first, and its tiles for fine screens, GRID@2x (mapcache_detail: required)"),
     MC_OPTION_ASSIGNMENT("dimension", 'D', AT(dimensions), "value of a dimension; may be repeated"),
     MC_OPTION_HEADING("Where"),
     MC_OPTION_VALUE("extent", 'e', "MINX,MINY,MAXX,MAXY", 0, parse_detail_extent,
@@ -160,6 +163,7 @@ load_detail_tileset(detail *d)
         return mc_config_lacks_tileset(mc_server_config(d->server), d->tileset_name, d->pool);
     if (d->tileset->cache == NULL)
         return apr_psprintf(d->pool, "tileset \"%s\" has no cache", d->tileset_name);
+    d->counts_dense = d->ours && d->grid_name == NULL && d->tileset->dense_link_count > 0;
     if (d->grid_name == NULL)
         d->grid_name = d->tileset->links[0]->grid->name;
     d->link = mc_tileset_link(d->tileset, d->grid_name);
@@ -330,8 +334,9 @@ choose_whole_area(detail *d, mc_ctx *ctx)
     return limits;
 }
 
+/* What the tileset holds of d->link: members of the object that is open. */
 static mc_error *
-write_report(detail *d, mc_ctx *ctx)
+write_link_report(detail *d, mc_ctx *ctx)
 {
     const mc_grid *grid = d->link->grid;
     const mc_tile_range *data = NULL;
@@ -344,7 +349,6 @@ write_report(detail *d, mc_ctx *ctx)
     const mc_extent *area = &d->area.extent,
                     around = { area->minx - margin, area->miny - margin, area->maxx + margin, area->maxy + margin };
     const mc_tile_range *limits = data != NULL ? data : mc_seed_limits(grid, &around, d->pool);
-    mc_json_open_object(d->json, NULL);
     mc_json_string(d->json, "layer", d->tileset->name);
     mc_json_string(d->json, "grid", d->link->grid->name);
     mc_json_string(d->json, "unit", unit_of(d->link->grid));
@@ -355,8 +359,53 @@ write_report(detail *d, mc_ctx *ctx)
     mc_json_close(d->json);
     mc_detail_counts(d->json, "cache", &d->in_cache);
     write_sizes(d);
-    if (d->gave_up)
-        d->summary.left_out = d->z - 1;
+    d->summary.left_out = d->gave_up ? d->z - 1 : -1;
+    d->summary.tileset = d->tileset->name;
+    d->summary.grid = grid->name;
+    d->summary.tiles = d->in_cache;
+    d->summary.bytes = d->files_bytes;
+    d->summary.file_tiles = d->files_tiles;
+    d->summary.last = d->zooms[1];
+    return MC_OK;
+}
+
+/* The tiles for fine screens, which are on grids of their own (GRID@2x): counted where no grid is named. */
+static mc_error *
+write_dense_reports(detail *d, mc_ctx *ctx)
+{
+    const mc_grid_link *link = d->link;
+    if (!d->counts_dense)
+        return MC_OK;
+    mc_json_open_array(d->json, "fine_screens");
+    for (int i = 0; i < d->tileset->dense_link_count; i++) {
+        if (mc_tileset_dense_link(d->tileset, link, d->tileset->dense_links[i]->grid->density) !=
+            d->tileset->dense_links[i])
+            continue;
+        d->link = d->tileset->dense_links[i];
+        d->in_cache = (mc_detail_tiles){ 0, 0 };
+        d->files_bytes = d->files_tiles = d->missing_files = 0;
+        d->done = 0;
+        d->gave_up = false;
+        d->counted = apr_hash_make(d->pool);
+        d->summary.levels = apr_array_make(d->pool, 24, sizeof(mc_detail_level));
+        mc_json_open_object(d->json, NULL);
+        MC_TRY(write_link_report(d, ctx));
+        mc_json_close(d->json);
+        APR_ARRAY_PUSH(d->dense, mc_detail_summary) = d->summary;
+    }
+    mc_json_close(d->json);
+    return MC_OK;
+}
+
+static mc_error *
+write_report(detail *d, mc_ctx *ctx)
+{
+    mc_json_open_object(d->json, NULL);
+    MC_TRY(write_link_report(d, ctx));
+    const mc_detail_summary first = d->summary;
+    d->dense = apr_array_make(d->pool, 2, sizeof(mc_detail_summary));
+    MC_TRY(write_dense_reports(d, ctx));
+    d->summary = first;
     if (d->stores)
         MC_TRY(mc_detail_stores(d->json, d->writes_json ? NULL : d->summary.stores, mc_server_config(d->server),
                                 d->tileset->cache, ctx));
@@ -386,13 +435,16 @@ copy_report_to_stdout(FILE *report)
 static void
 print_detail_summary(detail *d)
 {
-    d->summary.tileset = d->tileset->name;
-    d->summary.grid = d->link->grid->name;
-    d->summary.tiles = d->in_cache;
-    d->summary.bytes = d->files_bytes;
-    d->summary.file_tiles = d->files_tiles;
-    d->summary.last = d->zooms[1];
     mc_detail_print_table(stdout, &d->summary, d->pool);
+    for (int i = 0; i < d->dense->nelts; i++) {
+        mc_detail_summary *dense = &APR_ARRAY_IDX(d->dense, i, mc_detail_summary);
+        if (dense->tiles.stored > 0)
+            puts("");
+        if (dense->tiles.stored > 0)
+            mc_detail_print_table(stdout, dense, d->pool);
+        else
+            printf("\ngrid %s, for fine screens: no tile is stored\n", dense->grid);
+    }
 }
 
 static mc_error *

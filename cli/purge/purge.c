@@ -242,9 +242,10 @@ purge_by_seeder(const mc_cli_call *call, const mc_purge *purge)
         return FAILED;
     const apr_array_header_t *values = list_purge_values(purge);
     int status = values == NULL ? FAILED : 0;
-    for (int i = 0; i < purge->tileset->link_count && status == 0; i++) {
-        const mc_grid_link *link = purge->tileset->links[i];
-        if ((options->grid != NULL && strcmp(options->grid, link->grid->name) != 0) || !is_level_of_link(options, link))
+    const int links = purge->tileset->link_count;
+    for (int i = 0; i < links + purge->tileset->dense_link_count && status == 0; i++) {
+        const mc_grid_link *link = i < links ? purge->tileset->links[i] : purge->tileset->dense_links[i - links];
+        if (!mc_purge_means_grid(purge, link->grid->name) || !is_level_of_link(options, link))
             continue;
         for (int j = 0; j < values->nelts && status == 0 && !mc_seed_was_interrupted(); j++) {
             mc_seed_options one = *options;

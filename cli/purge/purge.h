@@ -38,6 +38,9 @@ typedef struct mc_purge {
  */
 mc_error *mc_purge_groups(mc_purge *purge, bool removing, mc_ctx *ctx) MC_CHECKED;
 
+/* Whether the options mean that grid: also GRID@2x, the tiles for fine screens, where they name GRID. */
+bool mc_purge_means_grid(const mc_purge *purge, const char *grid);
+
 /* Set by an interrupt. */
 extern volatile int mc_purge_stop;
 

@@ -8,9 +8,8 @@
 
 volatile int mc_purge_stop;
 
-/* Also GRID@2x, the same tiles for fine screens. */
-static bool
-is_grid_meant(const mc_purge *purge, const char *grid)
+bool
+mc_purge_means_grid(const mc_purge *purge, const char *grid)
 {
     const char *wanted = purge->options->seed.grid;
     size_t size = wanted == NULL ? 0 : strlen(wanted);
@@ -44,7 +43,7 @@ is_group_meant(bool *told, const mc_purge *purge, const mc_store_group *group)
 {
     const mc_seed_options *seed = &purge->options->seed;
     *told = group->tileset != NULL && group->grid != NULL && group->dim != NULL;
-    if (!*told || strcmp(group->tileset, purge->tileset->name) != 0 || !is_grid_meant(purge, group->grid))
+    if (!*told || strcmp(group->tileset, purge->tileset->name) != 0 || !mc_purge_means_grid(purge, group->grid))
         return false;
     if (seed->has_zoom && (group->z < seed->minzoom || group->z > seed->maxzoom))
         return false;

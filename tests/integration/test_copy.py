@@ -252,6 +252,28 @@ def test_tiles_for_fine_screens_by_the_name_of_their_grid(tmp_path):
     assert tiles(tmp_path / "two.sqlite3", f"grid = '{GRID}'") == {}
 
 
+def test_tiles_for_fine_screens_come_along(tmp_path):
+    """Without a grid; a target that cannot have them says so, and gets the others."""
+    fill(tmp_path / "one.sqlite3", "world", [(1, 0, 0), (1, 1, 0)])
+    fill(tmp_path / "one.sqlite3", "world", [(1, 0, 0)], grid=f"{GRID}@2x")
+    fine = f"<source>any</source><grid>{GRID}</grid><format>PNG</format><density>2</density>"
+    config = site(tmp_path, [sqlite_cache(tmp_path, name) for name in ("one", "two", "three", "four")],
+                  [("world", "one", fine), ("fine", "three", fine), ("coarse", "four", f"<source>any</source><grid>{GRID}</grid><format>PNG</format><density>1</density>")],
+                  more='<source name="any" type="dummy"/>')
+    copy("-c", config, "--from", "one", "--to", "two", "--verify")
+    assert tiles(tmp_path / "two.sqlite3", f"grid = '{GRID}@2x'").keys() == {("", 1, 0, 0)}
+    assert tiles(tmp_path / "two.sqlite3", f"grid = '{GRID}'").keys() == {("", 1, 0, 0), ("", 1, 1, 0)}
+    copy("-c", config, "--from", "world", "--to", "fine", "--verify")
+    assert tiles(tmp_path / "three.sqlite3", f"grid = '{GRID}@2x' AND tileset = 'fine'").keys() == {("", 1, 0, 0)}
+    said = copy("-c", config, "--from", "world", "--to", "coarse", "--verify")
+    assert f'grid "{GRID}@2x" are left out' in said and "<density>" in said
+    assert len(tiles(tmp_path / "four.sqlite3", "1")) == 2
+    said = copy("-c", config, "--from", "world", "--to", tmp_path / "world.mbtiles", "--verify")
+    assert "are left out" in said and "world.mbtiles" in said
+    said = copy("-c", config, "--from", "world", "--to", tmp_path / "more.sqlite3", "--checkpoint", tmp_path / "place")
+    assert "--checkpoint is for one grid" in said and len(tiles(tmp_path / "more.sqlite3", "1")) == 2
+
+
 def test_files_by_their_paths(tmp_path):
     fill(tmp_path / "world.sqlite3", "world", PLACES)
     before = "world.sqlite3"

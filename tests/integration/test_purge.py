@@ -216,3 +216,25 @@ def test_only_what_is_old_of_a_metatile_is_deleted(tmp_path):
         assert database.execute(old + "x >= 4 AND y >= 4").rowcount == 16  # another one
     site.purge("-z", "3,3", "--older", "1d", "--yes")
     assert site.counts()[3] == 64 - 4 - 16
+
+
+@pytest.mark.parametrize("kind", ["sqlite3", "disk"])
+def test_tiles_for_fine_screens_are_counted_and_go_along(tmp_path, kind):
+    """By whole levels, by age and by area; `mapcache detail` without a grid counts them, with one only those of the grid."""
+    site = Site(tmp_path, STORES[kind], "<density>2</density>")
+
+    def fine():
+        done = site.run("detail", "--json", "-z", "0,2")
+        told = json.loads(done.stdout)["fine_screens"]
+        assert [one["grid"] for one in told] == [f"{GRID}@2x"]
+        return [level["nb_tiles_in_region"]["cached_in_level"] for level in told[0]["zoom_levels"]]
+
+    assert f"grid {GRID}@2x, for fine screens: no tile is stored" in site.run("detail", "-z", "0,2").stdout
+    for options in (["-z", "1,1"], ["-z", "1,1", "--older", "2100/01/01 00:00"], ["-z", "1,1", "-e", "-2e7,-2e7,2e7,2e7"]):
+        for grid in GRID, f"{GRID}@2x":
+            site.seed("-z", "0,2", "-g", grid)
+        assert site.counts()[:3] == fine() == [1, 4, 16]
+        assert f"tileset world, grid {GRID}@2x" in site.run("detail", "-z", "0,2").stdout
+        assert "fine_screens" not in json.loads(site.run("detail", "--json", "-z", "0,2", "-g", GRID).stdout)
+        site.purge(*options, "--yes")
+        assert site.counts()[:3] == fine() == [1, 0, 16], options
