@@ -59,7 +59,7 @@ typedef struct mc_result {
     const char *policy;                 /* Content-Security-Policy of a page, or NULL */
     bool unmodified;                    /* `if_tag` of the question is the current one: no data */
     int status;                         /* of a forwarded answer; 0: 200 */
-    const apr_table_t *headers;         /* of a forwarded answer, or NULL */
+    const apr_table_t *headers;         /* of a forwarded answer; of another one further headers; or NULL */
     const apr_array_header_t *warnings; /* of const char *: headers "Warning"; NULL: none */
 } mc_result;
 

@@ -35,6 +35,8 @@ typedef struct mc_info_question {
 typedef struct mc_request {
     mc_request_kind kind;
     apr_array_header_t *warnings; /* of const char *: headers "Warning" of the answer; NULL: none */
+    const char *vary;             /* of a tile or a map: names of request headers that it depends on; NULL: none */
+    const apr_table_t *headers;   /* of a tile or a map: further headers of the answer; NULL: none */
     union {
         mc_tile_stack tile;
         mc_map_request map;

@@ -190,7 +190,7 @@ mc_data_crs_list(const apr_array_header_t *layers, apr_pool_t *pool)
 void
 mc_data_write_services(apr_array_header_t *out, const char *crs)
 {
-    static const char *const plain[] = { "wmts", "tms", "gmaps", "kml", "ve", "demo" };
+    static const char *const plain[] = { "wmts", "tms", "gmaps", "kml", "ve", "ogcapi", "demo" };
     put_line(out, "  <service type=\"wms\" enabled=\"true\">\n    <full_wms>forward</full_wms>\n");
     put_line(out, "    <format allow_client_override=\"true\">PNG</format>\n");
     put_element(out, "    ", "srs", crs);

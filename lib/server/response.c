@@ -46,6 +46,8 @@ mc_response_success(mc_http_response *response, const mc_result *result, const m
     }
     const char *tag;
     response->status = mc_preconditions_evaluate(&tag, result, call, pool);
+    if (result->headers != NULL)
+        response->headers = apr_table_copy(pool, result->headers);
     if (result->vary != NULL)
         apr_table_mergen(response->headers, "Vary", result->vary);
     if (response->status == 412)

@@ -109,6 +109,10 @@ answer_request(mc_result *result, mc_call *call, const mc_config *config, const 
     MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
     MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
     result->warnings = request.warnings;
+    if (request.vary != NULL)
+        result->vary = request.vary;
+    if (result->status == 0 && request.headers != NULL)
+        result->headers = request.headers;
     return result->gzipped ? mc_result_negotiate(result, http, pool) : MC_OK;
 }
 

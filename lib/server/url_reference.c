@@ -34,6 +34,7 @@ static const char example_page_head[] =
     "      <service type=\"tms\" enabled=\"true\"/> <service type=\"wmts\" enabled=\"true\"/>\n"
     "      <service type=\"gmaps\" enabled=\"true\"/> <service type=\"kml\" enabled=\"true\"/>\n"
     "      <service type=\"ve\" enabled=\"true\"/> <service type=\"mapguide\" enabled=\"true\"/>\n"
+    "      <service type=\"ogcapi\" enabled=\"true\"/>\n"
     "      <service type=\"wms\" enabled=\"true\"><format allow_client_override=\"true\">PNG</format></service> "
     "<service type=\"demo\" enabled=\"true\"/>\n"
     "      <service type=\"metrics\" enabled=\"true\"/> <service type=\"health\" enabled=\"true\"/>\n"

@@ -19,7 +19,7 @@ find_named_node(const mc_node *root, const char *kind, const char *name)
 static bool
 has_path_service(const mc_config *config)
 {
-    static const char *const types[] = { "tms", "wmts", "gmaps", "kml", "mapguide" };
+    static const char *const types[] = { "tms", "wmts", "gmaps", "kml", "mapguide", "ogcapi" };
     for (int i = 0; i < config->services->nelts; i++)
         for (size_t j = 0; j < sizeof(types) / sizeof(types[0]); j++)
             if (strcmp(APR_ARRAY_IDX(config->services, i, const mc_service *)->ops->type, types[j]) == 0)

@@ -213,6 +213,10 @@ bool mc_tilejson_layer(const char **layer, const char *text, const mc_call *call
 mc_error *mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call,
                       mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* The same of a tileset and its link, whose tiles are at `url`, which holds {z}, {x} and {y}. */
+mc_error *mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const char *url, bool from_top, mc_ctx *ctx,
+                         apr_pool_t *pool) MC_CHECKED;
+
 /* Whether the tileset's source can draw a legend. */
 bool mc_tileset_has_legend(const mc_tileset *tileset);
 

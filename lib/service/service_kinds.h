@@ -13,6 +13,7 @@
     X(kml)                                                                                                             \
     X(ve)                                                                                                              \
     X(mapguide)                                                                                                        \
+    X(ogcapi)                                                                                                          \
     X(metrics)                                                                                                         \
     X(health)                                                                                                          \
     X(ready)                                                                                                           \

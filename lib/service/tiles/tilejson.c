@@ -143,33 +143,40 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
             apr_pool_t *pool)
 {
     mc_tile_request tile;
-    tilejson_square place;
-    const char *layers = NULL;
     MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
-    bool web = is_web_mercator(tile.link);
-    MC_TRY(find_tilejson_place(&place, tile.link, web, from_top, pool));
-    MC_TRY(mc_tileset_layers_text(&layers, tile.tileset, tile.link->grid, ctx, pool));
     const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
                                   mc_tileset_address_extension(tile.tileset), NULL);
-    const mc_metadata *metadata = tile.tileset->metadata;
-    mc_tileset_ask_place(tile.tileset, ctx);
+    return mc_tilejson_at(request, &tile, url, from_top, ctx, pool);
+}
+
+mc_error *
+mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const char *url, bool from_top, mc_ctx *ctx,
+               apr_pool_t *pool)
+{
+    tilejson_square place;
+    const char *layers = NULL;
+    bool web = is_web_mercator(tile->link);
+    MC_TRY(find_tilejson_place(&place, tile->link, web, from_top, pool));
+    MC_TRY(mc_tileset_layers_text(&layers, tile->tileset, tile->link->grid, ctx, pool));
+    const mc_metadata *metadata = tile->tileset->metadata;
+    mc_tileset_ask_place(tile->tileset, ctx);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
     mc_json_string(json, "tilejson", "3.0.0");
-    mc_json_string(json, "name", mc_tileset_title(tile.tileset));
+    mc_json_string(json, "name", mc_tileset_title(tile->tileset));
     write_tilejson_member(json, "description", mc_meta(metadata, "abstract"));
     write_tilejson_member(json, "attribution", mc_meta(metadata, "attribution"));
     mc_json_string(json, "scheme", from_top ? "xyz" : "tms");
     mc_json_open_array(json, "tiles");
     mc_json_string(json, NULL, url);
     mc_json_close(json);
-    mc_json_integer(json, "minzoom", tile.link->minzoom);
-    mc_json_integer(json, "maxzoom", tile.link->maxzoom);
-    write_tilejson_bounds(json, tile.tileset, tile.link, web);
+    mc_json_integer(json, "minzoom", tile->link->minzoom);
+    mc_json_integer(json, "maxzoom", tile->link->maxzoom);
+    write_tilejson_bounds(json, tile->tileset, tile->link, web);
     if (web)
-        write_tilejson_center(json, tile.tileset, tile.link);
+        write_tilejson_center(json, tile->tileset, tile->link);
     else
-        write_tilejson_place(json, &place, tile.link->grid);
+        write_tilejson_place(json, &place, tile->link->grid);
     if (layers != NULL)
         mc_json_raw(json, "vector_layers", layers);
     mc_json_close(json);

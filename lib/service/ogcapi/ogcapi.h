@@ -1,0 +1,121 @@
+/* What the files of the OGC API share: a request, documents and their links. */
+#ifndef MC_SERVICE_OGCAPI_OGCAPI_H
+#define MC_SERVICE_OGCAPI_OGCAPI_H
+
+#include "service/ogcapi/tile_matrix_set.h"
+#include "service/param.h"
+#include "service/service_base.h"
+#include "text/json_writer.h"
+
+#define MC_OGCAPI_REL "http://www.opengis.net/def/rel/ogc/1.0/"
+#define MC_OGCAPI_CRS84 "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
+#define MC_OGCAPI_MVT "application/vnd.mapbox-vector-tile"
+
+typedef struct mc_ogcapi {
+    mc_service_base base;
+} mc_ogcapi;
+
+/* The forms of documents, in the order of preference where a client accepts several alike. */
+enum { MC_OGCAPI_JSON, MC_OGCAPI_HTML, MC_OGCAPI_TILEJSON };
+
+/* Variables of an address. */
+enum { MC_OGCAPI_VARIABLES = 6 };
+
+/* A request of the API while it is read and answered. */
+typedef struct mc_ogcapi_ask {
+    mc_request *request;
+    const mc_call *call;
+    mc_ctx *ctx;
+    apr_pool_t *pool;
+    const struct mc_operation *operation;
+    const char *json_mime; /* of a document in JSON; "application/json" where it has no type of its own */
+    const char *title;     /* of a document as a page */
+
+    /* elements of the path */
+    const char *collection, *set, *file;
+    mc_tileset *tileset;      /* of the collection */
+    const mc_grid_link *link; /* of the tile matrix set */
+    const mc_grid *grid;      /* of a tile matrix set without a collection */
+    int z, row, column;
+
+    /* the query */
+    int form;                      /* of a document: MC_OGCAPI_JSON... */
+    int image;                     /* of a tile: what `f` names; -1: nothing */
+    bool negotiated;               /* the Accept header decided */
+    const char *datetime, *subset; /* the first one of several */
+    const char **values;           /* of the tileset's dimensions */
+} mc_ogcapi_ask;
+
+/* The row of an operation: how it is answered. Rows stand in the order of mc_ogcapi_operations. */
+typedef mc_error *mc_ogcapi_answer(mc_ogcapi_ask *ask);
+
+extern const mc_operation mc_ogcapi_operations[];
+
+/* --- addresses and documents ------------------------------------------------------------------------------------ */
+
+/* An address of the API: the base of the request, "ogcapi" and a path that begins with a slash, as printf has it. */
+const char *mc_ogcapi_url(const mc_ogcapi_ask *ask, const char *format, ...) MC_PRINTF(2, 3);
+
+/* One link object (OGC 17-083r4, table 15). type, title: NULL where there is none. */
+void mc_ogcapi_link(mc_json_writer *json, const char *rel, const char *type, const char *title, const char *href);
+
+/* The same with an address that holds variables in braces. */
+void mc_ogcapi_link_template(mc_json_writer *json, const char *rel, const char *type, const char *title,
+                             const char *href);
+
+/* Opens "links" with those of the document itself: the form that is answered and the other one. */
+void mc_ogcapi_open_links(mc_json_writer *json, const mc_ogcapi_ask *ask);
+
+/* A member whose text may be NULL: then it is left out. */
+void mc_ogcapi_member(mc_json_writer *json, const char *key, const char *text);
+
+/* Makes the document of the request's form from a finished writer: its text, or a page that shows it. */
+mc_error *mc_ogcapi_respond(mc_ogcapi_ask *ask, mc_json_writer *json) MC_CHECKED;
+
+/* What holds of a document of the request's form, wherever its text comes from: Vary, and what a page may load. */
+void mc_ogcapi_finish(mc_ogcapi_ask *ask);
+
+/* A page with all that a JSON document of ours says (page.c). */
+mc_error *mc_ogcapi_page(mc_ogcapi_ask *ask, const mc_buf *json) MC_CHECKED;
+
+/* --- collections ------------------------------------------------------------------------------------------------ */
+
+/* Whether a tileset is a collection: of images or vector tiles, with a name that a path can hold. */
+bool mc_ogcapi_offers(const mc_tileset *tileset);
+
+/* Whether its tiles are vector tiles (else: images). */
+bool mc_ogcapi_is_vector(const mc_tileset *tileset);
+
+/* "/collections/NAME/map/tiles", or without "/map" of vector tiles. */
+const char *mc_ogcapi_tiles_path(const mc_tileset *tileset, apr_pool_t *pool);
+
+/* --- answers ---------------------------------------------------------------------------------------------------- */
+
+mc_ogcapi_answer mc_ogcapi_landing, mc_ogcapi_conformance, mc_ogcapi_collections, mc_ogcapi_collection, mc_ogcapi_sets,
+    mc_ogcapi_set, mc_ogcapi_tilesets, mc_ogcapi_tileset, mc_ogcapi_tile;
+
+/* MC_ERR_NOT_FOUND where the address is one of images, and the collection has vector tiles, or the other way round. */
+mc_error *mc_ogcapi_check_kind(const mc_ogcapi_ask *ask) MC_CHECKED;
+
+/* The media types and the names of `f` of a tileset's tiles, the stored type first. Returns how many. */
+enum { MC_OGCAPI_IMAGES = 3 };
+typedef struct mc_ogcapi_media {
+    const char *mime, *name;
+    const mc_format *format; /* that makes it; NULL of vector tiles */
+} mc_ogcapi_media;
+int mc_ogcapi_tile_media(mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1], const mc_tileset *tileset, const mc_call *call,
+                         apr_pool_t *pool);
+
+/* --- values of dimensions --------------------------------------------------------------------------------------- */
+
+/*
+ * The values of a tileset's dimensions that `datetime` and `subset` of the request name (OGC 20-057, 13; OGC 20-058,
+ * 14 and 15). MC_ERR_INVALID_PARAMETER for what is written wrongly and for unknown axes, MC_ERR_NOT_FOUND where nothing
+ * lies in an interval.
+ */
+mc_error *mc_ogcapi_values(const char ***values, const mc_ogcapi_ask *ask, const mc_tileset *tileset) MC_CHECKED;
+
+/* The dimension of a tileset that `datetime` is about, or NULL. */
+mc_dimension *mc_ogcapi_time(const mc_tileset *tileset);
+
+#endif

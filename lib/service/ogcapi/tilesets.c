@@ -1,0 +1,310 @@
+/* Lists of tile sets, metadata of a tile set and tile matrix sets (OGC 20-057, 8 and 9; OGC 17-083r4, 7). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "mapcache/source.h"
+#include "service/ogcapi/ogcapi.h"
+
+mc_error *
+mc_ogcapi_check_kind(const mc_ogcapi_ask *ask)
+{
+    bool maps = strstr(ask->operation->address, "/map/") != NULL, vector = mc_ogcapi_is_vector(ask->tileset);
+    if (maps != vector)
+        return MC_OK;
+    return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "the tiles of collection %s are %s: they are at /ogcapi%s",
+                           ask->tileset->name, vector ? "vector tiles" : "images",
+                           mc_ogcapi_tiles_path(ask->tileset, ask->pool));
+}
+
+/* Whether a link is the first of its tileset with that tile matrix set: others cannot be addressed. */
+static bool
+is_addressed(const mc_tileset *tileset, const mc_grid_link *link, const char *id)
+{
+    return mc_tile_matrix_set_link(tileset, id) == link;
+}
+
+/* What lists and metadata have in common: dataType, crs, tileMatrixSetURI. */
+static void
+write_tileset_head(mc_json_writer *json, const mc_ogcapi_ask *ask, const mc_grid_link *link, const char *id)
+{
+    const mc_tile_matrix_set *set = mc_tile_matrix_set_of(link->grid);
+    mc_json_string(json, "title", apr_pstrcat(ask->pool, mc_tileset_title(ask->tileset), ", ", id, NULL));
+    mc_json_string(json, "dataType", mc_ogcapi_is_vector(ask->tileset) ? "vector" : "map");
+    mc_json_string(json, "crs", mc_grid_crs_uri(link->grid, ask->pool));
+    if (set != NULL)
+        mc_json_string(json, "tileMatrixSetURI", mc_tile_matrix_set_uri(set, ask->pool));
+    mc_json_string(json, "tileMatrixSetId", id);
+}
+
+static void
+write_scheme_link(mc_json_writer *json, const mc_ogcapi_ask *ask, const char *id)
+{
+    mc_ogcapi_link(json, MC_OGCAPI_REL "tiling-scheme", "application/json", "The tile matrix set",
+                   mc_ogcapi_url(ask, "/tileMatrixSets/%s", mc_url_segment(id, ask->pool)));
+}
+
+static const char *
+tileset_address(const mc_ogcapi_ask *ask, const char *id)
+{
+    return mc_ogcapi_url(ask, "%s/%s", mc_ogcapi_tiles_path(ask->tileset, ask->pool), mc_url_segment(id, ask->pool));
+}
+
+static void
+write_listed_tileset(mc_json_writer *json, const mc_ogcapi_ask *ask, const mc_grid_link *link, const char *id)
+{
+    mc_json_open_object(json, NULL);
+    write_tileset_head(json, ask, link, id);
+    mc_json_open_array(json, "links");
+    mc_ogcapi_link(json, "self", "application/json", "This tile set", tileset_address(ask, id));
+    write_scheme_link(json, ask, id);
+    mc_json_close(json);
+    mc_json_close(json);
+}
+
+mc_error *
+mc_ogcapi_tilesets(mc_ogcapi_ask *ask)
+{
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ask->pool);
+    MC_TRY(mc_ogcapi_check_kind(ask));
+    ask->title = apr_pstrcat(ask->pool, mc_tileset_title(ask->tileset), ": tile sets", NULL);
+    mc_json_open_object(json, NULL);
+    mc_ogcapi_open_links(json, ask);
+    mc_json_close(json);
+    mc_json_open_array(json, "tilesets");
+    for (int i = 0; i < ask->tileset->link_count; i++) {
+        const mc_grid_link *link = ask->tileset->links[i];
+        const char *id = mc_tile_matrix_set_id(link->grid, ask->pool);
+        if (is_addressed(ask->tileset, link, id))
+            write_listed_tileset(json, ask, link, id);
+    }
+    mc_json_close(json);
+    mc_json_close(json);
+    return mc_ogcapi_respond(ask, json);
+}
+
+/* --- metadata of one -------------------------------------------------------------------------------------------- */
+
+/* Rows from the top, columns from the left; levels without tiles are left out. */
+static void
+write_tileset_limits(mc_json_writer *json, const mc_grid_link *link, apr_pool_t *pool)
+{
+    const mc_grid *grid = link->grid;
+    mc_json_open_array(json, "tileMatrixSetLimits");
+    for (int z = link->minzoom; z <= link->maxzoom; z++) {
+        const mc_tile_range *range = &link->limits[z];
+        if (range->maxx <= range->minx || range->maxy <= range->miny)
+            continue;
+        int row = mc_grid_flip_y(grid, z, range->miny), last_row = mc_grid_flip_y(grid, z, range->maxy - 1);
+        int column = mc_grid_from_west(grid, z, range->minx), last = mc_grid_from_west(grid, z, range->maxx - 1);
+        mc_json_open_object(json, NULL);
+        mc_json_string(json, "tileMatrix", apr_itoa(pool, z));
+        mc_json_integer(json, "minTileRow", row < last_row ? row : last_row);
+        mc_json_integer(json, "maxTileRow", row < last_row ? last_row : row);
+        mc_json_integer(json, "minTileCol", column < last ? column : last);
+        mc_json_integer(json, "maxTileCol", column < last ? last : column);
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+}
+
+static void
+write_corner_point(mc_json_writer *json, const char *key, bool yx, double x, double y)
+{
+    mc_json_open_array(json, key);
+    mc_json_digits(json, NULL, yx ? y : x, 15);
+    mc_json_digits(json, NULL, yx ? x : y, 15);
+    mc_json_close(json);
+}
+
+static void
+write_tileset_box(mc_json_writer *json, const mc_ogcapi_ask *ask)
+{
+    const mc_grid *grid = ask->link->grid;
+    mc_extent box = ask->link->extent;
+    bool yx = mc_grid_is_yx(grid);
+    (void)mc_tileset_data_extent(&box, ask->tileset, ask->link, ask->pool);
+    mc_json_open_object(json, "boundingBox");
+    write_corner_point(json, "lowerLeft", yx, box.minx, box.miny);
+    write_corner_point(json, "upperRight", yx, box.maxx, box.maxy);
+    mc_json_string(json, "crs", mc_grid_crs_uri(grid, ask->pool));
+    mc_json_close(json);
+}
+
+static const char *
+schema_type(const mc_vector_attribute *attribute)
+{
+    static const char *const types[] = {
+        [MC_ATTRIBUTE_TEXT] = "string", [MC_ATTRIBUTE_NUMBER] = "number", [MC_ATTRIBUTE_BOOLEAN] = "boolean"
+    };
+    return types[attribute->kind];
+}
+
+/* The attributes of a layer of vector tiles as a schema of their properties. */
+static void
+write_layer_schema(mc_json_writer *json, const mc_vector_layer_info *layer)
+{
+    mc_json_open_object(json, "propertiesSchema");
+    mc_json_string(json, "type", "object");
+    mc_json_open_object(json, "properties");
+    for (int i = 0; layer->attributes != NULL && i < layer->attributes->nelts; i++) {
+        const mc_vector_attribute *attribute = &APR_ARRAY_IDX(layer->attributes, i, mc_vector_attribute);
+        mc_json_open_object(json, attribute->name);
+        mc_json_string(json, "type", schema_type(attribute));
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+    mc_json_close(json);
+}
+
+static void
+write_vector_layer(mc_json_writer *json, const mc_vector_layer_info *layer, apr_pool_t *pool)
+{
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "id", layer->name);
+    mc_json_string(json, "dataType", "vector");
+    mc_json_string(json, "minTileMatrix", apr_itoa(pool, layer->minzoom));
+    mc_json_string(json, "maxTileMatrix", apr_itoa(pool, layer->maxzoom));
+    write_layer_schema(json, layer);
+    mc_json_close(json);
+}
+
+static mc_error *
+write_tileset_layers(mc_json_writer *json, const mc_ogcapi_ask *ask)
+{
+    apr_array_header_t *layers = NULL;
+    if (mc_ogcapi_is_vector(ask->tileset))
+        MC_TRY(mc_tileset_layers(&layers, ask->tileset, ask->link->grid, ask->ctx, ask->pool));
+    if (layers == NULL || layers->nelts == 0)
+        return MC_OK;
+    mc_json_open_array(json, "layers");
+    for (int i = 0; i < layers->nelts; i++)
+        write_vector_layer(json, &APR_ARRAY_IDX(layers, i, mc_vector_layer_info), ask->pool);
+    mc_json_close(json);
+    return MC_OK;
+}
+
+/* The documents of a tile set, then a template for each media type of its tiles. */
+static void
+write_tileset_links(mc_json_writer *json, const mc_ogcapi_ask *ask, const char *id)
+{
+    mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1];
+    int count = mc_ogcapi_tile_media(media, ask->tileset, ask->call, ask->pool);
+    const char *address = tileset_address(ask, id);
+    mc_ogcapi_open_links(json, ask);
+    mc_ogcapi_link(json, "describedby", "application/json", "TileJSON",
+                   apr_pstrcat(ask->pool, address, "?f=tilejson", NULL));
+    write_scheme_link(json, ask, id);
+    mc_ogcapi_link(json, MC_OGCAPI_REL "geodata", "application/json", "The collection",
+                   mc_ogcapi_url(ask, "/collections/%s", mc_url_segment(ask->tileset->name, ask->pool)));
+    for (int i = 0; i < count; i++)
+        mc_ogcapi_link_template(
+            json, "item", media[i].mime, apr_pstrcat(ask->pool, "Tiles as ", media[i].mime, NULL),
+            apr_pstrcat(ask->pool, address, "/{tileMatrix}/{tileRow}/{tileCol}?f=", media[i].name, NULL));
+    mc_json_close(json);
+    mc_json_open_array(json, "mediaTypes");
+    for (int i = 0; i < count; i++)
+        mc_json_string(json, NULL, media[i].mime);
+    mc_json_close(json);
+}
+
+static mc_error *
+answer_tilejson(mc_ogcapi_ask *ask, const char *id)
+{
+    mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1];
+    const mc_tile_request tile = { .tileset = ask->tileset, .link = ask->link };
+    mc_ogcapi_tile_media(media, ask->tileset, ask->call, ask->pool);
+    const char *url = apr_pstrcat(ask->pool, tileset_address(ask, id), "/{z}/{y}/{x}?f=", media[0].name, NULL);
+    return mc_tilejson_at(ask->request, &tile, url, true, ask->ctx, ask->pool);
+}
+
+mc_error *
+mc_ogcapi_tileset(mc_ogcapi_ask *ask)
+{
+    const char *id = mc_tile_matrix_set_id(ask->link->grid, ask->pool);
+    MC_TRY(mc_ogcapi_check_kind(ask));
+    if (ask->form == MC_OGCAPI_TILEJSON)
+        return answer_tilejson(ask, id);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ask->pool);
+    mc_tileset_ask_place(ask->tileset, ask->ctx);
+    ask->title = apr_pstrcat(ask->pool, mc_tileset_title(ask->tileset), ", ", id, NULL);
+    mc_json_open_object(json, NULL);
+    write_tileset_head(json, ask, ask->link, id);
+    mc_ogcapi_member(json, "description", mc_meta(ask->tileset->metadata, "abstract"));
+    mc_ogcapi_member(json, "attribution", mc_meta(ask->tileset->metadata, "attribution"));
+    write_tileset_box(json, ask);
+    write_tileset_limits(json, ask->link, ask->pool);
+    MC_TRY(write_tileset_layers(json, ask));
+    write_tileset_links(json, ask, id);
+    mc_json_close(json);
+    return mc_ogcapi_respond(ask, json);
+}
+
+/* --- tile matrix sets ------------------------------------------------------------------------------------------- */
+
+/* Whether a collection has tiles in a grid. */
+static bool
+is_grid_used(const mc_config *config, const mc_grid *grid)
+{
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
+        for (int j = 0; mc_ogcapi_offers(tileset) && j < tileset->link_count; j++)
+            if (tileset->links[j]->grid == grid)
+                return true;
+    }
+    return false;
+}
+
+static void
+write_listed_set(mc_json_writer *json, const mc_ogcapi_ask *ask, const mc_grid *grid, const char *id)
+{
+    const mc_tile_matrix_set *set = mc_tile_matrix_set_of(grid);
+    const char *title = mc_meta(grid->metadata, "title");
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "id", id);
+    mc_json_string(json, "title", set != NULL ? set->title : title != NULL ? title : grid->name);
+    if (set != NULL)
+        mc_json_string(json, "uri", mc_tile_matrix_set_uri(set, ask->pool));
+    mc_json_string(json, "crs", mc_grid_crs_uri(grid, ask->pool));
+    mc_json_open_array(json, "links");
+    mc_ogcapi_link(json, "self", "application/json", "The definition",
+                   mc_ogcapi_url(ask, "/tileMatrixSets/%s", mc_url_segment(id, ask->pool)));
+    mc_json_close(json);
+    mc_json_close(json);
+}
+
+mc_error *
+mc_ogcapi_sets(mc_ogcapi_ask *ask)
+{
+    const mc_config *config = ask->call->config;
+    apr_hash_t *listed = apr_hash_make(ask->pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ask->pool);
+    ask->title = "Tile matrix sets";
+    mc_json_open_object(json, NULL);
+    mc_ogcapi_open_links(json, ask);
+    mc_json_close(json);
+    mc_json_open_array(json, "tileMatrixSets");
+    for (int i = 0; i < config->grids->nelts; i++) {
+        const mc_grid *grid = APR_ARRAY_IDX(config->grids, i, const mc_grid *);
+        const char *id = mc_tile_matrix_set_id(grid, ask->pool);
+        if (apr_hash_get(listed, id, APR_HASH_KEY_STRING) != NULL || !is_grid_used(config, grid))
+            continue;
+        apr_hash_set(listed, id, APR_HASH_KEY_STRING, id);
+        write_listed_set(json, ask, grid, id);
+    }
+    mc_json_close(json);
+    mc_json_close(json);
+    return mc_ogcapi_respond(ask, json);
+}
+
+mc_error *
+mc_ogcapi_set(mc_ogcapi_ask *ask)
+{
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ask->pool);
+    ask->title = mc_tile_matrix_set_id(ask->grid, ask->pool);
+    mc_json_open_object(json, NULL);
+    mc_tile_matrix_set_write(json, ask->grid, ask->pool);
+    mc_ogcapi_open_links(json, ask);
+    mc_json_close(json);
+    mc_json_close(json);
+    return mc_ogcapi_respond(ask, json);
+}
