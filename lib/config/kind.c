@@ -45,7 +45,6 @@ translate_type(const char *noun, const char *type)
         { "service", "osm", "gmaps" },
         { "service", "ogc", "ogcapi" },
         { "service", "ogc-api", "ogcapi" },
-        { "service", "oapi", "ogcapi" },
         { "service", "bing", "ve" },
         { "service", "virtualearth", "ve" },
         { "service", "prometheus", "metrics" },

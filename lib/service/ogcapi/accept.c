@@ -14,7 +14,7 @@ typedef struct accept_range {
 
 /* "0.125" as RFC 9110, 12.4.2 writes a weight: a digit 0 or 1, and at most three behind a point. 1 for all else. */
 static double
-read_weight(const char *text, size_t size)
+read_range_weight(const char *text, size_t size)
 {
     double weight = 0, unit = 0.1;
     if (size == 0 || size > 5 || (text[0] != '0' && text[0] != '1') || (size > 1 && text[1] != '.'))
@@ -55,7 +55,7 @@ next_range(accept_range *range, const char **at)
         const char *name = text + 1 + strspn(text + 1, " \t");
         text = find_parameter_end(text + 1);
         if ((*name == 'q' || *name == 'Q') && name[1] == '=')
-            range->weight = read_weight(name + 2, strcspn(name + 2, " \t,;"));
+            range->weight = read_range_weight(name + 2, strcspn(name + 2, " \t,;"));
     }
     *at = text;
     return true;

@@ -28,6 +28,17 @@ mc_ogcapi_tiles_path(const mc_tileset *tileset, apr_pool_t *pool)
                        mc_ogcapi_is_vector(tileset) ? "/tiles" : "/map/tiles", NULL);
 }
 
+mc_error *
+mc_ogcapi_check_kind(const mc_ogcapi_ask *ask)
+{
+    bool maps = strstr(ask->operation->address, "/map/") != NULL, vector = mc_ogcapi_is_vector(ask->tileset);
+    if (maps != vector)
+        return MC_OK;
+    return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "the tiles of collection %s are %s: they are at /ogcapi%s",
+                           ask->tileset->name, vector ? "vector tiles" : "images",
+                           mc_ogcapi_tiles_path(ask->tileset, ask->pool));
+}
+
 static bool
 has_kind(const mc_ogcapi_ask *ask, bool vector)
 {
@@ -52,6 +63,10 @@ mc_ogcapi_landing(mc_ogcapi_ask *ask)
     mc_ogcapi_member(json, "description", mc_meta(metadata, "abstract"));
     mc_ogcapi_member(json, "attribution", mc_meta(metadata, "attribution"));
     mc_ogcapi_open_links(json, ask);
+    mc_ogcapi_link(json, "service-desc", MC_OGCAPI_OPENAPI, "The definition of this API",
+                   mc_ogcapi_url(ask, "/api?f=json"));
+    mc_ogcapi_link(json, "service-doc", "text/html", "The definition of this API as a page",
+                   mc_ogcapi_url(ask, "/api?f=html"));
     mc_ogcapi_link(json, "conformance", "application/json", "What this server conforms to",
                    mc_ogcapi_url(ask, "/conformance"));
     mc_ogcapi_link(json, MC_OGCAPI_REL "conformance", "application/json", "What this server conforms to",
@@ -76,6 +91,7 @@ mc_ogcapi_conformance(mc_ogcapi_ask *ask)
         SPEC "ogcapi-common-1/1.0/conf/json",
         SPEC "ogcapi-common-1/1.0/conf/html",
         SPEC "ogcapi-common-1/1.0/conf/landing-page",
+        SPEC "ogcapi-common-1/1.0/conf/oas30",
         SPEC "ogcapi-common-2/1.0/conf/collections",
         SPEC "ogcapi-common-2/1.0/conf/json",
         SPEC "ogcapi-common-2/1.0/conf/html",
@@ -84,6 +100,7 @@ mc_ogcapi_conformance(mc_ogcapi_ask *ask)
         SPEC "ogcapi-tiles-1/1.0/conf/tilesets-list",
         SPEC "ogcapi-tiles-1/1.0/conf/geodata-tilesets",
         SPEC "ogcapi-tiles-1/1.0/conf/datetime",
+        SPEC "ogcapi-tiles-1/1.0/conf/oas30",
         SPEC "tms/2.0/conf/tilematrixset",
         SPEC "tms/2.0/conf/tilematrixsetlimits",
         SPEC "tms/2.0/conf/json-tilematrixset",

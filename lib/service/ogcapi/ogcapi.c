@@ -17,6 +17,7 @@ static mc_service *
 ogcapi_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
 {
     mc_ogcapi *service = apr_pcalloc(build->pool, sizeof(*service));
+    service->webp = apr_hash_get(build->formats, "WEBP", APR_HASH_KEY_STRING);
     return mc_service_read(&service->base, ops, node, build) ? &service->base.service : NULL;
 }
 
@@ -172,7 +173,7 @@ answer_ogcapi_file(mc_ogcapi_ask *ask)
     return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "the pages have no such file");
 }
 
-const mc_operation mc_ogcapi_operations[] = {
+static const mc_operation ogcapi_operations[] = {
     { "a tile of images",
       MAP_TILES TILE,
       { tile_params, image_params, value_params },
@@ -202,6 +203,11 @@ const mc_operation mc_ogcapi_operations[] = {
       "/ogcapi/conformance",
       { form_params },
       { { "/ogcapi/conformance", 200, "application/json", "Parts of the standards that are kept.", NULL } } },
+    { "the definition of the API",
+      "/ogcapi/api",
+      { form_params },
+      { { "/ogcapi/api", 200, "application/vnd.oai.openapi+json", "As OpenAPI 3.0.", NULL },
+        { "/ogcapi/api?f=html", 200, "text/html", "As a page.", NULL } } },
     { "the collections",
       "/ogcapi/collections",
       { form_params },
@@ -248,13 +254,25 @@ const mc_operation mc_ogcapi_operations[] = {
     { 0 },
 };
 
-static mc_ogcapi_answer *const answers[] = {
-    mc_ogcapi_tile,       mc_ogcapi_tile,     mc_ogcapi_landing,  mc_ogcapi_conformance, mc_ogcapi_collections,
-    mc_ogcapi_collection, mc_ogcapi_tilesets, mc_ogcapi_tileset,  mc_ogcapi_tilesets,    mc_ogcapi_tileset,
-    mc_ogcapi_sets,       mc_ogcapi_set,      answer_ogcapi_file,
+/* In the order of ogcapi_operations. */
+static const mc_ogcapi_resource ogcapi_resources[] = {
+    { mc_ogcapi_tile, MC_OGCAPI_IMAGE, "mapcache.collection.map.getTile" },
+    { mc_ogcapi_tile, MC_OGCAPI_VECTOR, "mapcache.collection.vector.getTile" },
+    { mc_ogcapi_landing, MC_OGCAPI_DOCUMENT, "mapcache.getLandingPage" },
+    { mc_ogcapi_conformance, MC_OGCAPI_DOCUMENT, "mapcache.getConformance" },
+    { mc_ogcapi_definition, MC_OGCAPI_DEFINITION, "mapcache.getApi" },
+    { mc_ogcapi_collections, MC_OGCAPI_DOCUMENT, "mapcache.getCollections" },
+    { mc_ogcapi_collection, MC_OGCAPI_DOCUMENT, "mapcache.getCollection" },
+    { mc_ogcapi_tilesets, MC_OGCAPI_DOCUMENT, "mapcache.collection.map.getTileSetsList" },
+    { mc_ogcapi_tileset, MC_OGCAPI_DOCUMENT, "mapcache.collection.map.getTileSet" },
+    { mc_ogcapi_tilesets, MC_OGCAPI_DOCUMENT, "mapcache.collection.vector.getTileSetsList" },
+    { mc_ogcapi_tileset, MC_OGCAPI_DOCUMENT, "mapcache.collection.vector.getTileSet" },
+    { mc_ogcapi_sets, MC_OGCAPI_DOCUMENT, "mapcache.getTileMatrixSetsList" },
+    { mc_ogcapi_set, MC_OGCAPI_DOCUMENT, "mapcache.getTileMatrixSet" },
+    { answer_ogcapi_file, MC_OGCAPI_FILE, NULL },
 };
-_Static_assert(sizeof(answers) / sizeof(answers[0]) + 1 ==
-                   sizeof(mc_ogcapi_operations) / sizeof(mc_ogcapi_operations[0]),
+_Static_assert(sizeof(ogcapi_resources) / sizeof(ogcapi_resources[0]) + 1 ==
+                   sizeof(ogcapi_operations) / sizeof(ogcapi_operations[0]),
                "each operation has an answer");
 
 /* Whether a path below the prefix is of an address; *values: what stands where the address has variables, in order. */
@@ -291,8 +309,8 @@ find_ogcapi_operation(apr_array_header_t *elements, const char *path)
 {
     const char *values[MC_OGCAPI_VARIABLES] = { NULL };
     size_t sizes[MC_OGCAPI_VARIABLES] = { 0 };
-    for (int i = 0; mc_ogcapi_operations[i].name != NULL; i++) {
-        const char *address = mc_ogcapi_operations[i].address;
+    for (int i = 0; ogcapi_operations[i].name != NULL; i++) {
+        const char *address = ogcapi_operations[i].address;
         if (!match_address(values, sizes, address, path))
             continue;
         for (int j = 0; (address = strchr(address, '{')) != NULL; j++, address++)
@@ -329,12 +347,14 @@ ogcapi_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
         .call = call,
         .ctx = ctx,
         .pool = pool,
-        .operation = &mc_ogcapi_operations[found],
-        .json_mime = "application/json",
+        .operation = &ogcapi_operations[found],
+        .operations = ogcapi_operations,
+        .resources = ogcapi_resources,
+        .json_mime = ogcapi_resources[found].media == MC_OGCAPI_DEFINITION ? MC_OGCAPI_OPENAPI : "application/json",
         .image = -1,
     };
     MC_TRY(read_ogcapi_rows(&ask, elements));
-    return answers[found](&ask);
+    return ogcapi_resources[found].answer(&ask);
 }
 
 static const char *
@@ -392,5 +412,5 @@ const mc_service_ops mc_service_ogcapi = {
     .parse = ogcapi_parse,
     .report = ogcapi_report,
     .methods = ogcapi_methods,
-    .operations = mc_ogcapi_operations,
+    .operations = ogcapi_operations,
 };

@@ -13,6 +13,7 @@
 
 typedef struct mc_ogcapi {
     mc_service_base base;
+    const mc_format *webp; /* of images that no configured format makes */
 } mc_ogcapi;
 
 /* The forms of documents, in the order of preference where a client accepts several alike. */
@@ -27,7 +28,9 @@ typedef struct mc_ogcapi_ask {
     const mc_call *call;
     mc_ctx *ctx;
     apr_pool_t *pool;
-    const struct mc_operation *operation;
+    const struct mc_operation *operation;       /* that was asked for */
+    const struct mc_operation *operations;      /* all of them, to the one without a name */
+    const struct mc_ogcapi_resource *resources; /* how each is answered, in the same order */
     const char *json_mime; /* of a document in JSON; "application/json" where it has no type of its own */
     const char *title;     /* of a document as a page */
 
@@ -46,10 +49,26 @@ typedef struct mc_ogcapi_ask {
     const char **values;           /* of the tileset's dimensions */
 } mc_ogcapi_ask;
 
-/* The row of an operation: how it is answered. Rows stand in the order of mc_ogcapi_operations. */
 typedef mc_error *mc_ogcapi_answer(mc_ogcapi_ask *ask);
 
-extern const mc_operation mc_ogcapi_operations[];
+/* What an operation answers with. */
+typedef enum mc_ogcapi_kind {
+    MC_OGCAPI_DOCUMENT,
+    MC_OGCAPI_DEFINITION,
+    MC_OGCAPI_IMAGE,
+    MC_OGCAPI_VECTOR,
+    MC_OGCAPI_FILE
+} mc_ogcapi_kind;
+
+/* An operation's answer, and its identifier in the definition of the API (OGC 20-057, table 15), NULL where the
+ * operation does not stand there. */
+typedef struct mc_ogcapi_resource {
+    mc_ogcapi_answer *answer;
+    mc_ogcapi_kind media;
+    const char *id;
+} mc_ogcapi_resource;
+
+#define MC_OGCAPI_OPENAPI "application/vnd.oai.openapi+json;version=3.0"
 
 /* --- addresses and documents ------------------------------------------------------------------------------------ */
 
@@ -91,8 +110,8 @@ const char *mc_ogcapi_tiles_path(const mc_tileset *tileset, apr_pool_t *pool);
 
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
-mc_ogcapi_answer mc_ogcapi_landing, mc_ogcapi_conformance, mc_ogcapi_collections, mc_ogcapi_collection, mc_ogcapi_sets,
-    mc_ogcapi_set, mc_ogcapi_tilesets, mc_ogcapi_tileset, mc_ogcapi_tile;
+mc_ogcapi_answer mc_ogcapi_landing, mc_ogcapi_conformance, mc_ogcapi_definition, mc_ogcapi_collections,
+    mc_ogcapi_collection, mc_ogcapi_sets, mc_ogcapi_set, mc_ogcapi_tilesets, mc_ogcapi_tileset, mc_ogcapi_tile;
 
 /* MC_ERR_NOT_FOUND where the address is one of images, and the collection has vector tiles, or the other way round. */
 mc_error *mc_ogcapi_check_kind(const mc_ogcapi_ask *ask) MC_CHECKED;

@@ -83,7 +83,7 @@ take_string(page_walk *walk)
 }
 
 static void
-skip_value(page_walk *walk)
+skip_page_value(page_walk *walk)
 {
     int depth = 0;
     do {
@@ -106,7 +106,7 @@ find_member(const page_walk *walk, const char *wanted)
         ahead.at++;
         if (strcmp(key, wanted) == 0)
             return *ahead.at == '"' ? take_string(&ahead) : NULL;
-        skip_value(&ahead);
+        skip_page_value(&ahead);
         ahead.at += *ahead.at == ',';
     }
     return NULL;
@@ -137,7 +137,7 @@ write_link_object(page_walk *walk, const char *href)
     put_html(walk, " <small>");
     put_text(walk, apr_pstrcat(walk->pool, rel != NULL ? rel : "", " ", type != NULL ? type : "", NULL));
     put_html(walk, "</small></li>");
-    skip_value(walk);
+    skip_page_value(walk);
 }
 
 static bool

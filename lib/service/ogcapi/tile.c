@@ -31,7 +31,11 @@ mc_ogcapi_tile_media(mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1], const mc_tiles
     const apr_array_header_t *stored = mc_wmts_formats(tileset, pool);
     for (int i = 0; i < stored->nelts + MC_OGCAPI_IMAGES; i++) {
         int index = i < stored->nelts ? image_index(APR_ARRAY_IDX(stored, i, const char *)) : i - stored->nelts;
-        const mc_format *format = index < 0 || listed[index] ? NULL : mc_wmts_format(tileset, image_mimes[index], call);
+        if (index < 0 || listed[index])
+            continue;
+        const mc_format *format = mc_wmts_format(tileset, image_mimes[index], call);
+        if (format == NULL && index == MC_OGCAPI_IMAGES - 1)
+            format = ((const mc_ogcapi *)call->service)->webp;
         if (format == NULL)
             continue;
         listed[index] = true;

@@ -182,18 +182,28 @@ mc_grid_is_yx(const mc_grid *grid)
 }
 
 static void
+write_set_point(mc_json_writer *json, const char *key, double first, double second)
+{
+    mc_json_open_array(json, key);
+    mc_json_digits(json, NULL, first, 15);
+    mc_json_digits(json, NULL, second, 15);
+    mc_json_close(json);
+}
+
+/* "identifier", "supportedCRS" and "topLeftCorner" are the names of the standard's first version (OGC 17-083r2), which
+ * GDAL before 3.7 reads: a reader of the second version passes over them. */
+static void
 write_tile_matrix(mc_json_writer *json, int z, double cell, double metres, const double corner[2], int tile_width,
                   int tile_height, int columns, int rows, apr_pool_t *pool)
 {
     mc_json_open_object(json, NULL);
     mc_json_string(json, "id", apr_itoa(pool, z));
+    mc_json_string(json, "identifier", apr_itoa(pool, z));
     mc_json_digits(json, "scaleDenominator", cell * metres / MC_PIXEL_METRES, 15);
     mc_json_digits(json, "cellSize", cell, 15);
     mc_json_string(json, "cornerOfOrigin", "topLeft");
-    mc_json_open_array(json, "pointOfOrigin");
-    mc_json_digits(json, NULL, corner[0], 15);
-    mc_json_digits(json, NULL, corner[1], 15);
-    mc_json_close(json);
+    write_set_point(json, "pointOfOrigin", corner[0], corner[1]);
+    write_set_point(json, "topLeftCorner", corner[0], corner[1]);
     mc_json_integer(json, "tileWidth", tile_width);
     mc_json_integer(json, "tileHeight", tile_height);
     mc_json_integer(json, "matrixWidth", columns);
@@ -202,8 +212,20 @@ write_tile_matrix(mc_json_writer *json, int z, double cell, double metres, const
 }
 
 static void
-write_axes(mc_json_writer *json, const char *first, const char *second)
+write_set_box(mc_json_writer *json, const char *crs, bool yx, const mc_extent *box)
 {
+    mc_json_open_object(json, "boundingBox");
+    write_set_point(json, "lowerLeft", yx ? box->miny : box->minx, yx ? box->minx : box->miny);
+    write_set_point(json, "upperRight", yx ? box->maxy : box->maxx, yx ? box->maxx : box->maxy);
+    mc_json_string(json, "crs", crs);
+    mc_json_close(json);
+}
+
+static void
+write_crs(mc_json_writer *json, const char *crs, const char *first, const char *second)
+{
+    mc_json_string(json, "crs", crs);
+    mc_json_string(json, "supportedCRS", crs);
     mc_json_open_array(json, "orderedAxes");
     mc_json_string(json, NULL, first);
     mc_json_string(json, NULL, second);
@@ -217,8 +239,10 @@ write_registered_set(mc_json_writer *json, const mc_tile_matrix_set *set, apr_po
     const double corner[2] = { set->yx ? set->top : set->left, set->yx ? set->left : set->top };
     mc_json_string(json, "title", set->title);
     mc_json_string(json, "uri", mc_tile_matrix_set_uri(set, pool));
-    mc_json_string(json, "crs", set->crs);
-    write_axes(json, set->axes[0], set->axes[1]);
+    write_crs(json, set->crs, set->axes[0], set->axes[1]);
+    write_set_box(json, set->crs, set->yx,
+                  &(mc_extent){ set->left, set->top - set->rows * set->cell * 256,
+                                set->left + set->columns * set->cell * 256, set->top });
     if (set->scale_set != NULL)
         mc_json_string(json, "wellKnownScaleSet",
                        apr_pstrcat(pool, "http://www.opengis.net/def/wkss/OGC/1.0/", set->scale_set, NULL));
@@ -235,8 +259,8 @@ write_own_set(mc_json_writer *json, const mc_grid *grid, apr_pool_t *pool)
     bool yx = mc_grid_is_yx(grid), degrees = fabs(grid->metres_per_unit / MC_METRES_PER_DEGREE - 1) < 1e-6;
     const char *x = degrees ? "Lon" : "E", *y = degrees ? "Lat" : "N", *title = mc_meta(grid->metadata, "title");
     mc_json_string(json, "title", title != NULL ? title : grid->name);
-    mc_json_string(json, "crs", mc_grid_crs_uri(grid, pool));
-    write_axes(json, yx ? y : x, yx ? x : y);
+    write_crs(json, mc_grid_crs_uri(grid, pool), yx ? y : x, yx ? x : y);
+    write_set_box(json, mc_grid_crs_uri(grid, pool), yx, &grid->extent);
     mc_json_open_array(json, "tileMatrices");
     for (int z = 0; z < grid->level_count; z++) {
         const mc_level *level = &grid->levels[z];
@@ -254,6 +278,7 @@ mc_tile_matrix_set_write(mc_json_writer *json, const mc_grid *grid, apr_pool_t *
 {
     const mc_tile_matrix_set *set = mc_tile_matrix_set_of(grid);
     mc_json_string(json, "id", mc_tile_matrix_set_id(grid, pool));
+    mc_json_string(json, "identifier", mc_tile_matrix_set_id(grid, pool));
     if (set != NULL)
         write_registered_set(json, set, pool);
     else

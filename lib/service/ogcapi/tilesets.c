@@ -5,17 +5,6 @@
 #include "mapcache/source.h"
 #include "service/ogcapi/ogcapi.h"
 
-mc_error *
-mc_ogcapi_check_kind(const mc_ogcapi_ask *ask)
-{
-    bool maps = strstr(ask->operation->address, "/map/") != NULL, vector = mc_ogcapi_is_vector(ask->tileset);
-    if (maps != vector)
-        return MC_OK;
-    return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "the tiles of collection %s are %s: they are at /ogcapi%s",
-                           ask->tileset->name, vector ? "vector tiles" : "images",
-                           mc_ogcapi_tiles_path(ask->tileset, ask->pool));
-}
-
 /* Whether a link is the first of its tileset with that tile matrix set: others cannot be addressed. */
 static bool
 is_addressed(const mc_tileset *tileset, const mc_grid_link *link, const char *id)

@@ -45,7 +45,9 @@ static const mc_format *
 part_of_type(const mc_format *format, const char *mime)
 {
     if (format != NULL && format->type == MC_FORMAT_MIXED)
-        return strcmp(mime, coding_type(format->transparent)) == 0 ? format->transparent : format->opaque;
+        return strcmp(mime, coding_type(format->transparent)) == 0 ? format->transparent
+               : strcmp(mime, coding_type(format->opaque)) == 0    ? format->opaque
+                                                                   : NULL;
     return format != NULL && mc_format_coding(format) != MC_CODING_UNKNOWN && strcmp(mime, coding_type(format)) == 0
                ? format
                : NULL;
