@@ -40,7 +40,7 @@ look_at_source(const mc_copy *copy, const mc_copy_part *part)
     const char **values = mc_tileset_defaults(pair->source, copy->pool);
     for (int i = 0; i < pair->source->dimension_count; i++)
         values[i] = apr_table_get(part->values, pair->source->dimensions[i]->name);
-    const mc_tile_request first = { pair->source, pair->source_link, pair->source_link->minzoom, 0, 0, values };
+    const mc_tile_request first = { pair->source, pair->source_link, pair->source_link->minzoom, 0, 0, values, NULL };
     MC_TRY(mc_runtime_create(&runtime, pair->config, 1, false, copy->log, copy->pool));
     mc_ctx ctx = { .pool = copy->pool, .process = mc_runtime_process(runtime), .log = copy->log };
     mc_error *error = mc_tileset_stored(&tile, &first, &ctx, copy->pool);

@@ -47,7 +47,7 @@ is_store_away(const mc_error *error, const mc_tileset *tileset)
 static void
 sample_stored_tile(mc_seed_dry *dry, int z, int x, int y)
 {
-    mc_tile_request wanted = { dry->task->tileset, dry->task->link, z, x, y, dry->task->values };
+    mc_tile_request wanted = { dry->task->tileset, dry->task->link, z, x, y, dry->task->values, NULL };
     mc_seed_dry_level *level = &dry->levels[z];
     mc_tile *tile = NULL;
     level->asked++;

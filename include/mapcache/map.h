@@ -21,6 +21,7 @@ typedef struct mc_map_layer {
     mc_tileset *tileset;
     const mc_grid_link *link; /* its grid has the map's CRS */
     const char *const *values;
+    const mc_color_map *style; /* as of mc_tile_request */
 } mc_map_layer;
 
 typedef enum mc_full_wms { MC_WMS_ASSEMBLE, MC_WMS_FORWARD, MC_WMS_ERROR } mc_full_wms;

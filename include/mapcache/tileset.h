@@ -6,6 +6,7 @@
 #define MAPCACHE_TILESET_H
 
 #include "mapcache/cache.h"
+#include "mapcache/color_map.h"
 #include "mapcache/dimension.h"
 #include "mapcache/lock.h"
 #include "mapcache/source.h"
@@ -40,6 +41,9 @@ typedef struct mc_tileset {
     const char *cache_control;
     bool read_only;
     mc_pixels *watermark;
+    const mc_color_map **palettes; /* styles of stored palette PNGs, without the one called "default" */
+    int palette_count;
+    const mc_color_map *stored_palette; /* the colours that tiles are stored with, "default"; NULL: not told */
     bool box_configured;            /* <wgs84boundingbox>: it says where the data lie, whatever they say */
     struct mc_tileset_place *place; /* what the data have said; NULL: nothing can be asked */
     bool has_wgs84_box;
@@ -58,6 +62,7 @@ typedef struct mc_tile_request {
     const mc_grid_link *link;
     int z, x, y;
     const char *const *values;
+    const mc_color_map *style; /* one of tileset->palettes; NULL: the tile as it is stored */
 } mc_tile_request;
 
 mc_tileset *mc_tileset_from_config(const mc_node *node, mc_build *build);
@@ -131,6 +136,10 @@ typedef struct mc_metatile {
     int columns, rows;
 } mc_metatile;
 mc_metatile mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x, int y);
+
+/* The palette that clients ask for as a style. False: the tileset has no such style. *style is NULL, and the tile is
+ * shown as it is stored, for "default", for an empty name and for none. */
+bool mc_tileset_find_style(const mc_color_map **style, const mc_tileset *tileset, const char *name);
 
 /* Columns and rows of a metatile of the grid that no edge cuts. */
 void mc_tileset_metatile_size(int *columns, int *rows, const mc_tileset *tileset, const mc_grid *grid);

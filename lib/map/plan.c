@@ -93,7 +93,8 @@ list_plan_tiles(mc_plan *plan, int index)
     for (int y = part->range.miny; y < part->range.maxy; y++)
         for (int x = part->range.minx; x < part->range.maxx; x++, tile++) {
             mc_extent extent = mc_grid_tile_extent(grid, part->z, x, y);
-            tile->request = (mc_tile_request){ part->layer->tileset, part->link, part->z, x, y, part->layer->values };
+            tile->request = (mc_tile_request){ part->layer->tileset, part->link,        part->z, x, y,
+                                               part->layer->values,  part->layer->style };
             tile->layer = index;
             tile->left = (int)lround((extent.minx - plan->wanted->box.minx) / resolution + part->x0);
             tile->top = (int)lround((plan->wanted->box.maxy - extent.maxy) / resolution + part->y0);

@@ -141,7 +141,7 @@ transfer_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_t
 mc_error *
 mc_seed_act(mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx)
 {
-    mc_tile_request first = { task->tileset, task->link, result->z, result->x, result->y, task->values };
+    mc_tile_request first = { task->tileset, task->link, result->z, result->x, result->y, task->values, NULL };
     result->outcome = MC_SEED_SKIPPED;
     result->tiles = -1;
     switch (task->mode) {

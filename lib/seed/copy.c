@@ -26,8 +26,8 @@ make_seed_block(const mc_seed_result *place, const mc_seed_task *task, apr_pool_
     for (int column = 0; column < metatile.columns; column++)
         for (int row = 0; row < metatile.rows; row++) {
             mc_tile_request *from = &block.from[block.count], *to = &block.to[block.count];
-            *from = (mc_tile_request){ task->tileset,       task->link,       place->z,
-                                       metatile.x + column, metatile.y + row, task->values };
+            *from = (mc_tile_request){ task->tileset,    task->link,   place->z, metatile.x + column,
+                                       metatile.y + row, task->values, NULL };
             *to = *from;
             to->tileset = task->target;
             to->link = task->target_link;

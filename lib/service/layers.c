@@ -43,9 +43,20 @@ mc_dimension_wanted(const mc_dimension *dimension, const char *text)
     return text == NULL || *text == '\0' ? dimension->default_value : text;
 }
 
+/* [style=name] of a tileset with palettes. */
+static mc_error *
+read_style_bracket(const mc_color_map **style, const char *name, const mc_tileset *tileset, apr_pool_t *pool)
+{
+    if (mc_tileset_find_style(style, tileset, name))
+        return MC_OK;
+    return mc_error_create(pool, MC_ERR_BAD_REQUEST, "layer %s has no style \"%s\"", tileset->name,
+                           mc_message_text(name, 100, pool));
+}
+
 /* Reads "[dim=value]..." at *text, which is moved behind it. */
 static mc_error *
-parse_brackets(const char **values, const char **text, const mc_tileset *tileset, apr_pool_t *pool)
+parse_brackets(const char **values, const mc_color_map **style, const char **text, const mc_tileset *tileset,
+               apr_pool_t *pool)
 {
     const char *at = *text;
     while (*at == '[') {
@@ -54,12 +65,15 @@ parse_brackets(const char **values, const char **text, const mc_tileset *tileset
         if (end == NULL || equals == NULL || equals > end)
             return mc_error_create(pool, MC_ERR_BAD_REQUEST, "\"%s\" is not a list of [dimension=value]", at);
         const char *name = apr_pstrndup(pool, at + 1, (apr_size_t)(equals - at - 1));
-        int index = mc_tileset_dimension(tileset, name, false);
-        if (index < 0)
-            return mc_error_create(pool, MC_ERR_BAD_REQUEST, "layer %s has no dimension \"%s\"", tileset->name, name);
         const char *value = apr_pstrndup(pool, equals + 1, (apr_size_t)(end - equals - 1));
-        values[index] = mc_dimension_wanted(tileset->dimensions[index], value);
+        int index = mc_tileset_dimension(tileset, name, false);
         at = end + 1;
+        if (index >= 0)
+            values[index] = mc_dimension_wanted(tileset->dimensions[index], value);
+        else if (strcmp(name, "style") == 0 && tileset->palette_count > 0)
+            MC_TRY(read_style_bracket(style, value, tileset, pool));
+        else
+            return mc_error_create(pool, MC_ERR_BAD_REQUEST, "layer %s has no dimension \"%s\"", tileset->name, name);
     }
     *text = at;
     return MC_OK;
@@ -122,14 +136,15 @@ take_layer(mc_tile_request *tile, const char **text, bool listed, const mc_call 
     MC_TRY(mc_tileset_check_built(tile->tileset, pool));
     const char **values = mc_tileset_defaults(tile->tileset, pool);
     tile->values = values;
+    tile->style = NULL;
     at += name_size;
-    MC_TRY(parse_brackets(values, &at, tile->tileset, pool));
+    MC_TRY(parse_brackets(values, &tile->style, &at, tile->tileset, pool));
     const char *grid = NULL;
     if (*at == '@') { /* brackets may also follow the grid */
         size_t grid_size = grid_name_size(++at, listed ? "[;" : "[", tile->tileset);
         grid = apr_pstrndup(pool, at, grid_size);
         at += grid_size;
-        MC_TRY(parse_brackets(values, &at, tile->tileset, pool));
+        MC_TRY(parse_brackets(values, &tile->style, &at, tile->tileset, pool));
     }
     if (*at != '\0' && !(listed && *at == ';'))
         return mc_error_create(pool, kind, "unexpected \"%s\" behind the dimensions of layer %s", at, name);

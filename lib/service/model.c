@@ -117,6 +117,12 @@ mc_tileset_has_legend(const mc_tileset *tileset)
     return tileset->source != NULL && tileset->source->ops->legend != NULL;
 }
 
+bool
+mc_tileset_style_has_legend(const mc_tileset *tileset, const mc_color_map *style)
+{
+    return style != NULL || mc_tileset_has_legend(tileset) || tileset->stored_palette != NULL;
+}
+
 const apr_array_header_t *
 mc_tileset_info_formats(const mc_tileset *tileset)
 {

@@ -220,15 +220,19 @@ mc_error *mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const
 /* Whether the tileset's source can draw a legend. */
 bool mc_tileset_has_legend(const mc_tileset *tileset);
 
+/* Whether there is a legend of the tileset in a style (NULL: the default one). */
+bool mc_tileset_style_has_legend(const mc_tileset *tileset, const mc_color_map *style);
+
 /* Where a document says that a legend is. */
 typedef struct mc_legend_url {
     const char *href, *mime;
     int width, height; /* pixels */
 } mc_legend_url;
 
-/* The legend of a tileset at the wms service; false where there is none, or no such service. */
-bool mc_wms_legend_url(mc_legend_url *url, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx,
-                       apr_pool_t *pool);
+/* The legend of a tileset in a style (NULL: the default one) at the wms service; false where there is none, or no such
+ * service. */
+bool mc_wms_legend_url(mc_legend_url *url, const mc_call *call, const mc_tileset *tileset, const mc_color_map *style,
+                       mc_ctx *ctx, apr_pool_t *pool);
 
 /* Makes `request` an answer with a document. */
 mc_error *mc_request_document(mc_request *request, mc_xml *xml, const char *mime) MC_CHECKED;

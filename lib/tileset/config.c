@@ -33,6 +33,7 @@ typedef struct tileset_config {
     const mc_node *dimensions;
     double deadline;
     mc_number_list density;
+    apr_array_header_t *palettes;
 } tileset_config;
 
 typedef struct dimensions_config {
@@ -134,6 +135,9 @@ const mc_key mc_tileset_keys[] = {
                    "What is offered for fine screens: how many times as many pixels a side tiles may have (@2x, @3x); "
                    "1 for none. By default 2 where the source draws and the cache tells grids apart.",
                    .flags = MC_KEY_OURS, .min = 1, .max = 3),
+    MC_KEY_TREE("palette", FIELD(palettes), mc_palette_keys,
+                "A style of stored palette PNGs: other colours for the same tiles, which are stored once.",
+                .flags = MC_KEY_OURS | MC_KEY_REPEATABLE),
     MC_KEY_END,
 };
 
@@ -453,6 +457,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     if (tileset->source != NULL && tileset->source->any_srs)
         tileset->metabuffer = 0; /* what it draws needs none, and labels in a buffer would be cut with it */
     add_densities(tileset, &config.density, node, build);
+    mc_tileset_read_palettes(tileset, config.palettes, node, build);
     if (strchr(tileset->name, ',') != NULL)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "the comma in the name \"%s\" cannot be told from a list of layers in WMS", tileset->name);

@@ -18,8 +18,10 @@ mc_tileset_get(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_p
 mc_error *
 mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
-    if (!above_cached_zoom(wanted))
-        return mc_tileset_get_cached(tile, wanted, if_tag, ctx, pool);
+    if (!above_cached_zoom(wanted)) {
+        MC_TRY(mc_tileset_get_cached(tile, wanted, if_tag, ctx, pool));
+        return mc_tile_restyle(*tile, wanted, pool);
+    }
     MC_SPAN(ctx, "mapcache_tileset_tile_get");
     MC_TRY(mc_tile_answer_hidden(tile, wanted, ctx, pool));
     if (*tile == NULL)
@@ -47,7 +49,8 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
         MC_TRY(get_kept(tile, wanted, ctx, pool));
     if (*tile != NULL && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
         *tile = NULL;
-    return mc_tile_finish_raw(*tile, wanted->tileset, pool);
+    MC_TRY(mc_tile_finish_raw(*tile, wanted->tileset, pool));
+    return above_cached_zoom(wanted) ? MC_OK : mc_tile_restyle(*tile, wanted, pool);
 }
 
 bool
@@ -77,6 +80,7 @@ mc_tileset_get_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int co
         if (tiles[i] == NULL && !keys[i].renderable)
             MC_TRY(mc_tile_nothing(&tiles[i], keys[i].grid, pool));
         MC_TRY(mc_tile_finish_raw(tiles[i], tileset, pool));
+        MC_TRY(mc_tile_restyle(tiles[i], &wanted[i], pool));
     }
     return MC_OK;
 }
@@ -88,7 +92,8 @@ mc_tileset_redirect(const char **url, const mc_tile_request *wanted, mc_ctx *ctx
     const mc_tileset *tileset = wanted->tileset;
     *url = NULL;
     if (tileset->cache == NULL || tileset->cache->ops->redirect == NULL || tileset->not_built != NULL ||
-        tileset->assembly != MC_ASSEMBLE_NONE || above_cached_zoom(wanted) || wanted->link->ruleset != NULL)
+        tileset->assembly != MC_ASSEMBLE_NONE || above_cached_zoom(wanted) || wanted->link->ruleset != NULL ||
+        wanted->style != NULL)
         return MC_OK;
     MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
     return mc_cache_redirect(url, tileset->cache, &key, pool);

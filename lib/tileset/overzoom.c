@@ -38,8 +38,11 @@ reassemble_tile(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_
     for (int y = range.miny; y < range.maxy; y++)
         for (int x = range.minx; x < range.maxx; x++) {
             mc_tile *coarse;
-            mc_tile_request part = { wanted->tileset, link, link->max_cached_zoom, x, y, wanted->values };
+            mc_tile_request part = {
+                wanted->tileset, link, link->max_cached_zoom, x, y, wanted->values, wanted->style
+            };
             MC_TRY(mc_tileset_get_cached(&coarse, &part, 0, ctx, pool));
+            MC_TRY(mc_tile_restyle(coarse, &part, pool));
             if (coarse->no_data)
                 continue;
             mc_extent coarse_box = mc_grid_tile_extent(grid, link->max_cached_zoom, x, y);

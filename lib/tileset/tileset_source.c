@@ -132,7 +132,8 @@ draw_tileset_mosaic(mc_rendered *map, mc_pixels **pixels, const tileset_source *
                                          mosaic->z,
                                          mc_mosaic_column(mosaic, mosaic->range.minx + i % columns),
                                          mosaic->range.miny + i / columns,
-                                         values };
+                                         values,
+                                         NULL };
     MC_TRY(get_all_tiles(tiles, requests, count, ctx, pool));
     MC_TRY(mc_pixels_create(pixels, mosaic->width, mosaic->height, true, pool));
     mc_pixels_attach(*pixels, pool);

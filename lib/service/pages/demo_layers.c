@@ -136,6 +136,15 @@ write_given(mc_json_writer *json, const char *key, const char *text)
         mc_json_string(json, key, text);
 }
 
+static void
+write_style_choice(mc_json_writer *json, const char *name, const char *title)
+{
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "name", name);
+    mc_json_string(json, "title", title);
+    mc_json_close(json);
+}
+
 /* What is known of a tileset once its data have been asked where they lie. */
 static void
 write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
@@ -152,7 +161,14 @@ write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
         mc_json_string(json, "format", "JPEG or PNG"); /* "mime" is the one that WMS is asked for */
     mc_json_string(json, "extension", mc_tileset_address_extension(tileset));
     mc_json_boolean(json, "image", mc_tileset_is_image(tileset));
-    mc_json_boolean(json, "legend", mc_tileset_has_legend(tileset));
+    mc_json_boolean(json, "legend", mc_tileset_style_has_legend(tileset, NULL));
+    if (tileset->palette_count == 0 || mc_tileset_dimension(tileset, "style", false) >= 0)
+        return;
+    mc_json_open_array(json, "styles");
+    write_style_choice(json, "default", tileset->stored_palette == NULL ? "default" : tileset->stored_palette->title);
+    for (int i = 0; i < tileset->palette_count; i++)
+        write_style_choice(json, tileset->palettes[i]->name, tileset->palettes[i]->title);
+    mc_json_close(json);
 }
 
 static void

@@ -104,6 +104,11 @@ mc_error *mc_wms_omitted(const mc_call *call, const char *name, apr_pool_t *pool
 mc_error *mc_wms_get_map(mc_request *request, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_wms_get_info(mc_request *request, const mc_call *call, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Adds the colours of a palette to a legend: those with labels where there are any, else all, else some of many. */
+struct mc_legend;
+void mc_wms_add_palette_legend(struct mc_legend *legend, const mc_color_map *map, apr_pool_t *pool);
+
 mc_error *mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_wms_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool);
 

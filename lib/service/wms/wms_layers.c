@@ -211,23 +211,38 @@ write_metadata_url(const mc_wms_document *doc, const mc_metadata *metadata)
     mc_xml_close(doc->xml);
 }
 
-/* Layers with a legend name their one style. */
 static void
-write_style(const mc_wms_document *doc, const mc_tileset *tileset)
+write_wms_style(const mc_wms_document *doc, const char *name, const char *title, const mc_legend_url *legend)
+{
+    mc_xml_open(doc->xml, "Style");
+    mc_xml_element(doc->xml, "Name", name);
+    mc_xml_element(doc->xml, "Title", title);
+    if (legend != NULL) {
+        mc_xml_open(doc->xml, "LegendURL");
+        mc_xml_attrf(doc->xml, "width", "%d", legend->width);
+        mc_xml_attrf(doc->xml, "height", "%d", legend->height);
+        mc_xml_element(doc->xml, "Format", legend->mime);
+        mc_wms_write_link(doc, "OnlineResource", legend->href);
+        mc_xml_close(doc->xml);
+    }
+    mc_xml_close(doc->xml);
+}
+
+/* Layers with a legend name their one style, layers with palettes name all styles, the default one first. */
+static void
+write_wms_styles(const mc_wms_document *doc, const mc_tileset *tileset)
 {
     mc_legend_url legend;
-    if (!mc_wms_legend_url(&legend, doc->call, tileset, doc->ctx, doc->pool))
-        return;
-    mc_xml_open(doc->xml, "Style");
-    mc_xml_element(doc->xml, "Name", "default");
-    mc_xml_element(doc->xml, "Title", mc_tileset_title(tileset));
-    mc_xml_open(doc->xml, "LegendURL");
-    mc_xml_attrf(doc->xml, "width", "%d", legend.width);
-    mc_xml_attrf(doc->xml, "height", "%d", legend.height);
-    mc_xml_element(doc->xml, "Format", legend.mime);
-    mc_wms_write_link(doc, "OnlineResource", legend.href);
-    mc_xml_close(doc->xml);
-    mc_xml_close(doc->xml);
+    const mc_color_map *stored = tileset->stored_palette;
+    bool found = mc_wms_legend_url(&legend, doc->call, tileset, NULL, doc->ctx, doc->pool);
+    if (found || tileset->palette_count > 0)
+        write_wms_style(doc, "default", stored != NULL ? stored->title : mc_tileset_title(tileset),
+                        found ? &legend : NULL);
+    for (int i = 0; i < tileset->palette_count; i++) {
+        const mc_color_map *style = tileset->palettes[i];
+        found = mc_wms_legend_url(&legend, doc->call, tileset, style, doc->ctx, doc->pool);
+        write_wms_style(doc, style->name, style->title, found ? &legend : NULL);
+    }
 }
 
 static void
@@ -250,7 +265,7 @@ write_wms_layer(const mc_wms_document *doc, const mc_tileset *tileset)
     write_crs_boxes(doc, tileset);
     write_wms_dimensions(doc, tileset);
     write_metadata_url(doc, tileset->metadata);
-    write_style(doc, tileset);
+    write_wms_styles(doc, tileset);
     mc_xml_close(doc->xml);
 }
 

@@ -15,7 +15,8 @@
 typedef struct legend_params {
     const char *layer;
     mc_tileset *tileset;
-    int style;
+    const char *style_name;
+    const mc_color_map *style;
     mc_legend_options options;
     const char *format_name;
     const mc_format *format;
@@ -31,9 +32,21 @@ find_legend_layer(mc_param_reader *reader)
     if (params->tileset == NULL || !mc_wms_offers(mc_wms_of(reader->call), params->tileset))
         return mc_param_refuse(reader);
     MC_TRY(mc_tileset_check_built(params->tileset, pool));
-    if (!mc_tileset_has_legend(params->tileset))
+    if (!mc_tileset_style_has_legend(params->tileset, NULL) && params->tileset->palette_count == 0)
         return mc_error_located(pool, MC_ERR_OPERATION_NOT_SUPPORTED, "layer", "layer %s has no legend", name);
     return MC_OK;
+}
+
+static mc_error *
+find_legend_style(mc_param_reader *reader)
+{
+    legend_params *params = reader->target;
+    if (!mc_tileset_find_style(&params->style, params->tileset, reader->text))
+        return mc_param_refuse(reader);
+    if (mc_tileset_style_has_legend(params->tileset, params->style))
+        return MC_OK;
+    return mc_error_located(reader->pool, MC_ERR_OPERATION_NOT_SUPPORTED, "style",
+                            "layer %s has no legend of its default style", params->layer);
 }
 
 static mc_error *
@@ -56,13 +69,15 @@ choose_legend_format(mc_param_reader *reader)
 #define SLD_REFUSAL "styles that a client sends are not drawn here"
 
 const mc_param_row mc_wms_legend_params[] = {
-    MC_PARAM_TEXT("LAYER", offsetof(legend_params, layer), "The name of a tileset that is drawn from vector data.",
+    MC_PARAM_TEXT("LAYER", offsetof(legend_params, layer),
+                  "The name of a tileset that is drawn from vector data, or has palettes.",
                   .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "layer", .kind = MC_ERR_LAYER_NOT_DEFINED,
                   .refusal = "layer \"{value}\" is not known"),
     MC_PARAM_STEP(find_legend_layer),
-    MC_PARAM_CHOICE("STYLE", offsetof(legend_params, style), "default", "The style of the layer.",
-                    .flags = MC_PARAM_EMPTY, .locator = "style", .kind = MC_ERR_STYLE_NOT_DEFINED,
-                    .refusal = "style \"{value}\" is not known"),
+    MC_PARAM_TEXT("STYLE", offsetof(legend_params, style_name),
+                  "The style of the layer: `default`, or the name of one of its palettes.", .flags = MC_PARAM_EMPTY,
+                  .locator = "style", .kind = MC_ERR_STYLE_NOT_DEFINED, .refusal = "style \"{value}\" is not known"),
+    MC_PARAM_STEP(find_legend_style),
     MC_PARAM_TEXT("RULE", offsetof(legend_params, options.rule), "The name of the only rule that is shown.",
                   .flags = MC_PARAM_EMPTY, .locator = "rule"),
     MC_PARAM_INTEGER("width", offsetof(legend_params, options.width),
@@ -131,6 +146,18 @@ choose_legend_density(mc_legend_options *options, const mc_call *call, apr_pool_
     return MC_OK;
 }
 
+/* Of drawn layers their rules, of palettes their colours. */
+static void
+add_legend_rows(mc_legend *legend, const mc_tileset *tileset, const mc_color_map *style, apr_pool_t *pool)
+{
+    if (style != NULL)
+        mc_wms_add_palette_legend(legend, style, pool);
+    else if (mc_tileset_has_legend(tileset))
+        tileset->source->ops->legend(legend, tileset->source);
+    else
+        mc_wms_add_palette_legend(legend, tileset->stored_palette, pool);
+}
+
 mc_error *
 mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -147,7 +174,7 @@ mc_wms_get_legend(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     MC_TRY(check_legend_values(call, tileset, ctx, pool));
     options->transparent = look.transparent && format->type != MC_FORMAT_JPEG;
     mc_legend *legend = mc_legend_create(options, pool);
-    tileset->source->ops->legend(legend, tileset->source);
+    add_legend_rows(legend, tileset, params.style, pool);
     if (options->rule != NULL && mc_legend_is_empty(legend))
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "rule", "layer %s has no rule \"%s\"%s", tileset->name,
                                 mc_message_text(options->rule, 100, pool), options->scale > 0 ? " at this scale" : "");
@@ -174,10 +201,12 @@ legend_format(const mc_call *call, apr_pool_t *pool)
 }
 
 bool
-mc_wms_legend_url(mc_legend_url *url, const mc_call *call, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+mc_wms_legend_url(mc_legend_url *url, const mc_call *call, const mc_tileset *tileset, const mc_color_map *style,
+                  mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_service *service = mc_call_service(call, "wms");
-    if (service == NULL || !mc_tileset_has_legend(tileset) || !mc_wms_offers((const mc_wms *)service, tileset))
+    if (service == NULL || !mc_tileset_style_has_legend(tileset, style) ||
+        !mc_wms_offers((const mc_wms *)service, tileset))
         return false;
     mc_call wms_call = *call;
     wms_call.service = (mc_service *)(uintptr_t)service;
@@ -186,12 +215,13 @@ mc_wms_legend_url(mc_legend_url *url, const mc_call *call, const mc_tileset *til
         return false;
     const mc_legend_options options = { .width = MC_LEGEND_SYMBOL, .height = MC_LEGEND_SYMBOL };
     mc_legend *legend = mc_legend_create(&options, pool);
-    tileset->source->ops->legend(legend, tileset->source);
+    add_legend_rows(legend, tileset, style, pool);
     mc_legend_measure(legend, &url->width, &url->height, ctx);
     url->mime = format->mime;
     url->href = apr_pstrcat(pool, mc_url_wms(call, pool),
                             "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetLegendGraphic&SLD_VERSION=1.1.0&LAYER=",
                             mc_url_encode(tileset->name, "", true, false, pool),
-                            "&STYLE=default&FORMAT=", mc_url_encode(format->mime, "/", true, false, pool), NULL);
+                            "&STYLE=", mc_url_encode(style == NULL ? "default" : style->name, "", true, false, pool),
+                            "&FORMAT=", mc_url_encode(format->mime, "/", true, false, pool), NULL);
     return true;
 }

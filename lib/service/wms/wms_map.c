@@ -35,7 +35,7 @@ add_wms_map_layer(map_parts *parts, const char *name, const mc_call *call, apr_p
                                     map->layers[0].tileset->name);
     }
     parts->drawn |= mc_tileset_has_legend(tileset);
-    map->layers[map->count++] = (mc_map_layer){ tileset, link, mc_wms_values(call, tileset, pool) };
+    map->layers[map->count++] = (mc_map_layer){ tileset, link, mc_wms_values(call, tileset, pool), NULL };
     return MC_OK;
 }
 
@@ -59,20 +59,28 @@ read_map_layers(mc_param_reader *reader)
     return parts->map.count == 0 ? mc_param_refuse(reader) : MC_OK;
 }
 
-/* Styles of another name: a strict service knows none, and drawn layers have one of their own; else the parameter is
- * not read, as in MapCache. */
-static mc_error *
-check_map_styles(mc_param_reader *reader)
+/* Finds the palette of a layer by its style. Names that are no style are refused by a strict service, of drawn layers,
+ * which have one style of their own, and of layers with palettes; else the name is not read, as in MapCache. */
+static bool
+choose_map_style(mc_map_layer *layer, const char *name, bool strict)
 {
-    const map_parts *parts = reader->target;
+    return mc_tileset_find_style(&layer->style, layer->tileset, name) ||
+           (!strict && !mc_tileset_has_legend(layer->tileset) && layer->tileset->palette_count == 0);
+}
+
+static mc_error *
+read_map_styles(mc_param_reader *reader)
+{
+    map_parts *parts = reader->target;
     bool strict = reader->call->service->strict;
     int count = 0, layers = parts->map.count;
     if (parts->styles == NULL)
         return MC_OK;
     char *rest = apr_pstrdup(reader->pool, parts->styles);
     for (char *style = strsep(&rest, ","); style != NULL; style = strsep(&rest, ","), count++) {
-        bool own = count < layers && mc_tileset_has_legend(parts->map.layers[count].tileset);
-        if (*style != '\0' && strcmp(style, "default") != 0 && (strict || own)) {
+        bool known = count < layers ? choose_map_style(&parts->map.layers[count], style, strict)
+                                    : !strict || *style == '\0' || strcmp(style, "default") == 0;
+        if (!known) {
             reader->text = style;
             return mc_param_refuse(reader);
         }
@@ -89,11 +97,12 @@ const mc_param_row mc_wms_map_params[] = {
                   .refusal = "LAYERS \"{value}\" names no layer"),
     MC_PARAM_STEP(read_map_layers),
     MC_PARAM_LIST("STYLES", offsetof(map_parts, styles),
-                  "A style for each layer: `default`, or nothing, which means the same. Other names are refused by a "
-                  "strict service and of layers that are drawn.",
+                  "A style for each layer: `default`, or nothing, which means the same, or the name of one of its "
+                  "palettes. Other names are refused by a strict service, of layers that are drawn and of layers with "
+                  "palettes.",
                   .flags = MC_PARAM_STRICT, .locator = "styles", .kind = MC_ERR_STYLE_NOT_DEFINED,
                   .refusal = "style \"{value}\" is not known"),
-    MC_PARAM_STEP(check_map_styles),
+    MC_PARAM_STEP(read_map_styles),
     MC_PARAM_END,
 };
 
@@ -171,8 +180,8 @@ as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_p
         stack->exact = map->format; /* one layer of several may be all that shows, and is stored in its own format */
     }
     for (int i = 0; i < map->count; i++)
-        stack->tiles[i] =
-            (mc_tile_request){ map->layers[i].tileset, map->layers[i].link, z, x, y, map->layers[i].values };
+        stack->tiles[i] = (mc_tile_request){ map->layers[i].tileset, map->layers[i].link, z, x, y,
+                                             map->layers[i].values,  map->layers[i].style };
     return mc_stack_clip(stack, pool) == MC_OK;
 }
 
@@ -196,6 +205,25 @@ overlaps_data(const mc_map_request *map)
     return false;
 }
 
+/* Palettes are those of stored tiles: a map in such a style is made of tiles, also where maps are asked of sources.
+ * MC_ERR_INVALID_CRS where a layer has no tiles in the map's CRS. */
+static mc_error *
+choose_map_mode(map_parts *parts, const mc_wms *wms, apr_pool_t *pool)
+{
+    mc_map_request *map = &parts->map;
+    map->mode = wms->full_wms == MC_WMS_ERROR ? MC_WMS_ASSEMBLE : (mc_full_wms)wms->full_wms;
+    for (int i = 0; i < map->count; i++)
+        if (map->layers[i].style != NULL)
+            map->mode = MC_WMS_ASSEMBLE;
+    for (int i = 0; map->mode != (mc_full_wms)wms->full_wms && i < map->count; i++)
+        if (map->layers[i].link->grid->level_count == 0)
+            return mc_error_located(pool, MC_ERR_INVALID_CRS, parts->view.v130 ? "crs" : "srs",
+                                    "layer %s has no tiles in this CRS, of which a map in style \"%s\" could be made",
+                                    map->layers[i].tileset->name,
+                                    map->layers[i].style == NULL ? "default" : map->layers[i].style->name);
+    return MC_OK;
+}
+
 static mc_error *
 finish_map(map_parts *parts, const mc_call *call, apr_pool_t *pool)
 {
@@ -203,7 +231,8 @@ finish_map(map_parts *parts, const mc_call *call, apr_pool_t *pool)
     mc_map_request *map = &parts->map;
     if (is_map_refused(parts, call))
         return mc_error_create(pool, MC_ERR_NOT_FOUND, "only maps that are one tile of a grid are served");
-    for (int i = 0; wms->full_wms == MC_WMS_FORWARD && i < map->count; i++)
+    MC_TRY(choose_map_mode(parts, wms, pool));
+    for (int i = 0; map->mode == MC_WMS_FORWARD && i < map->count; i++)
         if (map->layers[i].tileset->source == NULL)
             return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s has no source for maps",
                                    map->layers[i].tileset->name);
@@ -211,7 +240,6 @@ finish_map(map_parts *parts, const mc_call *call, apr_pool_t *pool)
         return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "width",
                                 "a map of %d x %d pixels and %d layers is over this server's limit", map->width,
                                 map->height, map->count);
-    map->mode = wms->full_wms == MC_WMS_ERROR ? MC_WMS_ASSEMBLE : (mc_full_wms)wms->full_wms;
     map->resample = (mc_resample)wms->resample;
     map->max_pixels = wms->max_pixels;
     map->format_named = wms->format_named && !parts->format_named_by_client;

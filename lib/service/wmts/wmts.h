@@ -32,6 +32,9 @@ extern const mc_param_row mc_wmts_kvp_request_params[], mc_wmts_kvp_tile_params[
     mc_wmts_kvp_capabilities_params[];
 extern const mc_param_row mc_wmts_path_version_params[], mc_wmts_path_tile_params[], mc_wmts_path_info_params[];
 
+/* Finds the style that reader->text names in tile->tileset; refuses a name that is none. */
+mc_error *mc_wmts_find_style(mc_tile_request *tile, mc_param_reader *reader) MC_CHECKED;
+
 /* The value of a dimension that a client asks for: the configured default for "default" and for nothing. */
 const char *mc_wmts_dimension_value(const mc_dimension *dimension, const char *text);
 

@@ -211,7 +211,8 @@ static void
 write_resources(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, apr_pool_t *pool)
 {
     const char *layer =
-        apr_psprintf(pool, "%swmts/" MC_WMTS_VERSION "/%s/default/", call->base, mc_url_segment(tileset->name, pool));
+        apr_psprintf(pool, "%swmts/" MC_WMTS_VERSION "/%s/%s/", call->base, mc_url_segment(tileset->name, pool),
+                     tileset->palette_count > 0 ? "{Style}" : "default");
     for (int i = 0; i < tileset->dimension_count; i++)
         layer = apr_pstrcat(pool, layer, "{", tileset->dimensions[i]->name, "}/", NULL);
     layer = apr_pstrcat(pool, layer, "{TileMatrixSet}/{TileMatrix}/{TileRow}/{TileCol}", NULL);
@@ -356,10 +357,11 @@ write_wmts_metadata_link(mc_xml *xml, const mc_tileset *tileset, apr_pool_t *poo
 
 /* The legend at the wms service, where there is one. */
 static void
-write_legend(mc_xml *xml, const mc_tileset *tileset, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+write_legend(mc_xml *xml, const mc_tileset *tileset, const mc_color_map *style, const mc_call *call, mc_ctx *ctx,
+             apr_pool_t *pool)
 {
     mc_legend_url legend;
-    if (!mc_wms_legend_url(&legend, call, tileset, ctx, pool))
+    if (!mc_wms_legend_url(&legend, call, tileset, style, ctx, pool))
         return;
     mc_xml_open(xml, "LegendURL");
     mc_xml_attr(xml, "format", legend.mime);
@@ -367,6 +369,26 @@ write_legend(mc_xml *xml, const mc_tileset *tileset, const mc_call *call, mc_ctx
     mc_xml_attrf(xml, "width", "%d", legend.width);
     mc_xml_attrf(xml, "height", "%d", legend.height);
     mc_xml_close(xml);
+}
+
+static void
+write_wmts_styles(mc_xml *xml, const mc_tileset *tileset, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_xml_open(xml, "Style");
+    mc_xml_attr(xml, "isDefault", "true");
+    if (tileset->stored_palette != NULL)
+        mc_xml_element(xml, "ows:Title", tileset->stored_palette->title);
+    mc_xml_element(xml, "ows:Identifier", "default");
+    write_legend(xml, tileset, NULL, call, ctx, pool);
+    mc_xml_close(xml);
+    for (int i = 0; i < tileset->palette_count; i++) {
+        const mc_color_map *style = tileset->palettes[i];
+        mc_xml_open(xml, "Style");
+        mc_xml_element(xml, "ows:Title", style->title);
+        mc_xml_element(xml, "ows:Identifier", style->name);
+        write_legend(xml, tileset, style, call, ctx, pool);
+        mc_xml_close(xml);
+    }
 }
 
 static void
@@ -396,11 +418,7 @@ write_wmts_layer(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, mc
     mc_xml_element(xml, "ows:Identifier", tileset->name);
     write_wmts_layer_boxes(xml, tileset, pool);
     write_wmts_metadata_link(xml, tileset, pool);
-    mc_xml_open(xml, "Style");
-    mc_xml_attr(xml, "isDefault", "true");
-    mc_xml_element(xml, "ows:Identifier", "default");
-    write_legend(xml, tileset, call, ctx, pool);
-    mc_xml_close(xml);
+    write_wmts_styles(xml, tileset, call, ctx, pool);
     for (int i = 0; i < formats->nelts; i++)
         mc_xml_element(xml, "Format", APR_ARRAY_IDX(formats, i, const char *));
     for (int i = 0; infos != NULL && i < infos->nelts; i++)

@@ -82,6 +82,12 @@ mc_wmts_dimension_value(const mc_dimension *dimension, const char *text)
 }
 
 mc_error *
+mc_wmts_find_style(mc_tile_request *tile, mc_param_reader *reader)
+{
+    return mc_tileset_find_style(&tile->style, tile->tileset, reader->text) ? MC_OK : mc_param_refuse(reader);
+}
+
+mc_error *
 mc_wmts_check_level(const mc_tile_request *tile, int z, mc_error_kind kind, apr_pool_t *pool)
 {
     if (z >= tile->link->minzoom && z <= tile->link->maxzoom)

@@ -8,8 +8,8 @@
 /* What GetTile and GetFeatureInfo read. */
 typedef struct kvp_params {
     mc_tile_request tile;
-    const char *layer, *version, *format, *set, *info_format;
-    int style, z, row, column, i, j;
+    const char *layer, *version, *style, *format, *set, *info_format;
+    int z, row, column, i, j;
 } kvp_params;
 
 static bool
@@ -48,6 +48,12 @@ check_kvp_version(mc_param_reader *reader)
     return !reader->call->service->strict && mc_is_version(reader->text) ? MC_OK : mc_param_refuse(reader);
 }
 
+static mc_error *
+find_kvp_style(mc_param_reader *reader)
+{
+    return mc_wmts_find_style(&((kvp_params *)reader->target)->tile, reader);
+}
+
 /* Tiles have the type that they have, whatever a client asks for, as in MapCache, unless the service is strict. */
 static mc_error *
 check_kvp_format(mc_param_reader *reader)
@@ -83,8 +89,10 @@ const mc_param_row mc_wmts_kvp_tile_params[] = {
                   "The version of the protocol, " MC_WMTS_VERSION "; any version where the service is not strict.",
                   .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "version"),
     MC_PARAM_STEP(check_kvp_version),
-    MC_PARAM_CHOICE("style", offsetof(kvp_params, style), "default", "The style of the layer.",
-                    .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "style"),
+    MC_PARAM_TEXT(
+        "style", offsetof(kvp_params, style), "The style of the layer: `default`, or the name of one of its palettes.",
+        .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "style", .refusal = "style \"{value}\" is not known"),
+    MC_PARAM_STEP(find_kvp_style),
     MC_PARAM_TEXT("format", offsetof(kvp_params, format),
                   "The media type of the layer's tiles; not read where the service is not strict.",
                   .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "format"),

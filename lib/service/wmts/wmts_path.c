@@ -9,8 +9,8 @@
 /* What the elements of a path say. */
 typedef struct path_params {
     mc_tile_request tile;
-    const char *layer, *set;
-    int version, style, z, row, j;
+    const char *layer, *style, *set;
+    int version, z, row, j;
     mc_param_file column, info;
     bool is_info; /* two elements follow that of the column */
 } path_params;
@@ -57,6 +57,12 @@ find_path_layer(mc_param_reader *reader)
     path_params *params = reader->target;
     params->tile.tileset = mc_call_tileset(reader->call, params->layer, reader->pool);
     return params->tile.tileset == NULL ? mc_param_refuse(reader) : MC_OK;
+}
+
+static mc_error *
+find_path_style(mc_param_reader *reader)
+{
+    return mc_wmts_find_style(&((path_params *)reader->target)->tile, reader);
 }
 
 /* Each dimension has an element of its own. */
@@ -145,10 +151,11 @@ const mc_param_row mc_wmts_path_tile_params[] = {
     MC_PARAM_TEXT("layer", offsetof(path_params, layer), "The name of a tileset.", .flags = MC_PARAM_REQUIRED,
                   .missing_kind = MC_ERR_NOT_FOUND, .missing = "the path names no layer", PATH_REFUSAL),
     MC_PARAM_STEP(find_path_layer),
-    MC_PARAM_CHOICE("style", offsetof(path_params, style), "default",
-                    "The style of the layer; values of the layer's dimensions follow as elements of their own.",
-                    .flags = MC_PARAM_REQUIRED, .kind = MC_ERR_NOT_FOUND,
-                    .refusal = "style \"{value}\" is not known, only \"default\""),
+    MC_PARAM_TEXT("style", offsetof(path_params, style),
+                  "The style of the layer: `default`, or the name of one of its palettes; values of the layer's "
+                  "dimensions follow as elements of their own.",
+                  .flags = MC_PARAM_REQUIRED, PATH_REFUSAL),
+    MC_PARAM_STEP(find_path_style),
     MC_PARAM_STEP(read_path_dimensions),
     MC_PARAM_TEXT("TileMatrixSet", offsetof(path_params, set), "The name of a grid of the tileset.",
                   .flags = MC_PARAM_REQUIRED, PATH_REFUSAL),

@@ -89,7 +89,7 @@ request(mc_map_layer *layer, int z, double column, double row, int width, int he
 {
     double pixel = grid_link.grid->levels[z].resolution;
     double left = -180 + column * 256 * pixel, top = 90 - row * 256 * pixel;
-    *layer = (mc_map_layer){ &tileset, &grid_link, NULL };
+    *layer = (mc_map_layer){ &tileset, &grid_link, NULL, NULL };
     return (mc_map_request){ .layers = layer,
                              .count = 1,
                              .box = { left, top - height * scale * pixel, left + width * scale * pixel, top },
@@ -296,7 +296,8 @@ START_TEST(one_tile_passes_as_it_is_and_several_merge)
     mc_result result;
     mc_tile *stored;
     set_up("PNG");
-    mc_tile_request tiles[2] = { { &tileset, &grid_link, 4, 5, 6, NULL }, { &tileset, &grid_link, 4, 5, 6, NULL } };
+    mc_tile_request tiles[2] = { { &tileset, &grid_link, 4, 5, 6, NULL, NULL },
+                                 { &tileset, &grid_link, 4, 5, 6, NULL, NULL } };
     mc_tile_stack stack = { .tiles = tiles, .count = 1, .format = format("JPEG") };
     ck_ok(mc_map_tile(&result, &stack, 0, &ctx, pool));
     ck_ok(mc_tileset_get(&stored, &tiles[0], &ctx, pool));

@@ -168,7 +168,7 @@ get(const char *product, const char *band)
     const char **values = apr_pcalloc(pool, 2 * sizeof(*values));
     values[0] = product;
     values[1] = band;
-    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     mc_tile *tile;
     ck_ok(mc_tileset_get(&tile, &wanted, &ctx, pool));
     return tile;

@@ -95,7 +95,7 @@ START_TEST(too_many_combinations_are_an_error)
     mc_tile *tile;
     set_up_stack(2);
     const char *values[2] = { "many101", "many100" };
-    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     ck_fails(LIMIT, mc_tileset_get(&tile, &wanted, &ctx, pool));
     values[0] = "many100";
     ck_ok(mc_tileset_get(&tile, &wanted, &ctx, pool));
@@ -168,7 +168,7 @@ START_TEST(the_tag_of_an_assembly_needs_no_drawing)
     mc_tile *tile;
     set_up_stack(1);
     const char *values[2] = { "left,dot", NULL };
-    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     uint64_t tag = mc_tile_tag(get("left,dot", NULL));
     ck_assert_uint_ne(tag, 0);
     ck_ok(mc_tileset_get_unless(&tile, &wanted, tag, &ctx, pool));
@@ -189,7 +189,7 @@ START_TEST(broken_parts_are_errors_only_where_they_would_show)
     set_up_stack(1);
     keep("broken", mc_buf_attach(mc_buf_copy("no image", 8), pool));
     const char *values[2] = { "red,broken", NULL };
-    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     ck_fails(CORRUPT, mc_tileset_get(&tile, &wanted, &ctx, pool));
     values[0] = "broken,red";
     ck_ok(mc_tileset_get(&tile, &wanted, &ctx, pool));
@@ -256,7 +256,7 @@ START_TEST(missing_parts_are_rendered_where_that_is_allowed)
     ck_assert_int_eq(renders, 1);
     tileset.read_only = false;
     const char *values[2] = { "left,fails", NULL };
-    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     ck_fails(UPSTREAM, mc_tileset_get(&tile, &wanted, &ctx, pool));
     mc_flights_destroy(process.flights);
 }
@@ -294,7 +294,7 @@ START_TEST(an_animation_too_large_is_an_error)
     for (int i = 0; i < 300; i++)
         stored_as(apr_psprintf(pool, "m%d", i), box(0, 0, 256, 256, 0, (uint8_t)i, 255, 255), "PNG");
     const char *values[2] = { "many300", NULL };
-    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     ck_fails(LIMIT, mc_tileset_get(&tile, &wanted, &ctx, pool));
     values[0] = "many5000";
     ck_fails(LIMIT, mc_tileset_get(&tile, &wanted, &ctx, pool));
@@ -306,7 +306,7 @@ static mc_buf *
 draw_map(int threaded, uint64_t *tag)
 {
     const char *values[2] = { "many60", NULL };
-    mc_map_layer layer = { &tileset, &grid_link, values };
+    mc_map_layer layer = { &tileset, &grid_link, values, NULL };
     double tile = 2 * 20037508.342789248 / 32;
     mc_map_request wanted = { .layers = &layer,
                               .count = 1,
@@ -359,7 +359,7 @@ START_TEST(seeding_makes_sub_tiles_and_the_assembly)
     tileset.store_assemblies = true;
     renders = 0;
     const char *values[2] = { "left,fresh", NULL };
-    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values };
+    mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     ck_ok(mc_tileset_render(&wanted, &ctx));
     ck_assert_int_eq(renders, 1);
     ck_assert_ptr_nonnull(apr_hash_get(cache.bytes, "fresh", APR_HASH_KEY_STRING));

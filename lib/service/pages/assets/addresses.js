@@ -10,6 +10,9 @@ export function segment(text) {
   return encodeURIComponent(text).replace(/%(40|3A|2C|3D|21|24|27|28|29|2A)/gi, function (code) { return decodeURIComponent(code); });
 }
 
+/* The style that is chosen for a layer of several: among its values, under a name that no dimension of it has. */
+export function styleOf(layer, values = {}) { return layer.styles && values.style ? values.style : 'default'; }
+
 /* name[dimension=value]@grid */
 export function layerKey(layer, grid, values = {}) {
   let text = layer.name;
@@ -67,8 +70,9 @@ export function layerAddresses(offer, layer, grid) {
   return found.concat(snippets(offer, layer, grid));
 }
 
-export function legendUrl(layer) {
-  return base + '?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetLegendGraphic&FORMAT=image/png&LAYER=' + encodeURIComponent(layer.name);
+export function legendUrl(layer, style = 'default') {
+  return base + '?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetLegendGraphic&FORMAT=image/png&LAYER=' + encodeURIComponent(layer.name) +
+    (style === 'default' ? '' : '&STYLE=' + encodeURIComponent(style));
 }
 
 function quoted(text) { return JSON.stringify(text); }

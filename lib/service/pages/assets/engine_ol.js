@@ -74,7 +74,7 @@ function vectorSource(entry) {
 function wholeMapSource(entry) {
   return new ol.source.ImageWMS({
     url: wmsUrl({}).replace(/\?.*/, ''), projection: projectionOf(entry.grid), ratio: 1, serverType: entry.grid.densities.length > 0 ? 'mapserver' : undefined,
-    params: { LAYERS: entry.layer.name, VERSION: '1.1.1', FORMAT: entry.format, STYLES: '', TRANSPARENT: 'TRUE', ...wmsValues(entry.values) },
+    params: { LAYERS: entry.layer.name, VERSION: '1.1.1', FORMAT: entry.format, STYLES: '', TRANSPARENT: 'TRUE', ...wmsValues(entry.layer, entry.values) },
     imageLoadFunction: function (image, url) {
       fetchTile(url, { layer: entry.layer.title }).then(function (blob) { showBlob(image.getImage(), blob); })
         .catch(function () { image.getImage().src = 'data:,'; });

@@ -24,7 +24,7 @@ function infoUrl(entry, [x, y], resolution, format) {
   const half = 50 * resolution;
   return wmsUrl({ REQUEST: 'GetFeatureInfo', LAYERS: entry.layer.name, QUERY_LAYERS: entry.layer.name, STYLES: '', SRS: entry.grid.srs,
     BBOX: [x - half, y - half, x + half, y + half].map(function (number) { return number.toPrecision(12); }).join(','), WIDTH: 101, HEIGHT: 101, X: 50, Y: 50,
-    INFO_FORMAT: format, FEATURE_COUNT: 10, FORMAT: 'image/png', ...wmsValues(entry.values) });
+    INFO_FORMAT: format, FEATURE_COUNT: 10, FORMAT: 'image/png', ...wmsValues(entry.layer, entry.values) });
 }
 
 async function askServer(entry, place, resolution) {

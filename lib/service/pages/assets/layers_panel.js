@@ -1,5 +1,5 @@
 /* The panel's list of layers: order, opacity, what is seen, dimensions; layers to add; legends. */
-import { formatText, isVector, legendUrl, offers } from './addresses.js';
+import { formatText, isVector, legendUrl, offers, styleOf } from './addresses.js';
 import { byId, element } from './dom.js';
 import { wmsValues } from './protocols.js';
 import { colourOf } from './vector_style.js';
@@ -33,6 +33,16 @@ function dimensionField(dimension, value, choose) {
   return label;
 }
 
+/* A list of the styles of a layer; nothing where it has one. */
+function styleField(layer, values, choose) {
+  if (!layer.styles) return [];
+  const list = element('select', { ariaLabel: 'style' });
+  for (const style of layer.styles) list.append(new Option(style.title, style.name));
+  list.value = styleOf(layer, values);
+  list.addEventListener('change', function () { choose(list.value); });
+  return [element('div', { className: 'dimension', data: { dimension: 'style' } }, element('span', { text: 'style' }), list)];
+}
+
 function noteOf(entry) {
   if (entry.trouble) return element('div', { className: 'note bad', text: entry.trouble });
   const words = [entry.layer.name, formatText(entry.layer),
@@ -49,6 +59,7 @@ function itemOf(entry, index, count, act) {
     const value = entry.values[dimension.name] === undefined ? dimension.default : entry.values[dimension.name];
     return dimensionField(dimension, value, function (chosen) { act.change(index, { values: { ...entry.values, [dimension.name]: chosen } }); });
   }) : [];
+  if (entry.layer) fields.unshift(...styleField(entry.layer, entry.values, function (chosen) { act.change(index, { values: { ...entry.values, style: chosen } }); }));
   return element('li', { data: { layer: entry.name } }, element('div', { className: 'head' }, seen, element('b', { text: entry.title }),
     button('↑', 'up', function () { act.move(index, 1); }, index === count - 1), button('↓', 'down', function () { act.move(index, -1); }, index === 0),
     button('×', 'remove', function () { act.remove(index); })), noteOf(entry), opacity, ...fields);
@@ -85,17 +96,17 @@ function swatches(entry) {
 /* With as many pixels as the screen has, where the server draws the layer for such screens. */
 function legendPicture(entry, failed) {
   const density = entry.layer.grids.some(function (grid) { return grid.densities.length > 0; }) ? Math.min(3, Math.ceil(window.devicePixelRatio - 0.25)) : 1;
-  const params = { ...wmsValues(entry.values), ...(density > 1 ? { MAP_RESOLUTION: 90 * density } : {}) };
+  const { STYLES: style, ...values } = wmsValues(entry.layer, entry.values), params = { ...values, ...(density > 1 ? { MAP_RESOLUTION: 90 * density } : {}) };
   const picture = element('img', { alt: 'Legend of ' + entry.title, loading: 'lazy', on: { error: failed } });
   picture.addEventListener('load', function () { picture.style.width = picture.naturalWidth / density + 'px'; });
-  picture.src = legendUrl(entry.layer) + Object.entries(params).map(function ([name, value]) { return '&' + encodeURIComponent(name) + '=' + encodeURIComponent(value); }).join('');
+  picture.src = legendUrl(entry.layer, style) + Object.entries(params).map(function ([name, value]) { return '&' + encodeURIComponent(name) + '=' + encodeURIComponent(value); }).join('');
   return picture;
 }
 
 function legendOf(offer, entry) {
   const figure = element('figure', {}, element('figcaption', { text: entry.title }));
   if (isVector(entry.layer)) figure.append(...swatches(entry));
-  else if (entry.layer.legend && offers(offer, 'wms'))
+  else if ((entry.layer.legend || styleOf(entry.layer, entry.values) !== 'default') && offers(offer, 'wms'))
     figure.append(legendPicture(entry, function () { figure.append(element('p', { className: 'bad', text: 'The legend does not load.' })); }));
   else return null;
   return figure;

@@ -1,5 +1,5 @@
 /* How each protocol asks for a tile. Levels, columns and rows are those of the grid, rows from the top. */
-import { layerKey, offers, segment } from './addresses.js';
+import { layerKey, offers, segment, styleOf } from './addresses.js';
 import { base } from './dom.js';
 
 function suffix(density) { return density > 1 ? '@' + density + 'x' : ''; }
@@ -23,11 +23,12 @@ export function viewBox(grid) {
     Math.min(Math.max(right, maxx), maxx + x), Math.min(Math.max(top, maxy), maxy + y)];
 }
 
-/* Dimensions as WMS names them. */
-export function wmsValues(values) {
-  const params = {};
+/* Dimensions as WMS names them, and the style. */
+export function wmsValues(layer, values) {
+  const params = styleOf(layer, values) === 'default' ? {} : { STYLES: values.style };
   for (const [name, value] of Object.entries(values))
-    params[/^(time|elevation)$/i.test(name) ? name.toUpperCase() : 'DIM_' + name.toUpperCase()] = value;
+    if (!layer.styles || name !== 'style')
+      params[/^(time|elevation)$/i.test(name) ? name.toUpperCase() : 'DIM_' + name.toUpperCase()] = value;
   return params;
 }
 
@@ -48,7 +49,7 @@ const ADDRESSES = {
     const dimensions = tile.layer.dimensions.map(function (dimension) {
       return segment(tile.values[dimension.name] === undefined ? dimension.default : tile.values[dimension.name]) + '/';
     });
-    return base + 'wmts/1.0.0/' + segment(tile.layer.name) + '/default/' + dimensions.join('') + segment(tile.grid.grid + suffix(tile.density)) + '/' +
+    return base + 'wmts/1.0.0/' + segment(tile.layer.name) + '/' + segment(styleOf(tile.layer, tile.values)) + '/' + dimensions.join('') + segment(tile.grid.grid + suffix(tile.density)) + '/' +
       tile.z + '/' + tile.row + '/' + tile.x + '.' + tile.layer.extension;
   },
   ve: function (tile) {
@@ -63,7 +64,7 @@ const ADDRESSES = {
     const box = tileBox(tile.grid, tile.z, tile.x, tile.row);
     return wmsUrl({ REQUEST: 'GetMap', LAYERS: tile.layer.name, STYLES: '', SRS: tile.grid.srs, BBOX: box.join(','), FORMAT: tile.format,
       WIDTH: tile.grid.tileSize[0] * tile.density, HEIGHT: tile.grid.tileSize[1] * tile.density, TRANSPARENT: 'TRUE',
-      ...(tile.density > 1 ? { MAP_RESOLUTION: 90 * tile.density } : {}), ...wmsValues(tile.values) });
+      ...(tile.density > 1 ? { MAP_RESOLUTION: 90 * tile.density } : {}), ...wmsValues(tile.layer, tile.values) });
   }
 };
 ADDRESSES.kml = ADDRESSES.tms;
