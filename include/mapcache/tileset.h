@@ -44,8 +44,8 @@ typedef struct mc_tileset {
     const mc_color_map **palettes; /* styles of stored palette PNGs, without the one called "default" */
     int palette_count;
     const mc_color_map *stored_palette; /* the colours that tiles are stored with, "default"; NULL: not told */
-    bool box_configured;            /* <wgs84boundingbox>: it says where the data lie, whatever they say */
-    struct mc_tileset_place *place; /* what the data have said; NULL: nothing can be asked */
+    bool box_configured;                /* <wgs84boundingbox>: it says where the data lie, whatever they say */
+    struct mc_tileset_place *place;     /* what the data have said; NULL: nothing can be asked */
     bool has_wgs84_box;
     mc_extent wgs84_box; /* degrees, lon lat */
     mc_locker *locker;

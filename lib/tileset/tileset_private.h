@@ -109,8 +109,8 @@ extern const mc_key mc_palette_keys[];
 void mc_tileset_read_palettes(mc_tileset *tileset, const apr_array_header_t *nodes, const mc_node *node,
                               mc_build *build);
 
-/* A tile that was got by `wanted` in the style of `wanted`; a tile without data stays as it is. MC_ERR_CORRUPT where the
- * tile cannot be shown so; the message names tileset and tile. */
+/* A tile that was got by `wanted` in the style of `wanted`; a tile without data stays as it is. MC_ERR_CORRUPT where
+ * the tile cannot be shown so; the message names tileset and tile. */
 mc_error *mc_tile_restyle(mc_tile *tile, const mc_tile_request *wanted, apr_pool_t *pool) MC_CHECKED;
 
 /* For tilesets whose data can be asked where they lie (place.c). */

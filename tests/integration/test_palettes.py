@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import numpy
 import pytest
-from conftest import GRID, fetch, png
+from browser import Browser
+from conftest import GRID, ROOT, fetch, png
 from drop_in import pixels
 from osgeo import gdal, osr
 from schemas import WMS_130, WMTS, validator
@@ -145,7 +146,8 @@ def web(shared_apache, folder):
     (folder / "forward.xml").write_text(config.read_text().replace("full_wms>assemble", "full_wms>forward"))
     folder.chmod(0o777)
     return shared_apache("palettes", "".join(f"MapCacheAlias /{name} {folder}/{file}.xml\n" for name, file in
-                                 {"mc": "mapcache", "strict": "strict", "forward": "forward"}.items()))
+                                 {"mc": "mapcache", "strict": "strict", "forward": "forward"}.items()),
+                         environment={"MAPCACHE_ASSETS": str(ROOT / "build/assets")})
 
 
 def rest(layer, style, tile="0/0/0"):
@@ -329,6 +331,24 @@ def test_tilejson_and_pages_know_the_styles(web):
     assert layers["shuffled"]["styles"] == [{"name": "default", "title": "As stored"}, {"name": "hot", "title": "Hot"},
                                             {"name": "cold", "title": "cold"}]
     assert "styles" not in layers["plain"]
+
+
+@pytest.mark.parametrize("by", ["gmaps", "wmts", "wms", "map"])
+def test_the_map_page_shows_a_style(web, by):
+    with Browser(1000, 700) as browser:
+        browser.open(f"http://127.0.0.1:{web.port}/mc/demo/map#layer=shuffled&engine=ol&by={by}")
+        browser.settled("shuffled")
+        browser.script("const f = document.querySelector('[data-dimension=style] select'); f.value = 'hot';"
+                       "f.dispatchEvent(new Event('change'))")
+
+        def shows(colour):
+            return (pixels(browser.screenshot())[..., :3] == colour[:3]).all(axis=2).sum() > 1000
+
+        browser.settled("hot", until=lambda: shows(HOT[1]))
+        assert not shows(STORED[1]) and "style=hot" in browser.script("return location.hash")
+        assert browser.console() == []
+        legend = browser.script("return document.querySelector('#legend img').src")
+        assert legend.endswith("&LAYER=shuffled&STYLE=hot")
 
 
 def check(build, folder, elements, format="<format>PNG</format>", more=""):
