@@ -138,27 +138,6 @@ find_tilejson_place(tilejson_square *at, const mc_grid_link *link, bool web, boo
     return MC_OK;
 }
 
-/* The styles of a layer whose key names none: for each one the address of its own document. */
-static void
-write_tilejson_styles(mc_json_writer *json, const mc_tile_request *tile, const char *layer, const char *path,
-                      const mc_call *call, apr_pool_t *pool)
-{
-    const mc_tileset *tileset = tile->tileset;
-    if (tile->style != NULL || tileset->palette_count == 0 || mc_tileset_dimension(tileset, "style", false) >= 0)
-        return;
-    mc_json_open_array(json, "styles");
-    for (int i = 0; i < tileset->palette_count; i++) {
-        const char *key = apr_pstrcat(pool, layer, "[style=", tileset->palettes[i]->name, "]", NULL);
-        mc_json_open_object(json, NULL);
-        mc_json_string(json, "name", tileset->palettes[i]->name);
-        mc_json_string(json, "title", tileset->palettes[i]->title);
-        mc_json_string(json, "tilejson",
-                       apr_pstrcat(pool, call->base, path, "/", mc_url_segment(key, pool), ".json", NULL));
-        mc_json_close(json);
-    }
-    mc_json_close(json);
-}
-
 mc_error *
 mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call, mc_ctx *ctx,
             apr_pool_t *pool)
@@ -200,7 +179,6 @@ mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const char *url
         write_tilejson_place(json, &place, tile->link->grid);
     if (layers != NULL)
         mc_json_raw(json, "vector_layers", layers);
-    write_tilejson_styles(json, &tile, layer, path, call, pool);
     mc_json_close(json);
     mc_json_space(json, "\n");
     request->kind = MC_REQUEST_DOCUMENT;
