@@ -52,7 +52,12 @@
 typedef struct mc_server mc_server;
 typedef struct mc_runtime mc_runtime;
 
-typedef enum mc_errors_mode { MC_ERRORS_LOG, MC_ERRORS_REPORT, MC_ERRORS_EMPTY_IMG } mc_errors_mode;
+typedef enum mc_errors_mode {
+    MC_ERRORS_LOG,
+    MC_ERRORS_REPORT,
+    MC_ERRORS_EMPTY_IMG,
+    MC_ERRORS_REPORT_IMG
+} mc_errors_mode;
 typedef enum mc_mode { MC_MODE_NORMAL, MC_MODE_SPLIT_MIRROR, MC_MODE_COMBINED_MIRROR } mc_mode;
 
 /* The model of one configuration file: immutable once built. Lists are in file order. */

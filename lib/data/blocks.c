@@ -81,15 +81,14 @@ parse_bundle_name(int *column, int *row, const char *path, apr_pool_t *pool)
     return *column >= 0;
 }
 
-/* The kind of a tile; what is neither PNG nor JPEG is not served. */
+/* The format of a tile; NULL: it is no picture that is served. */
 static const char *
 sniff_bundled_tile(mc_ranged_file *file, uint64_t offset, apr_pool_t *pool)
 {
     uint8_t bytes[SNIFFED];
     if (mc_ranges_read(bytes, file, offset, sizeof(bytes), pool) != MC_OK)
         return NULL;
-    mc_coding coding = mc_image_sniff(bytes, sizeof(bytes));
-    return coding == MC_CODING_PNG ? "PNG" : coding == MC_CODING_JPEG ? "JPEG" : NULL;
+    return mc_coding_format(mc_image_sniff(bytes, sizeof(bytes)));
 }
 
 /* Widens the box by the tiles of a bundle. */

@@ -82,11 +82,12 @@ const mc_key mc_root_keys[] = {
     MC_KEY_TREE("services", FIELD(legacy_services), NULL,
                 "The older form, one child for each protocol; read only where no service element exists."),
     MC_KEY_TEXT("default_format", FIELD(default_format),
-                "Name of the format of merged tiles and empty_img; the builtin mixed one by default."),
+                "Name of the format of merged tiles, empty_img and report_img; the builtin mixed one by default."),
     MC_KEY_TEXT("merge_format", FIELD(merge_format), "The older name of default_format."),
     MC_KEY_CHOICE(
         "errors", FIELD(errors), "log|report|empty_img|report_img",
-        "What a client gets to see: nothing, the message, or an empty image with the message in X-Mapcache-Error.",
+        "What a client gets to see: nothing, the message, an empty image with the message in X-Mapcache-Error, or an"
+        " image with the message in it, too.",
         .fallback = "report"),
     MC_KEY_TREE("locker", FIELD(locker), mc_locker_keys, "How processes agree on who renders a metatile."),
     MC_KEY_TEXT("lock_dir", FIELD(lock_dir), "The older form of a disk locker's directory.", .flags = MC_KEY_WORKDIR),
@@ -321,9 +322,6 @@ note_cors(const mc_node *node, mc_build *build)
 static void
 read_switches(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
 {
-    if (root->errors == 3)
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "<errors>: report_img is not available; use log, report or empty_img");
     config->mode = (mc_mode)root->mode;
     config->errors = (mc_errors_mode)root->errors;
     config->threaded_fetching = root->threaded_fetching;

@@ -5,6 +5,7 @@
 
 #include "server/server_private.h"
 #include "service/service_base.h"
+#include "service/wms/wms.h"
 #include "text/text.h"
 
 #define MESSAGE_MAX 1000 /* bytes of an error that a client sees */
@@ -95,6 +96,22 @@ show_empty_image(mc_http_response *response, const mc_error *error, const mc_cal
         apr_table_setn(response->headers, "Content-Type", image.mime);
 }
 
+/* <errors>report_img: the message in an image, of the size and the format of the map that was asked for. */
+static void
+show_error_image(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_document image = { 0 };
+    mc_error *failure = mc_wms_error_image(&image, error, call, pool);
+    apr_table_setn(response->headers, "X-Mapcache-Error", mc_header_value(error->message, pool));
+    if (failure != MC_OK) {
+        mc_log_error(ctx, MC_LOG_ERROR, failure);
+        return;
+    }
+    response->body = image.text;
+    if (image.mime != NULL)
+        apr_table_setn(response->headers, "Content-Type", image.mime);
+}
+
 static void
 write_error_document(mc_http_response *response, const mc_error *error, const mc_call *call, apr_pool_t *pool)
 {
@@ -127,6 +144,9 @@ mc_response_failure(mc_http_response *response, const mc_error *error, const mc_
         break;
     case MC_ERRORS_EMPTY_IMG:
         show_empty_image(response, &shown, call, ctx, pool);
+        break;
+    case MC_ERRORS_REPORT_IMG:
+        show_error_image(response, &shown, call, ctx, pool);
         break;
     }
     if (response->status == 503)

@@ -2,6 +2,7 @@
 import contextlib
 import functools
 import http.server
+import io
 import sqlite3
 import struct
 import threading
@@ -10,6 +11,7 @@ import urllib.parse
 import numpy
 from conftest import png
 from osgeo import gdal, ogr, osr
+from PIL import Image
 from pypi_pmtiles import tile, writer
 from ports import free_port
 from postgres import PASSWORD
@@ -98,9 +100,16 @@ def pmtiles(path):
     return path
 
 
-def bundles(folder):
+def as_webp(data):
+    made = io.BytesIO()
+    Image.open(io.BytesIO(data)).save(made, "WEBP", lossless=True)
+    return made.getvalue()
+
+
+def bundles(folder, encode=lambda data: data):
     """As Esri's compact cache, version 2, has them."""
     for z, x, y, data in stored_tiles():
+        data = encode(data)
         index, at = [0] * 16384, 64 + 131072
         index[y % 128 * 128 + x % 128] = at + 4 | len(data) << 40
         head = struct.pack("<4I3Q6I", 3, 16384, len(data), 5, 0, at + 4 + len(data), 40, 20 + 131072, 3, 16, 16384, 5, 131072)
@@ -202,6 +211,7 @@ KINDS = {
     "mbtiles": lambda place, web, database: mbtiles(place / "square.mbtiles"),
     "pmtiles": lambda place, web, database: pmtiles(place / "square.pmtiles"),
     "bundle": lambda place, web, database: bundles(place / "bundled"),
+    "bundlewebp": lambda place, web, database: bundles(place / "webp", as_webp),
     "bundlefile": lambda place, web, database: bundles(place / "other") / "_alllayers/L06/R0000C0000.bundle",
     "mrf": lambda place, web, database: mrf(place / "pages.mrf"),
     "geopackage": lambda place, web, database: vectors(place / "square.gpkg", "GPKG"),
@@ -212,8 +222,8 @@ KINDS = {
     "folder": lambda place, web, database: folder_of(place / "several", lambda p: raster(p / "image.tif"), lambda p: vectors(p / "shape.shp", "ESRI Shapefile"),
                                                      lambda p: mbtiles(p / "tiles.mbtiles")),
 }
-COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "pmtiles": STORED, "sqlite": STORED, "bundle": STORED, "bundlefile": STORED,
+COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "pmtiles": STORED, "sqlite": STORED, "bundle": STORED, "bundlewebp": STORED, "bundlefile": STORED,
            "mrf": STORED}
 # Where a layer says that it lies, where that is not the square: the world, or the finest tile.
 WORLD_BOX, TILE_BOX = (-180, -85.0511, 180, 85.0511), (5.625, 45.0890, 11.25, 48.9225)
-BOXES = {"sqlite": WORLD_BOX, "mrf": WORLD_BOX, "bundle": TILE_BOX, "bundlefile": TILE_BOX}
+BOXES = {"sqlite": WORLD_BOX, "mrf": WORLD_BOX, "bundle": TILE_BOX, "bundlewebp": TILE_BOX, "bundlefile": TILE_BOX}

@@ -1,4 +1,5 @@
 """Words of MapCache's configuration that no other test needs: what Debian's MapCache makes of them and what ours does, both as plain CGI."""
+import io
 import re
 import subprocess
 
@@ -7,6 +8,7 @@ from drop_in import PEER_CGI, difference
 from http_stores import KEYS, OwnStore
 from origin import Origin
 from patience import patience
+from PIL import Image
 
 HALF = "20037508.3427892480"
 WORLD = f"-{HALF},-{HALF},{HALF},{HALF}"
@@ -112,6 +114,27 @@ def test_errors_are_told_as_configured(both, origin, errors):
     assert kinds == ["empty_img" in errors] * 2 and [bool(answer[2]) for answer in (theirs, ours)] == ["log" not in errors] * 2, (theirs, ours)
     if kinds[0]:
         assert difference(ours[2], theirs[2]) == 0
+
+
+@pytest.mark.parametrize("path, query, size, kind", [
+    ("/", MAP.replace("WIDTH=512", "WIDTH=300").replace("image/png", "image/jpeg") + "nothing", (300, 512), "JPEG"),
+    ("/", MAP.replace("WIDTH=512", "WIDTH=300") + "nothing&TRANSPARENT=TRUE", (300, 512), "PNG"),
+    ("/", MAP.replace("WIDTH=512", "WIDTH=99999999") + "nothing", (256, 256), "PNG"),
+    ("/tms/1.0.0/nothing@GoogleMapsCompatible/0/0/0.jpg", "", (256, 256), "JPEG"),
+    ("/wmts", "SERVICE=WMTS&REQUEST=GetTile&LAYER=nothing&FORMAT=image/jpeg", (256, 256), "JPEG"),
+    ("/wmts", "SERVICE=WMTS&REQUEST=GetTile&LAYER=nothing", (256, 256), "PNG"),
+    ("/nothing.png", "", (256, 256), "PNG"),
+])
+def test_an_error_is_shown_in_an_image(tmp_path, build, modules_environment, origin, path, query, size, kind):
+    """<errors>report_img</errors>, which MapCache refuses: as empty_img, with the message in letters that can be seen."""
+    text = whole(origin, "<default_format>PNG</default_format><errors>MODE</errors>")
+    shown, empty = (Program(build / "bin/mapcache.fcgi", tmp_path / mode, text.replace("MODE", mode), modules_environment).get(path, query)
+                    for mode in ("report_img", "empty_img"))
+    assert shown[0] == empty[0] >= 400 and shown[1]["X-Mapcache-Error"] == empty[1]["X-Mapcache-Error"] != ""
+    image = Image.open(io.BytesIO(shown[2]))
+    assert (image.size, image.format) == (size, kind) and shown[1]["Content-Type"] == f"image/{kind.lower()}"
+    dark = [pixel for pixel in image.convert("RGBA").getdata() if sum(pixel[:3]) < 90 and pixel[3] > 200]
+    assert 50 < len(dark) < size[0] * size[1] / 2
 
 
 def test_services_of_the_old_form(both, origin):

@@ -100,7 +100,8 @@ mc_error *mc_block_judge_missing(const mc_ranged_file *file, const mc_block_cach
 mc_error *mc_block_refuse_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx);
 mc_error *mc_block_refuse_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 
-/* MC_ERR_CONFIG where a tile is neither PNG nor JPEG: nothing else is shown of what a file says to be one. */
+/* MC_ERR_CONFIG where a tile is none of the pictures that are served (mc_coding_format): nothing else is shown of what
+ * a file says to be one. */
 mc_error *mc_block_check_picture(const mc_buf *data, const struct mc_block_cache *cache, apr_pool_t *pool) MC_CHECKED;
 
 /* Counted from the upper left corner of the grid. */

@@ -112,6 +112,11 @@ void mc_wms_add_palette_legend(struct mc_legend *legend, const mc_color_map *map
 mc_error *mc_wms_capabilities(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_wms_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool);
 
+/* <errors>report_img: an image with the message: of a map its size, format and background where these can be read, of
+ * other requests 256 x 256 pixels in the format of the path's extension or FORMAT, else in the default one. */
+mc_error *mc_wms_error_image(mc_document *body, const mc_error *error, const mc_call *call,
+                             apr_pool_t *pool) MC_CHECKED;
+
 /* Writes the message of an error into an image, black, in lines of our own small letters. */
 void mc_wms_write_message(mc_pixels *pixels, const char *message);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "service/service_kinds.h"
 #include "service/wms/wms.h"
 #include "text/text.h"
 
@@ -86,11 +87,31 @@ picture_size(int *width, int *height, const mc_call *call)
            mc_parse_int(height, h, 1, wms->maxsize) && (apr_int64_t)*width * *height <= wms->max_pixels;
 }
 
+/* An image in place of a map. `message` NULL: a blank one. */
 static mc_error *
-report_image(mc_document *body, exception_form form, int width, int height, const mc_error *error, const mc_call *call,
-             apr_pool_t *pool)
+encode_error_image(mc_document *body, const char *message, const mc_map_request *look, const mc_format *format,
+                   apr_pool_t *pool)
 {
-    mc_map_request look = { 0 };
+    mc_pixels *pixels;
+    mc_ctx ctx = { .pool = pool };
+    MC_TRY(mc_pixels_create(&pixels, look->width, look->height, true, pool));
+    mc_pixels_attach(pixels, pool);
+    uint8_t background[4] = { look->background[2], look->background[1], look->background[0], 255 };
+    if (!look->transparent || format->type == MC_FORMAT_JPEG)
+        mc_pixels_fill(pixels, background);
+    if (message != NULL)
+        mc_wms_write_message(pixels, message);
+    MC_TRY(mc_format_encode(&body->text, format, pixels, MC_ON_THE_FLY, &ctx, pool));
+    body->mime =
+        format->mime != NULL ? format->mime : mc_coding_mime(mc_image_sniff(body->text->data, body->text->size));
+    return MC_OK;
+}
+
+/* Size, format and background are those of the request. */
+static mc_error *
+report_image(mc_document *body, const char *message, int width, int height, const mc_call *call, apr_pool_t *pool)
+{
+    mc_map_request look = { .width = width, .height = height };
     const mc_format *format;
     bool named;
     mc_error *ignored = mc_wms_format(&format, &named, true, call, pool);
@@ -98,19 +119,33 @@ report_image(mc_document *body, exception_form form, int width, int height, cons
         format = mc_wms_of(call)->format; /* FORMAT may be what is wrong with the request */
     ignored = mc_wms_background(&look, call, pool);
     mc_error_ignore(ignored);
-    mc_pixels *pixels;
-    mc_ctx ctx = { .pool = pool };
-    MC_TRY(mc_pixels_create(&pixels, width, height, true, pool));
-    mc_pixels_attach(pixels, pool);
-    uint8_t background[4] = { look.background[2], look.background[1], look.background[0], 255 };
-    if (!look.transparent || format->type == MC_FORMAT_JPEG)
-        mc_pixels_fill(pixels, background);
-    if (form == FORM_INIMAGE)
-        mc_wms_write_message(pixels, error->message);
-    MC_TRY(mc_format_encode(&body->text, format, pixels, MC_ON_THE_FLY, &ctx, pool));
-    body->mime =
-        format->mime != NULL ? format->mime : mc_coding_mime(mc_image_sniff(body->text->data, body->text->size));
-    return MC_OK;
+    return encode_error_image(body, message, &look, format, pool);
+}
+
+/* The format of images that a path ends with (.png, .jpeg) or FORMAT names by its media type; else the default one. */
+static const mc_format *
+find_asked_format(const mc_call *call)
+{
+    const char *dot = call->path == NULL ? NULL : strrchr(call->path, '.'), *mime = mc_param(call, "FORMAT");
+    for (int i = 0; i < call->config->formats->nelts; i++) {
+        const mc_format *format = APR_ARRAY_IDX(call->config->formats, i, const mc_format *);
+        if (!mc_format_is_image(format))
+            continue;
+        if ((mime != NULL && format->mime != NULL && strcasecmp(mime, format->mime) == 0) ||
+            (mime == NULL && dot != NULL && format->extension != NULL && strcasecmp(dot + 1, format->extension) == 0))
+            return format;
+    }
+    return call->config->default_format;
+}
+
+mc_error *
+mc_wms_error_image(mc_document *body, const mc_error *error, const mc_call *call, apr_pool_t *pool)
+{
+    int width, height;
+    if (call->service != NULL && call->service->ops == &mc_service_wms && picture_size(&width, &height, call))
+        return report_image(body, error->message, width, height, call, pool);
+    const mc_map_request look = { .width = 256, .height = 256, .background = { 255, 255, 255 } };
+    return encode_error_image(body, error->message, &look, find_asked_format(call), pool);
 }
 
 void
@@ -121,7 +156,7 @@ mc_wms_report(mc_document *body, int *status, const mc_error *error, const mc_ca
     exception_form form = requested_form(call);
     int width, height;
     if (form != FORM_XML && picture_size(&width, &height, call)) {
-        mc_error *failure = report_image(body, form, width, height, error, call, pool);
+        mc_error *failure = report_image(body, form == FORM_INIMAGE ? error->message : NULL, width, height, call, pool);
         if (failure == MC_OK) {
             *status = 200; /* the client asked for an image, whatever happens */
             return;

@@ -30,7 +30,9 @@ END_TEST
 START_TEST(mapserver_needs_a_map_file_that_can_be_read)
 {
     source_refused("<source name='s' type='mapserver'/>", "mapfile");
+#ifdef MC_HAVE_MAPSERVER
     source_refused("<source name='s' type='mapserver'><mapfile>/none/a.map</mapfile></source>", "/none/a.map");
+#endif
     source_refused("<source name='s' type='mapserver'><mapfile>/dev/null</mapfile><processes>65</processes></source>",
                    "processes");
     source_refused(
@@ -41,7 +43,15 @@ START_TEST(mapserver_needs_a_map_file_that_can_be_read)
     ck_assert(source->needs_format);
     mc_rendered map;
     mc_render wanted = small_map();
+#ifdef MC_HAVE_MAPSERVER
     ck_fails(CONFIG, mc_source_render(&map, source, &wanted, &ctx, pool)); /* nothing is no map file */
+#else
+    ck_fails(NOT_BUILT, mc_source_render(&map, source, &wanted, &ctx, pool));
+    const apr_array_header_t *complaints = source_build.diagnostics->complaints;
+    const mc_complaint *said = &APR_ARRAY_IDX(complaints, complaints->nelts - 1, const mc_complaint);
+    ck_assert_int_eq(said->severity, MC_NOT_BUILT); /* loads: stored tiles are served */
+    ck_assert_ptr_nonnull(strstr(said->text, "this build has no type \"mapserver\""));
+#endif
 }
 END_TEST
 
