@@ -440,6 +440,28 @@ def test_a_program_that_is_not_what_it_should_be_is_an_error(build, folder, modu
     assert stored(folder, "world") == []
 
 
+def test_without_a_library_the_error_names_it(build, folder, modules_environment):
+    """A program that the loader cannot start: its library was there when it was linked, and is not any more."""
+    home = make_maps(folder / "data")
+    modules = folder / "modules"
+    modules.mkdir()
+    for path in (build / "modules").glob("*.so"):
+        (modules / path.name).symlink_to(path)
+    (folder / "a.c").write_text("int answer(void) { return 1; }")
+    (folder / "b.c").write_text("int answer(void); int main(void) { return answer(); }")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "libgone.so", "a.c"], cwd=folder, check=True)
+    subprocess.run(["cc", "-o", modules / "mapcache-mapserver", "b.c", "libgone.so"], cwd=folder, check=True)
+    (folder / "libgone.so").unlink()
+    config = write(folder, source("world", home / "world.map", "<deadline>30</deadline>"), tileset("world", "world"))
+    environment = {**modules_environment, "MAPCACHE_MODULES": str(modules)}
+    checked = subprocess.run([build / "bin/mapcache", "check", config], capture_output=True, text=True, timeout=patience(60),
+                             env={**os.environ, **environment}, check=False)
+    done = seed(build, config, environment, "-z", "0,0", "-n", "1")
+    for said in checked.stdout, done.stdout + done.stderr:
+        assert "a library that MapServer needs is not installed" in said and "libgone.so" in said, said
+    assert done.returncode != 0 and stored(folder, "world") == []
+
+
 def test_without_the_program_the_error_says_so(build, folder, modules_environment):
     home = make_maps(folder / "data")
     modules = folder / "modules"

@@ -160,13 +160,29 @@ wait_for_child(child **one, const mc_mapserver_question *question, mc_ctx *ctx, 
     return error;
 }
 
-static void
+/* Returns what it has said, or NULL. */
+static const char *
 log_child_complaints(const child *one, const mc_mapserver_question *question, mc_log_level level, mc_ctx *ctx)
 {
     const char *said = mc_mapserver_complaints(&one->process, ctx->pool);
     if (said != NULL)
         mc_log_write(ctx, level, "source \"%s\": MapServer's process %ld says: %s", question->source,
                      (long)one->process.pid, mc_hide_passwords(said, NULL, ctx->pool));
+    return said;
+}
+
+/* Of a child that has ended before it had said anything: whether it could not begin, by the words of ld.so(8). */
+static mc_error *
+explain_lost_child(mc_error *error, const char *said, const mc_mapserver_question *question, apr_pool_t *pool)
+{
+    if (said == NULL || strstr(said, "error while loading shared libraries") == NULL)
+        return error;
+    mc_error *cause = mc_error_create(pool, MC_ERR_UNAVAILABLE, "%s", said);
+    return mc_error_wrap(
+        pool, cause, MC_ERR_UNAVAILABLE,
+        "source \"%s\": a library that MapServer needs is not installed; where it cannot be, reach the "
+        "map file through a source of type \"wms\"",
+        question->source);
 }
 
 static void
@@ -205,7 +221,7 @@ acquire_child(child **one, const mc_mapserver_question *question, mc_ctx *ctx, a
             return start_child(one, ctx, pool);
         if (mc_mapserver_idle_well(&(*one)->process))
             return MC_OK;
-        log_child_complaints(*one, question, MC_LOG_INFO, ctx);
+        (void)log_child_complaints(*one, question, MC_LOG_INFO, ctx);
         end_child_process(*one); /* it had nothing to do for long, or somebody has ended it */
     }
 }
@@ -390,7 +406,9 @@ draw_by_child(mc_pixels **pixels, bool *again, const mc_mapserver_question *ques
     *again = talk == MC_MAPSERVER_ENDED && one->maps > 0 && !time.heard && !time.gone;
     if (!well || error == MC_OK)
         count_for_mapserver(ctx, well ? MC_COUNT_mapserver_maps_total : MC_COUNT_mapserver_lost_total);
-    log_child_complaints(one, question, well ? MC_LOG_DEBUG : MC_LOG_WARN, ctx);
+    const char *said = log_child_complaints(one, question, well ? MC_LOG_DEBUG : MC_LOG_WARN, ctx);
+    if (talk == MC_MAPSERVER_ENDED && !time.heard && !time.gone)
+        error = explain_lost_child(error, said, question, pool);
     if (well)
         release_child(one, question);
     else
