@@ -3,7 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "service/service_kinds.h"
 #include "service/wms/wms.h"
 #include "text/text.h"
 
@@ -142,7 +141,7 @@ mc_error *
 mc_wms_error_image(mc_document *body, const mc_error *error, const mc_call *call, apr_pool_t *pool)
 {
     int width, height;
-    if (call->service != NULL && call->service->ops == &mc_service_wms && picture_size(&width, &height, call))
+    if (call->service != NULL && strcmp(call->service->ops->type, "wms") == 0 && picture_size(&width, &height, call))
         return report_image(body, error->message, width, height, call, pool);
     const mc_map_request look = { .width = 256, .height = 256, .background = { 255, 255, 255 } };
     return encode_error_image(body, error->message, &look, find_asked_format(call), pool);
