@@ -85,7 +85,7 @@ def write_site(folder, services=SERVICES, extra=""):
   <tileset name="part"><source>world</source><cache>tiles</cache>
     <grid restricted_extent="0 0 20037508 20037508" tolerance="0" minzoom="1" maxzoom="3">GoogleMapsCompatible</grid><format>PNG</format></tileset>
   <tileset name="areas"><source>areas</source><cache>tiles</cache><grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>
-  <tileset name="areas-mvt"><source>areas</source><cache>tiles</cache><grid>GoogleMapsCompatible</grid><format>mvt</format></tileset>
+  <tileset name="areas-mvt"><source>areas</source><cache>tiles</cache><grid>GoogleMapsCompatible</grid><grid>WGS84</grid><format>mvt</format></tileset>
   <tileset name="years"><cache>years</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
     <dimensions><dimension type="values" name="time" default="2024-07-01">{values}</dimension></dimensions></tileset>
   <tileset name="levels"><cache>levels</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>

@@ -165,5 +165,5 @@ def test_conf_collections_description_extent_and_description_links(api):
     assert areas["extent"]["spatial"]["bbox"] == [pytest.approx([-60, -60, 60, 60], abs=1e-4)]
     assert part["extent"]["spatial"]["bbox"] == [pytest.approx([0, 0, 180, 85.0511], abs=1e-3)]
     assert world["crs"] == ["http://www.opengis.net/def/crs/EPSG/0/3857", CRS84, "http://www.opengis.net/def/crs/EPSG/0/2056", "http://www.opengis.net/def/crs/EPSG/0/3395"]
-    assert world["storageCrs"] == world["crs"][0]
+    assert (world["storageCrs"], areas["storageCrs"]) == (CRS84, "http://www.opengis.net/def/crs/EPSG/0/3857")
     assert all(api.get(link["href"]).status == 200 for link in world["links"])

@@ -144,7 +144,7 @@ def check_links(found):
 # --- tilesets list
 
 
-@pytest.mark.parametrize("path, ids", [(WORLD, ["WebMercatorQuad", "WorldCRS84Quad", "swiss", "WorldMercatorWGS84Quad-grid"]), (VECTOR, ["WebMercatorQuad"])])
+@pytest.mark.parametrize("path, ids", [(WORLD, ["WebMercatorQuad", "WorldCRS84Quad", "swiss", "WorldMercatorWGS84Quad-grid"]), (VECTOR, ["WebMercatorQuad", "WorldCRS84Quad"])])
 def test_conf_tilesets_list_tileset_links(api, path, ids):
     """The grid g has the tiles of WebMercatorQuad, too, and is not listed again."""
     document = api.json(path, {"Accept": "application/json"})

@@ -7,38 +7,6 @@
 #include "service/ogcapi/ogcapi.h"
 #include "text/time.h"
 
-bool
-mc_ogcapi_is_vector(const mc_tileset *tileset)
-{
-    return mc_format_is_vector(tileset->format);
-}
-
-bool
-mc_ogcapi_offers(const mc_tileset *tileset)
-{
-    const char *name = tileset->name;
-    return strchr(name, '/') == NULL && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && *name != '\0' &&
-           (mc_tileset_is_image(tileset) || mc_ogcapi_is_vector(tileset));
-}
-
-const char *
-mc_ogcapi_tiles_path(const mc_tileset *tileset, apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, "/collections/", mc_url_segment(tileset->name, pool),
-                       mc_ogcapi_is_vector(tileset) ? "/tiles" : "/map/tiles", NULL);
-}
-
-mc_error *
-mc_ogcapi_check_kind(const mc_ogcapi_ask *ask)
-{
-    bool maps = strstr(ask->operation->address, "/map/") != NULL, vector = mc_ogcapi_is_vector(ask->tileset);
-    if (maps != vector)
-        return MC_OK;
-    return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "the tiles of collection %s are %s: they are at /ogcapi%s",
-                           ask->tileset->name, vector ? "vector tiles" : "images",
-                           mc_ogcapi_tiles_path(ask->tileset, ask->pool));
-}
-
 static bool
 has_kind(const mc_ogcapi_ask *ask, bool vector)
 {
@@ -107,6 +75,13 @@ mc_ogcapi_conformance(mc_ogcapi_ask *ask)
         SPEC "tms/2.0/conf/json-tilematrixsetlimits",
         SPEC "tms/2.0/conf/json-tilesetmetadata",
     };
+    static const char *const of_images[] = {
+        SPEC "ogcapi-tiles-1/1.0/conf/png",    SPEC "ogcapi-tiles-1/1.0/conf/jpeg",
+        SPEC "ogcapi-maps-1/1.0/conf/core",    SPEC "ogcapi-maps-1/1.0/conf/crs",
+        SPEC "ogcapi-maps-1/1.0/conf/scaling", SPEC "ogcapi-maps-1/1.0/conf/collection-map",
+        SPEC "ogcapi-maps-1/1.0/conf/png",     SPEC "ogcapi-maps-1/1.0/conf/jpeg",
+        SPEC "ogcapi-maps-1/1.0/conf/oas30",
+    };
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ask->pool);
     ask->title = "Conformance";
     mc_json_open_object(json, NULL);
@@ -116,8 +91,8 @@ mc_ogcapi_conformance(mc_ogcapi_ask *ask)
     for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
         mc_json_string(json, NULL, always[i]);
     if (has_kind(ask, false)) {
-        mc_json_string(json, NULL, SPEC "ogcapi-tiles-1/1.0/conf/png");
-        mc_json_string(json, NULL, SPEC "ogcapi-tiles-1/1.0/conf/jpeg");
+        for (size_t i = 0; i < sizeof(of_images) / sizeof(of_images[0]); i++)
+            mc_json_string(json, NULL, of_images[i]);
     }
     if (has_kind(ask, true))
         mc_json_string(json, NULL, SPEC "ogcapi-tiles-1/1.0/conf/mvt");
@@ -184,6 +159,26 @@ write_other_extent(mc_json_writer *json, mc_dimension *dimension, const mc_ogcap
     mc_json_close(json);
 }
 
+/* The box in the storage CRS, as OGC 20-058, 16.2 wants it beside that of CRS84. */
+static void
+write_storage_box(mc_json_writer *json, const mc_ogcapi_ask *ask)
+{
+    const mc_grid_link *link = mc_ogcapi_storage_link(ask->tileset);
+    if (link == NULL || link->grid->epsg == 4326)
+        return;
+    mc_extent box = link->extent;
+    bool yx = mc_grid_is_yx(link->grid);
+    (void)mc_tileset_data_extent(&box, ask->tileset, link, ask->pool);
+    const double numbers[] = { yx ? box.miny : box.minx, yx ? box.minx : box.miny, yx ? box.maxy : box.maxx,
+                               yx ? box.maxx : box.maxy };
+    mc_json_open_array(json, "storageCrsBbox");
+    mc_json_open_array(json, NULL);
+    for (int i = 0; i < 4; i++)
+        mc_json_digits(json, NULL, numbers[i], 15);
+    mc_json_close(json);
+    mc_json_close(json);
+}
+
 static void
 write_extent(mc_json_writer *json, const mc_ogcapi_ask *ask)
 {
@@ -196,10 +191,11 @@ write_extent(mc_json_writer *json, const mc_ogcapi_ask *ask)
     mc_json_open_array(json, "bbox");
     mc_json_open_array(json, NULL);
     for (int i = 0; i < 4; i++)
-        mc_json_decimals(json, NULL, numbers[i], 8);
+        mc_json_digits(json, NULL, numbers[i], 12);
     mc_json_close(json);
     mc_json_close(json);
     mc_json_string(json, "crs", MC_OGCAPI_CRS84);
+    write_storage_box(json, ask);
     mc_json_close(json);
     if (time != NULL)
         write_temporal_extent(json, time, ask);
@@ -223,8 +219,8 @@ write_collection_crs(mc_json_writer *json, const mc_tileset *tileset, apr_pool_t
             mc_json_string(json, NULL, uri);
     }
     mc_json_close(json);
-    if (tileset->link_count > 0)
-        mc_json_string(json, "storageCrs", mc_grid_crs_uri(tileset->links[0]->grid, pool));
+    if (mc_ogcapi_storage_link(tileset) != NULL)
+        mc_json_string(json, "storageCrs", mc_grid_crs_uri(mc_ogcapi_storage_link(tileset)->grid, pool));
 }
 
 static void
@@ -240,6 +236,18 @@ write_collection_members(mc_json_writer *json, const mc_ogcapi_ask *ask)
     write_collection_crs(json, tileset, ask->pool);
 }
 
+/* The map of a collection in each of its media types. */
+static void
+write_map_links(mc_json_writer *json, const mc_ogcapi_ask *ask)
+{
+    mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1];
+    int count = mc_ogcapi_tile_media(media, ask->tileset, ask->call, ask->pool);
+    const char *name = mc_url_segment(ask->tileset->name, ask->pool);
+    for (int i = 0; i < count; i++)
+        mc_ogcapi_link(json, MC_OGCAPI_REL "map", media[i].mime, "A map",
+                       mc_ogcapi_url(ask, "/collections/%s/map?f=%s", name, media[i].name));
+}
+
 static void
 write_collection_links(mc_json_writer *json, const mc_ogcapi_ask *ask)
 {
@@ -251,6 +259,8 @@ write_collection_links(mc_json_writer *json, const mc_ogcapi_ask *ask)
     mc_ogcapi_link(json, vector ? MC_OGCAPI_REL "tilesets-vector" : MC_OGCAPI_REL "tilesets-map", "application/json",
                    vector ? "Vector tile sets" : "Tile sets of images",
                    mc_ogcapi_url(ask, "%s", mc_ogcapi_tiles_path(tileset, ask->pool)));
+    if (!vector)
+        write_map_links(json, ask);
 }
 
 mc_error *
@@ -259,6 +269,9 @@ mc_ogcapi_collection(mc_ogcapi_ask *ask)
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, ask->pool);
     mc_tileset_ask_place(ask->tileset, ask->ctx);
     ask->title = mc_tileset_title(ask->tileset);
+    if (!mc_ogcapi_is_vector(ask->tileset))
+        ask->picture = apr_pstrcat(ask->pool, "/collections/", mc_url_segment(ask->tileset->name, ask->pool),
+                                   "/map?width=480", NULL);
     mc_json_open_object(json, NULL);
     write_collection_members(json, ask);
     mc_ogcapi_open_links(json, ask);

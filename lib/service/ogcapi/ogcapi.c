@@ -1,6 +1,6 @@
 /*
- * OGC API: Common (OGC 19-072, 20-024), Tiles (OGC 20-057): which resource an address is of, its settings, and errors
- * as problem details (RFC 7807).
+ * OGC API: Common (OGC 19-072, 20-024), Tiles (OGC 20-057), Maps (OGC 20-058): which resource an address is of, its
+ * settings, and errors as problem details (RFC 7807).
  */
 #include "service/ogcapi/ogcapi.h"
 
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "service/ogcapi/accept.h"
+#include "service/ogcapi/map.h"
 #include "service/page_asset.h"
 #include "text/text.h"
 
@@ -194,6 +195,18 @@ static const mc_operation ogcapi_operations[] = {
       { tile_params, vector_params, value_params },
       { { "/ogcapi/collections/roads-mvt/tiles/WebMercatorQuad/2/1/1", 200, MC_OGCAPI_MVT, "Level, row, column.",
           NULL } } },
+    { "a map",
+      "/ogcapi/collections/{collectionId}/map",
+      { collection_params, mc_ogcapi_map_params, image_params, value_params },
+      { { "/ogcapi/collections/world/map?bbox=-20,30,40,75&width=400", 200, "image/png", "West, south, east, north.",
+          NULL },
+        { "/ogcapi/collections/world/map?crs=[OGC:CRS84]&f=jpeg", 200, "image/jpeg", "All of it, in degrees.", NULL },
+        { "/ogcapi/collections/roads/map?bgcolor=0xFF8000&width=300&height=200", 200, "image/png", "Over a colour.",
+          NULL },
+        { "/ogcapi/collections/years/map?datetime=2023", 200, "image/png", "Of a time.", NULL },
+        { "/ogcapi/collections/world/map?scale-denominator=1e8&bbox=0,0,40,40", 200, "image/png", "In a scale.", NULL },
+        { "/ogcapi/collections/world/map?crs=[EPSG:2056]", 400, "application/problem+json",
+          "No grid of the tileset has that CRS.", NULL } } },
     { "the landing page",
       "/ogcapi",
       { form_params },
@@ -258,6 +271,7 @@ static const mc_operation ogcapi_operations[] = {
 static const mc_ogcapi_resource ogcapi_resources[] = {
     { mc_ogcapi_tile, MC_OGCAPI_IMAGE, "mapcache.collection.map.getTile" },
     { mc_ogcapi_tile, MC_OGCAPI_VECTOR, "mapcache.collection.vector.getTile" },
+    { mc_ogcapi_answer_map, MC_OGCAPI_IMAGE, "mapcache.collection.getMap" },
     { mc_ogcapi_landing, MC_OGCAPI_DOCUMENT, "mapcache.getLandingPage" },
     { mc_ogcapi_conformance, MC_OGCAPI_DOCUMENT, "mapcache.getConformance" },
     { mc_ogcapi_definition, MC_OGCAPI_DEFINITION, "mapcache.getApi" },
@@ -352,6 +366,7 @@ ogcapi_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
         .resources = ogcapi_resources,
         .json_mime = ogcapi_resources[found].media == MC_OGCAPI_DEFINITION ? MC_OGCAPI_OPENAPI : "application/json",
         .image = -1,
+        .map = { .transparent = -1 },
     };
     MC_TRY(read_ogcapi_rows(&ask, elements));
     return ogcapi_resources[found].answer(&ask);
@@ -407,7 +422,7 @@ ogcapi_report(mc_document *body, int *status, const mc_error *error, const mc_ca
 }
 
 const mc_service_ops mc_service_ogcapi = {
-    MC_KIND("ogcapi", ogcapi_keys, ogcapi_from_config, "OGC API: Common, Tiles."),
+    MC_KIND("ogcapi", ogcapi_keys, ogcapi_from_config, "OGC API: Common, Tiles, Maps."),
     .prefix = "ogcapi",
     .parse = ogcapi_parse,
     .report = ogcapi_report,

@@ -22,6 +22,15 @@ enum { MC_OGCAPI_JSON, MC_OGCAPI_HTML, MC_OGCAPI_TILEJSON };
 /* Variables of an address. */
 enum { MC_OGCAPI_VARIABLES = 6 };
 
+/* What a client asks of a map. */
+typedef struct mc_ogcapi_map {
+    const char *crs, *bbox, *bbox_crs, *bgcolor; /* as requested; NULL: not said */
+    int width, height;                           /* pixels; 0: not said */
+    double scale;                                /* 0: not said */
+    int transparent;                             /* -1: not said */
+    uint8_t background[3];                       /* red, green, blue of `bgcolor` */
+} mc_ogcapi_map;
+
 /* A request of the API while it is read and answered. */
 typedef struct mc_ogcapi_ask {
     mc_request *request;
@@ -33,6 +42,7 @@ typedef struct mc_ogcapi_ask {
     const struct mc_ogcapi_resource *resources; /* how each is answered, in the same order */
     const char *json_mime; /* of a document in JSON; "application/json" where it has no type of its own */
     const char *title;     /* of a document as a page */
+    const char *picture;   /* the address of an image for the page, seen from /ogcapi; or NULL */
 
     /* elements of the path */
     const char *collection, *set, *file;
@@ -46,7 +56,7 @@ typedef struct mc_ogcapi_ask {
     int image;                     /* of a tile: what `f` names; -1: nothing */
     bool negotiated;               /* the Accept header decided */
     const char *datetime, *subset; /* the first one of several */
-    const char **values;           /* of the tileset's dimensions */
+    mc_ogcapi_map map;
 } mc_ogcapi_ask;
 
 typedef mc_error *mc_ogcapi_answer(mc_ogcapi_ask *ask);
@@ -124,6 +134,39 @@ typedef struct mc_ogcapi_media {
 } mc_ogcapi_media;
 int mc_ogcapi_tile_media(mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1], const mc_tileset *tileset, const mc_call *call,
                          apr_pool_t *pool);
+
+/*
+ * The format that a request of images wants, by `f` or Accept. *format is NULL where the stored bytes of a tile will
+ * do, whatever they are: where the client likes all images alike; of a `map` there is always one.
+ * MC_ERR_NOT_ACCEPTABLE, MC_ERR_INVALID_PARAMETER where none can be had.
+ */
+mc_error *mc_ogcapi_choose_image(const mc_format **format, mc_ogcapi_ask *ask, bool map) MC_CHECKED;
+
+/* --- CRSs ------------------------------------------------------------------------------------------------------- */
+
+typedef struct mc_ogcapi_crs {
+    const char *uri;
+    int epsg; /* 4326 for CRS84, too */
+    bool yx;  /* coordinates are written northing or latitude first */
+} mc_ogcapi_crs;
+
+/* A CRS as a client names it: its address in OGC's register by http or https, [EPSG:3857], EPSG:3857, a URN. */
+bool mc_ogcapi_crs_parse(mc_ogcapi_crs *crs, const char *text, apr_pool_t *pool);
+
+/* That of a grid. */
+mc_ogcapi_crs mc_ogcapi_crs_of(const mc_grid *grid, apr_pool_t *pool);
+
+/* The first link of a tileset whose grid has the CRS, or NULL. */
+const mc_grid_link *mc_ogcapi_crs_link(const mc_ogcapi_crs *crs, const mc_tileset *tileset);
+
+/* The link whose CRS a map has without `crs`: one in degrees, as clients take for granted that give a `bbox` in
+ * degrees, else the first one. NULL without links. */
+const mc_grid_link *mc_ogcapi_storage_link(const mc_tileset *tileset);
+
+/* Turns a box whose numbers stand as the CRS orders its axes into one of a grid's CRS, x first. What lies beyond the
+ * ends of the spherical Mercator is cut off. MC_ERR_INVALID_PARAMETER where nothing is left. */
+mc_error *mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_grid *grid,
+                            apr_pool_t *pool) MC_CHECKED;
 
 /* --- values of dimensions --------------------------------------------------------------------------------------- */
 

@@ -261,6 +261,10 @@ mc_ogcapi_page(mc_ogcapi_ask *ask, const mc_buf *json)
                                      ? ""
                                      : apr_pstrcat(ask->pool, "<a href=\"", root, "demo/\">Maps</a>", NULL),
                                  title));
+    if (ask->picture != NULL)
+        put_html(&walk,
+                 apr_psprintf(ask->pool, "<img class=\"preview\" src=\"%sogcapi%s\" alt=\"A map of the collection\">",
+                              root, mc_xml_escape(ask->picture, ask->pool)));
     write_value(&walk, NULL);
     put_html(&walk, "</main></body></html>\n");
     MC_TRY(walk.error);

@@ -222,6 +222,7 @@ write_offer(mc_json_writer *json, const mc_call *call)
     const mc_wms *wms = (const mc_wms *)mc_call_service(call, "wms");
     write_services(json, call);
     mc_json_boolean(json, "jobs", mc_call_service(call, "jobs") != NULL);
+    mc_json_boolean(json, "ogcapi", mc_call_service(call, "ogcapi") != NULL);
     mc_json_boolean(json, "assembles", wms != NULL && wms->full_wms != MC_WMS_ERROR);
     mc_json_string(json, "format", wms != NULL && wms->format->mime != NULL ? wms->format->mime : "image/png");
 }

@@ -66,6 +66,8 @@ export function layerAddresses(offer, layer, grid) {
     found.push(['WMS', base + '?SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities']);
     if (layer.legend) found.push(['Legend', legendUrl(layer)]);
   }
+  if (offer.ogcapi && !layer.name.includes('/') && (layer.image || isVector(layer)))
+    found.push(['OGC API', base + 'ogcapi/collections/' + segment(layer.name)]);
   if (offers(offer, 'kml') && layer.image && grid.kml) found.push(['KML', base + 'kml/' + key + '.kml']);
   return found.concat(snippets(offer, layer, grid));
 }

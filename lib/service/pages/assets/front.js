@@ -96,6 +96,7 @@ function links() {
   if (offers(offer, 'wms')) list.append(element('a', { href: base + '?SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities', text: 'WMS capabilities' }));
   if (offers(offer, 'wmts')) list.append(element('a', { href: base + 'wmts/1.0.0/WMTSCapabilities.xml', text: 'WMTS capabilities' }));
   if (offers(offer, 'tms')) list.append(element('a', { href: base + 'tms/1.0.0/', text: 'TMS' }));
+  if (offer.ogcapi) list.append(element('a', { href: base + 'ogcapi', text: 'OGC API' }));
   if (offer.jobs) list.append(element('a', { href: base + 'jobs/', text: 'Jobs' }));
 }
 
