@@ -3,6 +3,7 @@
  * queue, which wakes the next one at once; a holder that dies has no session any more.
  */
 #include <apr_strings.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -35,13 +36,15 @@ typedef struct lock_connection {
 /*
  * A lock that is held. Who holds one and needs another one (a tileset whose source is a tileset) takes that one in the
  * same session, which has nothing else to do meanwhile: if each needed a second session, all could have their first and
- * wait for ever for the second.
+ * wait for ever for the second. Workers that do a part of the request have copies of its context, and see its locks: the
+ * session, its pool and its trace are those of the thread that has opened it, and of no other.
  */
 typedef struct mc_lock_session {
     lock_connection *connection;
     const char *server;             /* its connection string */
     uint8_t key[8];                 /* as the wire has it */
-    bool lent;                      /* another lock has the session's attention */
+    pthread_t thread;               /* who may use the session */
+    bool lent;                      /* another lock has the session's attention; only for that thread to look at */
     struct mc_lock_session *lender; /* of the session; NULL: it is the lock's own */
     struct mc_lock_session *outer;  /* of the same request */
 } postgresql_held;
@@ -103,8 +106,8 @@ postgresql_lock_failure(mc_error *error, apr_time_t until, mc_ctx *ctx, apr_pool
     return mc_error_wrap(pool, error, MC_ERR_IO, "the lock server cannot be used");
 }
 
-/* The request's lock whose session can be used, too; NULL: there is none. Who has the very lock already waits for it
- * in another session, as everybody does. */
+/* The request's lock whose session this thread can use, too; NULL: there is none. Who has the very lock already waits
+ * for it in another session, as everybody does. */
 static postgresql_held *
 find_lender(const postgresql_held *mine, const mc_ctx *ctx)
 {
@@ -114,7 +117,7 @@ find_lender(const postgresql_held *mine, const mc_ctx *ctx)
             continue;
         if (memcmp(held->key, mine->key, sizeof(mine->key)) == 0)
             return NULL;
-        if (found == NULL && !held->lent && !held->connection->spoiled)
+        if (found == NULL && pthread_equal(held->thread, mine->thread) && !held->lent && !held->connection->spoiled)
             found = held;
     }
     return found;
@@ -188,6 +191,7 @@ postgresql_acquire(void **held, bool *waited, mc_locker *locker, const char *nam
     if (ctx->process == NULL)
         return mc_error_create(pool, MC_ERR_IO, "there is no connection to the lock server");
     mine->server = locker->baton;
+    mine->thread = pthread_self();
     (void)mc_store_big32(mc_store_big32(mine->key, (uint32_t)(hash >> 32)), (uint32_t)hash);
     postgresql_held *lender = find_lender(mine, ctx);
     MC_TRY(lender != NULL ? acquire_in_shared_session(mine, waited, lender, until, ctx, pool)

@@ -168,6 +168,47 @@ START_TEST(nested_locks_end_in_any_order)
 }
 END_TEST
 
+/* A part of the request whose context it gets a copy of, as workers do: a lock of its own, while the request has one. */
+static void *
+lock_in_part(void *data)
+{
+    apr_pool_t *part;
+    bool waited;
+    apr_pool_create(&part, NULL);
+    mc_ctx *own = apr_pmemdup(part, &ctx, sizeof(ctx));
+    own->pool = part;
+    mc_error *error = mc_locker_acquire(data, &waited, make_postgresql_locker(), "inner", own, part);
+    if (error != MC_OK)
+        mc_log_error(own, MC_LOG_ERROR, error);
+    return error == MC_OK ? part : NULL;
+}
+
+/* Two threads that talk in one session at a time would take each other's answers. */
+START_TEST(only_the_thread_of_a_session_takes_further_locks_in_it)
+{
+    static const char sessions[] = "sql SELECT count(DISTINCT pid) FROM pg_locks WHERE locktype = 'advisory'";
+    mc_lock *outer, *inner;
+    bool waited;
+    pthread_t thread;
+    void *part_pool;
+    ck_ok(mc_locker_acquire(&outer, &waited, make_postgresql_locker(), "outer", &ctx, pool));
+    part_pool = lock_in_part(&inner);
+    ck_assert_ptr_nonnull(part_pool);
+    ck_assert_str_eq(database_do(&postgres_server, sessions), "1");
+    mc_lock_release(inner);
+    apr_pool_destroy(part_pool);
+    ck_assert_int_eq(pthread_create(&thread, NULL, lock_in_part, &inner), 0);
+    pthread_join(thread, &part_pool);
+    ck_assert_ptr_nonnull(part_pool);
+    ck_assert_str_eq(count_advisory_locks(), "2");
+    ck_assert_str_eq(database_do(&postgres_server, sessions), "2");
+    mc_lock_release(inner);
+    apr_pool_destroy(part_pool);
+    mc_lock_release(outer);
+    ck_assert_str_eq(count_advisory_locks(), "0");
+}
+END_TEST
+
 /* A lock is lost with its server; who comes after the start gets it. */
 START_TEST(a_restarted_server_gives_locks_again)
 {
@@ -187,4 +228,4 @@ END_TEST
 
 POSTGRES_MAIN("postgresql_locker", 8, postgresql_locks_conform, who_gives_up_does_not_wait_on_at_the_server,
               connections_of_locks_are_kept, nested_locks_need_no_second_connection, nested_locks_end_in_any_order,
-              a_restarted_server_gives_locks_again)
+              only_the_thread_of_a_session_takes_further_locks_in_it, a_restarted_server_gives_locks_again)
