@@ -7,7 +7,7 @@
 #include "image/scratch.h"
 #include "mapcache/trace.h"
 
-enum { SIDE_MAX = 16383, HEAD = 30 };
+enum { SIDE_MAX = 16383, HEAD = 30, HEAD_OF_LOSSLESS = 25 };
 
 static mc_error *
 load_codec(const mc_webp_codec **codec, apr_pool_t *pool)
@@ -28,18 +28,20 @@ read_little24(const uint8_t *at)
 static bool
 read_webp_head(uint32_t *width, uint32_t *height, const uint8_t *data, size_t size)
 {
-    if (size < HEAD || mc_image_sniff(data, size) != MC_CODING_WEBP)
+    if (size < HEAD_OF_LOSSLESS || mc_image_sniff(data, size) != MC_CODING_WEBP)
         return false;
     const uint8_t *chunk = data + 12, *body = chunk + 8;
-    if (memcmp(chunk, "VP8X", 4) == 0) {
-        *width = read_little24(body + 4) + 1;
-        *height = read_little24(body + 7) + 1;
-        return true;
-    }
-    if (memcmp(chunk, "VP8L", 4) == 0 && body[0] == 0x2f) {
+    if (memcmp(chunk, "VP8L", 4) == 0 && body[0] == 0x2f) { /* of one colour it may have less bytes than other heads */
         uint32_t bits = mc_little32(body + 1);
         *width = (bits & 0x3fff) + 1;
         *height = (bits >> 14 & 0x3fff) + 1;
+        return true;
+    }
+    if (size < HEAD)
+        return false;
+    if (memcmp(chunk, "VP8X", 4) == 0) {
+        *width = read_little24(body + 4) + 1;
+        *height = read_little24(body + 7) + 1;
         return true;
     }
     if (memcmp(chunk, "VP8 ", 4) == 0 && memcmp(body + 3, "\x9d\x01\x2a", 3) == 0) {

@@ -2,6 +2,8 @@
 #include "images.h"
 #include "unit.h"
 
+#include <stdlib.h>
+
 #include "image/codec.h"
 #include "samples.h"
 
@@ -101,6 +103,25 @@ START_TEST(broken_files_are_errors)
 }
 END_TEST
 
+/* As libwebp writes it at its highest effort: 28 bytes. */
+START_TEST(a_tile_of_one_colour_may_be_short)
+{
+    static const char bytes[] = "RIFF\x14\0\0\0WEBPVP8L\x08\0\0\0\x2f\xff\xc0\x3f\x10\x88\x88\x08";
+    const size_t size = sizeof(bytes) - 1;
+    mc_buf *data = mc_buf_attach(mc_buf_create(0, 64), pool);
+    ck_ok(mc_buf_append(data, bytes, size, pool));
+    mc_pixels *pixels = decode_webp_sample(data);
+    ck_assert(pixels->width == 256 && pixels->height == 256 && mc_pixels_opacity(pixels) == MC_EMPTY);
+    for (size_t cut = 0; cut < size; cut++) { /* each in memory of its own, for sanitizers */
+        mc_pixels *broken;
+        uint8_t *part = malloc(cut + 1);
+        memcpy(part + 1, bytes, cut);
+        ck_fails(CORRUPT, mc_image_decode(&broken, part + 1, cut, &ctx, pool));
+        free(part);
+    }
+}
+END_TEST
+
 START_TEST(sides_beyond_the_format_are_refused)
 {
     mc_pixels *wide = clear_image(16384, 1);
@@ -111,4 +132,4 @@ START_TEST(sides_beyond_the_format_are_refused)
 END_TEST
 
 UNIT_MAIN("webp", lossless_is_lossless, quality_decides_size_and_loss, transparent_pixels_stay_so,
-          broken_files_are_errors, sides_beyond_the_format_are_refused)
+          broken_files_are_errors, a_tile_of_one_colour_may_be_short, sides_beyond_the_format_are_refused)
