@@ -47,7 +47,7 @@ mc_error *mc_data_look_shapefile(mc_data_search *search, const char *path) MC_CH
 mc_error *mc_data_look_tiles(bool *known, mc_data_search *search, const char *path, const char *part) MC_CHECKED;
 bool mc_data_is_pmtiles(const char *path, apr_pool_t *pool); /* by its first bytes */
 mc_error *mc_data_look_pmtiles(mc_data_search *search, const char *path) MC_CHECKED;
-bool mc_data_is_mapfile(const char *path); /* by its ending */
+bool mc_data_is_mapfile(const char *path, apr_pool_t *pool); /* by its ending; not a raster of PCRaster */
 mc_error *mc_data_look_mapfile(mc_data_search *search, const char *path) MC_CHECKED;
 /* Of Esri's bundles, where `path` is the folder of the levels or above it. False: the folder is none. */
 bool mc_data_look_bundles(mc_data_search *search, const char *path);

@@ -74,11 +74,26 @@ describe_mapfile(mc_data_layer *layer, const char *text, apr_pool_t *pool)
     }
 }
 
+/* Whether it is a raster of PCRaster, whose files are called so, too: GDAL reads them. */
+static bool
+is_pcraster(const char *path, apr_pool_t *pool)
+{
+    static const char beginning[] = "RUU CROSS SYSTEM MAP FORMAT";
+    apr_file_t *file;
+    apr_size_t size = 0;
+    char bytes[sizeof(beginning) - 1];
+    if (apr_file_open(&file, path, APR_READ | APR_BINARY, APR_OS_DEFAULT, pool) != APR_SUCCESS)
+        return false;
+    (void)apr_file_read_full(file, bytes, sizeof(bytes), &size);
+    apr_file_close(file);
+    return size == sizeof(bytes) && memcmp(bytes, beginning, size) == 0;
+}
+
 bool
-mc_data_is_mapfile(const char *path)
+mc_data_is_mapfile(const char *path, apr_pool_t *pool)
 {
     size_t size = strlen(path);
-    return size > 4 && strcasecmp(path + size - 4, ".map") == 0;
+    return size > 4 && strcasecmp(path + size - 4, ".map") == 0 && !is_pcraster(path, pool);
 }
 
 mc_error *
