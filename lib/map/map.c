@@ -60,8 +60,10 @@ describe_map_freshness(mc_result *result, mc_plan *plan)
     for (int i = 0; i < plan->tile_count; i++) {
         const mc_plan_tile *entry = &plan->tiles[i];
         mc_tile tile = entry->tile;
-        if (entry->assembled != NULL)
+        if (entry->assembled != NULL) {
             tile.mtime = entry->assembled->oldest;
+            tile.provisional = entry->assembled->provisional;
+        }
         mc_result_take_lifetime(result, entry->request.tileset, &tile, now);
         if (!mc_plan_tile_shows(entry))
             continue;

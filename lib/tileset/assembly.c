@@ -51,7 +51,8 @@ typedef struct assembly_gathering {
     assembly_walk *walks;
     int walk_count;
     mc_footprint_want *wants;
-    bool *tried; /* by want: fetching it has failed, or it has been rendered */
+    bool *tried;         /* by want: fetching it has failed, or it has been rendered */
+    double *provisional; /* by want: of the tile that was rendered */
     int want_count;
     mc_footprints *batch;
     bool renderable;
@@ -163,6 +164,7 @@ walk_on(assembly_gathering *all, assembly_walk *at, mc_ctx *ctx)
         if (!want->known || must_render(all, index))
             return MC_OK;
         at->at++;
+        mc_take_provisional(&at->tile->provisional, all->provisional[index]);
         if (want->footprint != NULL)
             MC_TRY(meet_footprint(all, at, want));
     }
@@ -293,6 +295,7 @@ render_one(void *baton, int index, mc_ctx *ctx)
     mc_tile *tile = NULL;
     MC_TRY(mc_ctx_check(ctx, ctx->pool)); /* before what may be waited for */
     MC_TRY(mc_tileset_get_sub(&tile, all->order->tileset, &want->key, ctx, ctx->pool));
+    all->provisional[render->wants[index]] = tile->provisional;
     want->footprint = NULL; /* the batch keeps its own reference */
     if (tile->no_data || tile->raw)
         return MC_OK;
@@ -420,6 +423,7 @@ gather_some(assembly_gathering *all, int first, int *count, mc_ctx *ctx, apr_poo
     all->walks = apr_palloc(pool, sizeof(assembly_walk) * (size_t)taken);
     all->wants = apr_palloc(pool, sizeof(*all->wants) * (size_t)(wants + 1));
     all->tried = apr_pcalloc(pool, sizeof(*all->tried) * (size_t)(wants + 1));
+    all->provisional = apr_pcalloc(pool, sizeof(*all->provisional) * (size_t)(wants + 1));
     all->want_count = 0;
     all->walk_count = taken;
     for (int i = 0; i < taken; i++) {

@@ -46,6 +46,7 @@ typedef struct mc_assembled {
     mc_pixels *drawn;          /* instead of `parts`, where those would have taken too much memory; or NULL */
     uint64_t tag;              /* of all that shows; of `only`, that of its bytes */
     apr_time_t newest, oldest; /* of what shows; 0: unknown */
+    double provisional;        /* seconds, of the sub-tiles that were looked at: as mc_tile has it */
 } mc_assembled;
 
 typedef struct mc_assembly {

@@ -34,6 +34,7 @@ reassemble_tile(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_
     MC_TRY(mc_pixels_create(&canvas, grid->tile_width, grid->tile_height, true, pool));
     mc_pixels_attach(canvas, pool);
     apr_time_t newest = 0;
+    double provisional = 0;
     int drawn = 0;
     for (int y = range.miny; y < range.maxy; y++)
         for (int x = range.minx; x < range.maxx; x++) {
@@ -43,6 +44,7 @@ reassemble_tile(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_
             };
             MC_TRY(mc_tileset_get_cached(&coarse, &part, 0, ctx, pool));
             MC_TRY(mc_tile_restyle(coarse, &part, pool));
+            mc_take_provisional(&provisional, coarse->provisional);
             if (coarse->no_data)
                 continue;
             mc_extent coarse_box = mc_grid_tile_extent(grid, link->max_cached_zoom, x, y);
@@ -50,10 +52,10 @@ reassemble_tile(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_
             newest = coarse->mtime > newest ? coarse->mtime : newest;
             drawn++;
         }
-    if (drawn == 0)
-        return mc_tile_nothing(tile, grid, pool);
-    MC_TRY(mc_tile_encode_synthetic(tile, canvas, wanted->tileset, ctx, pool));
-    (*tile)->mtime = newest;
+    MC_TRY(drawn == 0 ? mc_tile_nothing(tile, grid, pool)
+                      : mc_tile_encode_synthetic(tile, canvas, wanted->tileset, ctx, pool));
+    (*tile)->mtime = drawn == 0 ? (*tile)->mtime : newest;
+    (*tile)->provisional = provisional;
     return MC_OK;
 }
 
@@ -78,9 +80,13 @@ proxy_from_source(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, ap
     mc_tileset_ask_format(&map, tileset);
     mc_rendered rendered = { 0 };
     MC_TRY(mc_source_render(&rendered, tileset->source, &map, ctx, pool));
-    if (rendered.pixels != NULL)
-        return mc_tile_encode_synthetic(tile, rendered.pixels, tileset, ctx, pool);
+    if (rendered.pixels != NULL) {
+        MC_TRY(mc_tile_encode_synthetic(tile, rendered.pixels, tileset, ctx, pool));
+        (*tile)->provisional = rendered.provisional;
+        return MC_OK;
+    }
     *tile = apr_pcalloc(pool, sizeof(**tile));
+    (*tile)->provisional = rendered.provisional;
     (*tile)->data = rendered.data;
     (*tile)->coding = mc_image_sniff(rendered.data->data, rendered.data->size);
     return MC_OK;

@@ -94,14 +94,20 @@ mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_t
     mc_pixels *pixels = NULL;
     bool stored = wanted->tileset->store_assemblies && !wanted->tileset->read_only;
     MC_TRY(gather_one(&made, wanted, ctx, pool));
-    if (made->found == 0)
-        return answer_empty_stack(tile, wanted, stored, ctx, pool);
+    stored = stored && made->provisional <= 0;
+    if (made->found == 0) {
+        MC_TRY(answer_empty_stack(tile, wanted, stored, ctx, pool));
+        (*tile)->provisional = made->provisional;
+        return MC_OK;
+    }
     if (made->only != NULL) {
         MC_TRY(pass_through(tile, made, wanted, ctx, pool));
         if (*tile != NULL && stored && !made->only_is_requested)
             store_stacked_tile(*tile, NULL, wanted, ctx, pool);
-        if (*tile != NULL)
+        if (*tile != NULL) {
+            (*tile)->provisional = made->provisional;
             return MC_OK;
+        }
     }
     uint64_t tag = mc_hash64(&made->tag, sizeof(made->tag), mc_format_tag(stack_format_of(wanted->tileset)));
     if (!stored && if_tag != 0 && if_tag == tag)
@@ -112,6 +118,7 @@ mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_t
         MC_TRY(encode_stacked_tile(tile, &pixels, made, wanted, ctx, pool));
     (*tile)->tag = tag;
     (*tile)->mtime = made->newest;
+    (*tile)->provisional = made->provisional;
     if (stored) {
         (*tile)->tag = 0;
         (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));

@@ -48,6 +48,14 @@ const char *mc_tileset_lock_name(const mc_tileset *tileset, const mc_tile_key *k
 /* The name of a metatile's flight, from that of its lock: of one configuration of the process. */
 const char *mc_tileset_flight_name(const mc_tileset *tileset, const char *lock_name, apr_pool_t *pool);
 
+/* What is made of a provisional tile is provisional, too, and for no longer. */
+static inline void
+mc_take_provisional(double *whole, double part)
+{
+    if (part > 0 && (*whole <= 0 || part < *whole))
+        *whole = part;
+}
+
 /* Keeps tiles that are not to be stored for so many seconds, in a bounded memory of the process. */
 void mc_tileset_keep_provisional(const mc_tile_write *writes, int count, double seconds, const mc_tileset *tileset,
                                  mc_ctx *ctx);

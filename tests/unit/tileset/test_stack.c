@@ -1,6 +1,7 @@
 /* Tiles made of sub-tiles: order, combinations, what passes as it is, what is stored, what is missing. */
 #include "stack_fixture.h"
 
+#include "base/clock_cache.h"
 #include "base/workers.h"
 
 START_TEST(the_last_value_is_on_top)
@@ -218,11 +219,12 @@ color_render(mc_rendered *rendered, mc_source *source, const mc_render *wanted, 
     (void)source, (void)job;
     const char *value = wanted->dimensions[0].value;
     renders++;
+    rendered->provisional = strncmp(value, "spare", 5) == 0 ? 60 : 0;
     if (strcmp(value, "fails") == 0)
         return mc_error_create(result, MC_ERR_UPSTREAM, "no");
     MC_TRY(mc_pixels_create(&rendered->pixels, wanted->width, wanted->height, true, result));
     mc_pixels_attach(rendered->pixels, result);
-    for (int y = 0; y < 50; y++)
+    for (int y = 0; y < 50 && strcmp(value, "spare nothing") != 0; y++)
         for (int x = 0; x < 50; x++)
             memcpy(rendered->pixels->data + (size_t)y * rendered->pixels->stride + (size_t)x * 4, "\xff\0\0\xff", 4);
     rendered->pixels->opacity = MC_OPACITY_UNKNOWN;
@@ -258,6 +260,31 @@ START_TEST(missing_parts_are_rendered_where_that_is_allowed)
     const char *values[2] = { "left,fails", NULL };
     mc_tile_request wanted = { &tileset, &grid_link, 3, 2, 5, values, NULL };
     ck_fails(UPSTREAM, mc_tileset_get(&tile, &wanted, &ctx, pool));
+    mc_flights_destroy(process.flights);
+}
+END_TEST
+
+/* <fallback_expires>: nothing that is made of such a tile is stored, or good for longer. */
+START_TEST(what_is_assembled_of_provisional_tiles_is_provisional)
+{
+    static const char *const values[] = { "left,spare", "spare", "none,spare nothing" };
+    set_up_stack(1);
+    process.flights = mc_flights_create();
+    process.provisional = mc_clock_cache_create(1 << 20);
+    tileset.source = &color_source;
+    tileset.store_assemblies = true;
+    tileset.expires = 3600;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        for (int again = 0; again < 2; again++) {
+            mc_tile *tile = get(values[i], NULL);
+            ck_assert_msg(tile->provisional > 0 && tile->provisional <= 60, "%s", values[i]);
+            ck_assert_int_le(mc_tileset_lifetime(&tileset, tile, apr_time_now()), 60);
+            ck_assert_int_eq(cache.puts, 0);
+        }
+    ck_assert_double_eq(get("left", NULL)->provisional, 0);
+    ck_assert(get("left,made", NULL)->provisional == 0 && cache.puts == 2);
+    mc_clock_cache_destroy(process.provisional);
+    process.provisional = NULL;
     mc_flights_destroy(process.flights);
 }
 END_TEST
@@ -376,4 +403,4 @@ UNIT_MAIN("stack", a_tile_of_the_future_lives_no_longer_than_others, seeding_mak
           assemblies_are_stored_under_the_requested_value, an_empty_assembly_is_stored_as_a_transparent_tile,
           a_stored_assembly_expires, the_tag_of_an_assembly_needs_no_drawing,
           broken_parts_are_errors_only_where_they_would_show, many_large_translucent_parts_take_bounded_memory,
-          missing_parts_are_rendered_where_that_is_allowed)
+          missing_parts_are_rendered_where_that_is_allowed, what_is_assembled_of_provisional_tiles_is_provisional)
