@@ -130,7 +130,8 @@ mc_tileset_render(const mc_tile_request *wanted, mc_ctx *ctx)
     MC_TRY(mc_tileset_check_built(wanted->tileset, ctx->pool));
     if (wanted->tileset->assembly != MC_ASSEMBLE_NONE) {
         mc_tile *tile;
-        return mc_tileset_assemble(&tile, wanted, 0, ctx, ctx->pool);
+        MC_TRY(mc_tileset_assemble(&tile, wanted, 0, ctx, ctx->pool));
+        return tile->provisional <= 0 ? MC_OK : mc_provisional_error(wanted->tileset, ctx->pool);
     }
     MC_TRY(mc_tileset_key(&key, wanted, ctx, ctx->pool));
     MC_TRY(mc_metatile_render(NULL, &store_error, wanted->tileset, &key, ctx, ctx->pool));

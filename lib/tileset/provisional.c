@@ -22,6 +22,13 @@ provisional_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *
     return apr_psprintf(pool, "%d %d %s", key->x, key->y, flight);
 }
 
+mc_error *
+mc_provisional_error(const mc_tileset *tileset, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE,
+                           "tiles of layer %s were drawn in place of better ones, and are not stored", tileset->name);
+}
+
 static void
 free_provisional_tile(void *value)
 {

@@ -201,9 +201,7 @@ store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **stor
     if (provisional <= 0)
         *store_error = mc_cache_put(tileset->cache, writes, count, ctx);
     else if (tile == NULL) /* a seeder, for which it has to be stored */
-        *store_error =
-            mc_error_create(pool, MC_ERR_UNAVAILABLE,
-                            "tiles of layer %s were drawn in place of better ones, and are not stored", tileset->name);
+        *store_error = mc_provisional_error(tileset, pool);
     else
         mc_tileset_keep_provisional(writes, count, provisional, tileset, ctx);
     if (tile == NULL)

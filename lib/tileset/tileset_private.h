@@ -56,6 +56,9 @@ mc_take_provisional(double *whole, double part)
         *whole = part;
 }
 
+/* For a seeder, for which they have to be stored. */
+mc_error *mc_provisional_error(const mc_tileset *tileset, apr_pool_t *pool);
+
 /* Keeps tiles that are not to be stored for so many seconds, in a bounded memory of the process. */
 void mc_tileset_keep_provisional(const mc_tile_write *writes, int count, double seconds, const mc_tileset *tileset,
                                  mc_ctx *ctx);
