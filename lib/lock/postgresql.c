@@ -36,8 +36,8 @@ typedef struct lock_connection {
 /*
  * A lock that is held. Who holds one and needs another one (a tileset whose source is a tileset) takes that one in the
  * same session, which has nothing else to do meanwhile: if each needed a second session, all could have their first and
- * wait for ever for the second. Workers that do a part of the request have copies of its context, and see its locks: the
- * session, its pool and its trace are those of the thread that has opened it, and of no other.
+ * wait for ever for the second. Workers that do a part of the request have copies of its context, and see its locks:
+ * the session, its pool and its trace are those of the thread that has opened it, and of no other.
  */
 typedef struct mc_lock_session {
     lock_connection *connection;

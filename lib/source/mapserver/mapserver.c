@@ -103,6 +103,9 @@ ask_for(mc_mapserver_question *question, const mapserver_source *mapserver, cons
         ask->density = wanted->density > 0 ? wanted->density : 1;
         ask->width = wanted->width;
         ask->height = wanted->height;
+        if (wanted->width > MC_MAPSERVER_SIDE_MAX || wanted->height > MC_MAPSERVER_SIDE_MAX)
+            return mc_error_create(pool, MC_ERR_LIMIT, "source \"%s\": a map of more than %d pixels a side",
+                                   question->source, MC_MAPSERVER_SIDE_MAX);
         if (wanted->dimension_count > MC_MAPSERVER_PAIRS_MAX)
             return mc_error_create(pool, MC_ERR_LIMIT, "source \"%s\": more than %d dimensions", question->source,
                                    MC_MAPSERVER_PAIRS_MAX);

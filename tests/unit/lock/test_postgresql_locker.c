@@ -168,7 +168,8 @@ START_TEST(nested_locks_end_in_any_order)
 }
 END_TEST
 
-/* A part of the request whose context it gets a copy of, as workers do: a lock of its own, while the request has one. */
+/* A part of the request whose context it gets a copy of, as workers do: a lock of its own, while the request has one.
+ */
 static void *
 lock_in_part(void *data)
 {
