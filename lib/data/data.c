@@ -71,8 +71,8 @@ look_at_path(mc_data_search *search, const char *thing)
         return mc_data_look_folder(search, path);
     if (info.filetype != APR_REG) /* a pipe would be waited for */
         return mc_error_create(search->pool, MC_ERR_CONFIG, "\"%s\" is neither a file nor a folder", path);
-    if (mc_data_is_mapfile(
-            path, search->pool)) /* not one of a folder: a map file names other files, and programs of databases */
+    /* Not one of a folder: a map file names other files, and programs of databases. */
+    if (mc_data_is_mapfile(path, search->pool))
         return mc_data_look_mapfile(search, path);
     return mc_data_look_file(search, path, part);
 }
