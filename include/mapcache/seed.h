@@ -68,7 +68,7 @@ typedef struct mc_seed_task {
     const char *const *values;       /* of the tileset's dimensions */
     mc_tileset *target;              /* of a transfer, a copy, a comparison */
     const mc_grid_link *target_link; /* of a transfer the same grid; else one without a mc_grid_difference */
-    bool convert;                    /* a copy has the target's format, PNG or JPEG, whatever the tile had */
+    bool convert;                    /* a copy has the target's image format, whatever the tile had */
     bool force;                      /* do not look whether the tile exists */
     apr_time_t older;                /* only tiles stored before then; 0: any */
     const apr_table_t *headers;      /* for {Header} in origin headers, or NULL */

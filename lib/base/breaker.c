@@ -31,8 +31,10 @@ mc_breaker_admits(mc_breaker *breaker)
 {
     pthread_mutex_lock(&breaker->lock);
     bool admits = mc_clock_now() >= breaker->open_until;
-    if (admits && breaker->open_until != 0)
+    if (admits && breaker->open_until != 0) {
         open_breaker(breaker); /* for all but this caller */
+        breaker->probing = true;
+    }
     pthread_mutex_unlock(&breaker->lock);
     return admits;
 }
@@ -53,12 +55,13 @@ mc_breaker_report(mc_breaker *breaker, bool works, apr_interval_time_t waited)
     if (works) {
         breaker->failures = 0;
         breaker->open_until = 0;
-    } else {
+    } else if (breaker->probing || breaker->open_until == 0) {
         breaker->failures += breaker->failures < FAILURES_COUNTED;
         if (waited >= MC_BREAKER_COSTLY && breaker->failures < MC_BREAKER_FAILURES)
             breaker->failures = MC_BREAKER_FAILURES;
         if (breaker->failures >= MC_BREAKER_FAILURES)
             open_breaker(breaker);
     }
+    breaker->probing = false;
     pthread_mutex_unlock(&breaker->lock);
 }

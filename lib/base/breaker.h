@@ -4,7 +4,8 @@
  *
  * A server is left alone after three failures in a row, and at once after a failure that took a quarter of a second or
  * longer: failures that are told at once cost their callers nothing. It is left alone for a quarter of a second; then
- * one caller finds out. Each failure that follows doubles the while, up to eight seconds.
+ * one caller finds out. Each time that he finds a failure the while doubles, up to eight seconds. What fails meanwhile
+ * was asked before, with others: that tells nothing new.
  */
 #ifndef MC_BASE_BREAKER_H
 #define MC_BASE_BREAKER_H
@@ -24,6 +25,7 @@ typedef struct mc_breaker {
     pthread_mutex_t lock;  /* of all below */
     apr_time_t open_until; /* mc_clock_now(); 0: closed, everybody may ask */
     int failures;          /* in a row */
+    bool probing;          /* one caller finds out */
 } mc_breaker;
 
 void mc_breaker_start(mc_breaker *breaker);

@@ -101,7 +101,7 @@ look_at_archive(mc_data_search *search, mc_pmtiles_archive *archive, const char 
     MC_TRY(mc_pmtiles_open(archive, search->ctx, pool));
     const char *format = format_of_archive(archive, pool);
     if (format == NULL) {
-        mc_data_note(search, "%s: its tiles are neither PNG nor JPEG nor MVT", path);
+        mc_data_note(search, "%s: its tiles are neither PNG nor JPEG nor WebP nor MVT", path);
         return MC_OK;
     }
     if (strchr(path, '{') != NULL) {

@@ -191,7 +191,7 @@ look_at_mbtiles(tile_file *file)
     MC_TRY(visit_rows(file, "SELECT name, value FROM metadata LIMIT 1000", take_metadata, values));
     const char *format = sniff_format(file, "tiles", "tile_data");
     if (format == NULL) {
-        mc_data_note(search, "%s: its tiles are neither PNG nor JPEG nor MVT", file->path);
+        mc_data_note(search, "%s: its tiles are neither PNG nor JPEG nor WebP nor MVT", file->path);
         return MC_OK;
     }
     mc_data_layer *layer = mc_data_add(search, MC_DATA_TILES, "mbtiles");

@@ -207,6 +207,7 @@ def test_a_changed_map_file_is_drawn_anew_and_so_is_an_included_one(folder, site
     style = home / "style.map"
     style.write_text("STYLE COLOR 40 120 220 END\n")
     text = (home / "world.map").read_text().replace("CLASS STYLE COLOR 40 120 220 OUTLINECOLOR 255 255 0 WIDTH 2 END", 'CLASS INCLUDE "style.map"')
+    text = text.replace("  LAYER", '  WEB METADATA "note" "a quote: \\" and no more" END END\n  LAYER', 1)
     (home / "world.map").write_text(text)
     web = site_of(source("world", home / "world.map", "<layers>regions</layers><processes>1</processes>"))
 

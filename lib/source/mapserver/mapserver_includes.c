@@ -71,6 +71,21 @@ names_included_file(const char *word, size_t size)
     return 0;
 }
 
+/* The quote that ends a text; one behind a backslash is a part of the text, unless it is the last one of its line, as
+ * in "c:\maps\". NULL: there is none. */
+static const char *
+end_of_quoted_text(const char *text, char quote)
+{
+    const char *end = strchr(text, quote);
+    while (end != NULL && end > text && end[-1] == '\\') {
+        const char *next = strpbrk(end + 1, quote == '"' ? "\"\n" : "'\n");
+        if (next == NULL || *next == '\n')
+            break;
+        end = next;
+    }
+    return end;
+}
+
 /* Goes through the words of a map file: # begins a comment to the end of the line; texts stand in quotes. */
 static void
 find_included_names(mapserver_includes *files, const char *at)
@@ -80,7 +95,7 @@ find_included_names(mapserver_includes *files, const char *at)
         if (*at == '#') {
             at += strcspn(at, "\n");
         } else if (*at == '"' || *at == '\'') {
-            const char *text = at + 1, *end = strchr(text, *at);
+            const char *text = at + 1, *end = end_of_quoted_text(text, *at);
             if (end == NULL)
                 return;
             if (named)

@@ -104,6 +104,7 @@ mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool)
     close(pipes[1]);
     process->socket = pair[0];
     process->errors = pipes[0];
+    process->watched = status == 0 ? pidfd_open(process->pid, 0) : -1;
     if (status == 0)
         return MC_OK;
     close(pair[0]);
@@ -215,13 +216,14 @@ mc_mapserver_end(mc_mapserver_process *process)
 {
     close(process->socket);
     close(process->errors);
-    kill(process->pid, SIGKILL);
-    int watched = pidfd_open(process->pid, 0);
-    if (watched >= 0) {
-        struct pollfd polled = { .fd = watched, .events = POLLIN };
-        while (poll(&polled, 1, END_WAIT) < 0 && errno == EINTR)
-            continue;
-        close(watched);
+    if (process->watched < 0) {
+        kill(process->pid, SIGKILL);
+        return mc_mapserver_reap(process);
     }
+    struct pollfd polled = { .fd = process->watched, .events = POLLIN };
+    (void)pidfd_send_signal(process->watched, SIGKILL, NULL, 0);
+    while (poll(&polled, 1, END_WAIT) < 0 && errno == EINTR)
+        continue;
+    close(process->watched);
     return mc_mapserver_reap(process);
 }

@@ -8,8 +8,9 @@
 
 typedef struct mc_mapserver_process {
     pid_t pid;
-    int socket; /* to its standard input; our end, non-blocking */
-    int errors; /* from its standard error; non-blocking at both ends: what nobody reads is lost */
+    int watched; /* the process itself, whoever may have its number later; -1: the kernel has no such descriptors */
+    int socket;  /* to its standard input; our end, non-blocking */
+    int errors;  /* from its standard error; non-blocking at both ends: what nobody reads is lost */
 } mc_mapserver_process;
 
 typedef enum mc_mapserver_talk {

@@ -40,19 +40,29 @@ START_TEST(one_caller_finds_out)
 }
 END_TEST
 
+/* As one caller finds out once the pause is over. */
+static void
+fail_after_pause(mc_breaker *breaker, apr_interval_time_t waited)
+{
+    if (breaker->open_until != 0)
+        breaker->open_until = 1;
+    ck_assert(mc_breaker_admits(breaker));
+    mc_breaker_report(breaker, false, waited);
+}
+
 START_TEST(failures_in_a_row_lengthen_the_pause)
 {
     mc_breaker breaker;
     mc_breaker_start(&breaker);
     apr_interval_time_t before = 0;
     for (int i = 0; i < 5; i++) {
-        mc_breaker_report(&breaker, false, MC_BREAKER_COSTLY);
+        fail_after_pause(&breaker, MC_BREAKER_COSTLY);
         apr_interval_time_t pause = breaker.open_until - mc_clock_now();
         ck_assert_int_gt(pause, before);
         before = pause;
     }
     for (int i = 0; i < 100; i++)
-        mc_breaker_report(&breaker, false, 0);
+        fail_after_pause(&breaker, 0);
     ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE_MOST);
     mc_breaker_report(&breaker, true, 0);
     mc_breaker_report(&breaker, false, MC_BREAKER_COSTLY);
@@ -77,11 +87,23 @@ START_TEST(quick_failures_open_it_when_there_are_three_in_a_row)
     mc_breaker_report(&breaker, false, 0);
     ck_assert(!mc_breaker_admits(&breaker));
     ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE);
-    mc_breaker_report(&breaker, false, 0);
+    fail_after_pause(&breaker, 0);
     ck_assert_int_gt(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE);
     mc_breaker_end(&breaker);
 }
 END_TEST
 
+/* Requests that were under way together, of which the first ones open it. */
+START_TEST(failures_of_one_moment_count_once)
+{
+    mc_breaker breaker;
+    mc_breaker_start(&breaker);
+    for (int i = 0; i < 64; i++)
+        mc_breaker_report(&breaker, false, MC_BREAKER_COSTLY);
+    ck_assert_int_le(breaker.open_until - mc_clock_now(), MC_BREAKER_PAUSE);
+    mc_breaker_end(&breaker);
+}
+END_TEST
+
 UNIT_MAIN("breaker", pauses_double_and_differ, one_caller_finds_out, failures_in_a_row_lengthen_the_pause,
-          quick_failures_open_it_when_there_are_three_in_a_row)
+          quick_failures_open_it_when_there_are_three_in_a_row, failures_of_one_moment_count_once)
