@@ -17,7 +17,7 @@
 
 enum {
     BLOCK_SIZE = 1 << 16, /* smaller ones follow the image closer, and have more tables: measured */
-    RUN_MIN = 8,          /* the shortest run of zeros that is looked for */
+    RUN_MIN = 12,         /* the shortest run of zeros that is looked for; 8 cost relief a fifth of the speed */
     RUNS_MAX = BLOCK_SIZE / (RUN_MIN + 1) + 1,
     LITERALS = 256,
     END_OF_BLOCK = 256,
@@ -114,6 +114,7 @@ find_run(const uint8_t *at, const uint8_t *end)
         uint32_t zeros = find_zeros(at), runs = zeros & zeros >> 1;
         runs &= runs >> 2;
         runs &= runs >> 4;
+        runs &= runs >> 4; /* twelve in a row */
         if (runs != 0)
             return at + __builtin_ctz(runs);
         at += zeros >> 31 == 0 ? 32 : 32 - __builtin_clz(~zeros);
