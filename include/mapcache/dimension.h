@@ -54,6 +54,7 @@ struct mc_dimension {
     const char *default_value;
     bool time;
     bool nearest; /* WMS requests for a value that is not there get the nearest one of the list */
+    bool periods; /* documents list regular times as periods */
     /* <wms_querybymap>: in a WMS map whose level is at least the given one, what a value stands for is asked once with
      * the map's extent instead of once for each tile with the tile's. */
     bool query_by_map;
@@ -103,8 +104,20 @@ mc_error *mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension
                             apr_pool_t *pool) MC_CHECKED;
 
 /*
- * "current" of a time dimension: the latest of its listed times that has begun (WMS 1.3.0 annex C); its default value
- * where none of what is listed is such a time. Any other value, and any of another dimension, stays as it is.
+ * A list of instants (const char *) as WMS 1.3.0, annex C.3, writes intervals: "start/end/resolution" for each run of
+ * at least three times with one distance, which may be months and years; the others from themselves to themselves, in
+ * the order of time. The array itself where there is no such run, or where one value is no instant. Takes time for one
+ * sort of the list.
+ */
+const apr_array_header_t *mc_dimension_periods(const apr_array_header_t *values, apr_pool_t *pool);
+
+/* Whether a value means the latest time: "current", as WMS 1.3.0 says, or "latest", in any case. */
+bool mc_dimension_is_current(const char *value);
+
+/*
+ * "current" or "latest" of a time dimension: the latest of its listed times that has begun (WMS 1.3.0 annex C); its
+ * default value where none of what is listed is such a time. Any other value, and any of another dimension, stays as it
+ * is.
  */
 mc_error *mc_dimension_settle(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx,
                               apr_pool_t *pool) MC_CHECKED;

@@ -133,7 +133,7 @@ cube_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx
 {
     (void)tileset;
     *value = base->default_value;
-    return strcmp(*value, "current") == 0 ? cube_latest(value, base, apr_time_now(), ctx, pool) : MC_OK;
+    return mc_dimension_is_current(*value) ? cube_latest(value, base, apr_time_now(), ctx, pool) : MC_OK;
 }
 
 const mc_dimension_ops mc_dimension_cube = {

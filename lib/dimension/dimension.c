@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 #include "dimension/dimension_base.h"
 #include "mapcache/trace.h"
@@ -40,6 +41,7 @@ mc_dimension_set_common(mc_dimension *dimension, const mc_dimension_common *comm
     dimension->default_value = common->default_value;
     dimension->time = common->time;
     dimension->nearest = common->nearest;
+    dimension->periods = common->periods;
     dimension->query_by_map = by_map.wanted;
     dimension->query_by_map_minzoom = by_map.minzoom;
     return true;
@@ -111,13 +113,19 @@ mc_dimension_list(apr_array_header_t **values, mc_dimension *dimension, const ch
     return dimension->ops->list(values, dimension, tileset, ctx, pool);
 }
 
+bool
+mc_dimension_is_current(const char *value)
+{
+    return strcasecmp(value, "current") == 0 || strcasecmp(value, "latest") == 0;
+}
+
 mc_error *
 mc_dimension_settle(const char **value, mc_dimension *dimension, const char *tileset, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *listed;
     apr_time_t now = apr_time_now();
     int64_t latest = INT64_MIN;
-    if (!dimension->time || *value == NULL || strcmp(*value, "current") != 0)
+    if (!dimension->time || *value == NULL || !mc_dimension_is_current(*value))
         return MC_OK;
     *value = dimension->default_value;
     listed = apr_array_make(pool, 0, sizeof(const char *));
@@ -133,7 +141,7 @@ mc_dimension_settle(const char **value, mc_dimension *dimension, const char *til
             *value = text;
         }
     }
-    if (strcmp(*value, "current") == 0)
+    if (mc_dimension_is_current(*value))
         return mc_error_located(pool, MC_ERR_INVALID_DIMENSION, dimension->name, "dimension %s has no current value",
                                 dimension->name);
     return MC_OK;

@@ -19,6 +19,10 @@
         MC_KEY_BOOL("nearest", offsetof(mc_dimension_common, nearest),                                                 \
                     "true: a WMS request for a number or a time that is not there gets the nearest listed one.",       \
                     .flags = MC_KEY_OURS, .fallback = "false"),                                                        \
+        MC_KEY_BOOL("periods", offsetof(mc_dimension_common, periods),                                                 \
+                    "true: capabilities list times with a regular distance as start/end/distance, one for each part "  \
+                    "between gaps, instead of one by one.",                                                            \
+                    .flags = MC_KEY_OURS, .fallback = "false"),                                                        \
         MC_KEY_TREE("wms_querybymap", offsetof(mc_dimension_common, wms_querybymap), mc_dimension_by_map_keys,         \
                     "true: ask the back end once for a whole WMS map instead of once for each tile.")
 
@@ -32,6 +36,7 @@ typedef struct mc_dimension_common {
     const char *unit;
     bool time;
     bool nearest;
+    bool periods;
     const mc_node *wms_querybymap;
 } mc_dimension_common;
 

@@ -1,6 +1,7 @@
 /* Layer names as clients write them: tilesets, dimensions in brackets, grids after '@', lists with ';'. */
 #include <apr_strings.h>
 #include <string.h>
+#include <strings.h>
 
 #include "service/service_base.h"
 #include "text/text.h"
@@ -40,7 +41,8 @@ mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool)
 const char *
 mc_dimension_wanted(const mc_dimension *dimension, const char *text)
 {
-    return text == NULL || *text == '\0' ? dimension->default_value : text;
+    bool none = text == NULL || *text == '\0' || (dimension->time && strcasecmp(text, "default") == 0);
+    return none ? dimension->default_value : text;
 }
 
 /* [style=name] of a tileset with palettes. */

@@ -182,6 +182,13 @@ mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *
     return known->values;
 }
 
+const apr_array_header_t *
+mc_dimension_values_published(mc_dimension *dimension, const char *tileset, mc_ctx *ctx)
+{
+    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx);
+    return dimension->periods ? mc_dimension_periods(values, ctx->pool) : values;
+}
+
 const char *
 mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx)
 {

@@ -144,6 +144,9 @@ mc_error *mc_request_check_values(const mc_request *request, mc_ctx *ctx, apr_po
  * logged. One request (ctx->pool) asks once. */
 const apr_array_header_t *mc_dimension_values_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);
 
+/* The same as documents list them: as periods where the dimension wants them. */
+const apr_array_header_t *mc_dimension_values_published(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);
+
 /* The default value of a dimension for a WMS document: the back end's answer. Without an answer, the configured value;
  * a failure is logged. One request asks once. */
 const char *mc_dimension_default_known(mc_dimension *dimension, const char *tileset, mc_ctx *ctx);

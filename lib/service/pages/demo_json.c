@@ -70,6 +70,8 @@ mc_demo_dimensions(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
         mc_json_string(json, "name", dimension->name);
         mc_json_string(json, "default", dimension->default_value);
         write_demo_texts(json, "values", mc_dimension_values_known(dimension, tileset->name, ctx));
+        if (dimension->periods)
+            write_demo_texts(json, "periods", mc_dimension_values_published(dimension, tileset->name, ctx));
         mc_json_close(json);
     }
     mc_json_close(json);

@@ -178,7 +178,7 @@ write_wms_dimensions(const mc_wms_document *doc, const mc_tileset *tileset)
     }
     for (int i = 0; i < tileset->dimension_count; i++) {
         mc_dimension *dimension = tileset->dimensions[i];
-        const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset->name, doc->ctx);
+        const apr_array_header_t *values = mc_dimension_values_published(dimension, tileset->name, doc->ctx);
         mc_xml_open(doc->xml, doc->v130 ? "Dimension" : "Extent");
         mc_xml_attr(doc->xml, "name", dimension->name);
         if (doc->v130)

@@ -230,7 +230,7 @@ write_resources(mc_xml *xml, const mc_call *call, const mc_tileset *tileset, apr
 static void
 write_dimension(mc_xml *xml, mc_dimension *dimension, const char *tileset, mc_ctx *ctx)
 {
-    const apr_array_header_t *values = mc_dimension_values_known(dimension, tileset, ctx);
+    const apr_array_header_t *values = mc_dimension_values_published(dimension, tileset, ctx);
     mc_xml_open(xml, "Dimension");
     mc_xml_element(xml, "ows:Identifier", dimension->name);
     mc_xml_element(xml, "ows:UOM", *mc_dimension_units(dimension) == '\0' ? NULL : mc_dimension_units(dimension));

@@ -2,6 +2,7 @@
 import { formatText, isVector, legendUrl, offers, styleOf } from './addresses.js';
 import { byId, element } from './dom.js';
 import { wmsValues } from './protocols.js';
+import { timesOf } from './times.js';
 import { colourOf } from './vector_style.js';
 
 const OFFERED = 60; /* layers that are listed at once */
@@ -13,7 +14,8 @@ function button(text, label, act, disabled = false) {
 /* A slider where there is a list of values, and the list; else a field for any value. */
 function dimensionField(dimension, value, choose) {
   const label = element('div', { className: 'dimension', data: { dimension: dimension.name } }, element('span', { text: dimension.name }));
-  const values = dimension.values.includes(dimension.default) || dimension.values.length < 2 ? dimension.values : [dimension.default, ...dimension.values];
+  const known = dimension.periods ? timesOf(dimension.periods) : dimension.values;
+  const values = known.includes(dimension.default) || known.length < 2 ? known : [dimension.default, ...known];
   if (values.length < 2) {
     const field = element('input', { type: 'text', value: value, ariaLabel: dimension.name });
     field.addEventListener('change', function () { choose(field.value); });
@@ -21,7 +23,7 @@ function dimensionField(dimension, value, choose) {
     return label;
   }
   const list = element('select', { ariaLabel: dimension.name }), slider = element('input', { type: 'range', min: 0, max: values.length - 1, step: 1, ariaLabel: dimension.name });
-  for (const known of values) list.append(new Option(known, known));
+  for (const one of values) list.append(new Option(one, one));
   if (!values.includes(value)) list.append(new Option(value, value));
   list.value = value;
   slider.value = Math.max(0, values.indexOf(value));
