@@ -321,7 +321,10 @@ def test_legends(web):
 
 
 def test_tilejson_and_pages_know_the_styles(web):
-    own = json.loads(web.get("/mc/gmaps/numbers[style=hot].json").body)
+    document = json.loads(web.get("/mc/gmaps/numbers.json").body)
+    assert [style["name"] for style in document["styles"]] == ["hot", "cold"]
+    own = json.loads(fetch(web.port, document["styles"][0]["tilejson"][len(f"http://127.0.0.1:{web.port}"):]).body)
+    assert "styles" not in own and own == json.loads(web.get("/mc/gmaps/numbers[style=hot].json").body)
     address = own["tiles"][0].replace("{z}/{x}/{y}", "0/0/0")
     assert colours_of(fetch(web.port, address[address.index("/mc"):])) == HOT
     layers = {layer["name"]: layer for layer in json.loads(web.get("/mc/demo/layers.json").body)["layers"]}

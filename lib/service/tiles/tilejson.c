@@ -138,20 +138,10 @@ find_tilejson_place(tilejson_square *at, const mc_grid_link *link, bool web, boo
     return MC_OK;
 }
 
-mc_error *
-mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call, mc_ctx *ctx,
-            apr_pool_t *pool)
-{
-    mc_tile_request tile;
-    MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
-    const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
-                                  mc_tileset_address_extension(tile.tileset), NULL);
-    return mc_tilejson_at(request, &tile, url, from_top, ctx, pool);
-}
-
-mc_error *
-mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const char *url, bool from_top, mc_ctx *ctx,
-               apr_pool_t *pool)
+/* styles: the member of that name as JSON; NULL: there is none. */
+static mc_error *
+write_tilejson(mc_request *request, const mc_tile_request *tile, const char *url, const char *styles, bool from_top,
+               mc_ctx *ctx, apr_pool_t *pool)
 {
     tilejson_square place;
     const char *layers = NULL;
@@ -179,9 +169,53 @@ mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const char *url
         write_tilejson_place(json, &place, tile->link->grid);
     if (layers != NULL)
         mc_json_raw(json, "vector_layers", layers);
+    if (styles != NULL)
+        mc_json_raw(json, "styles", styles);
     mc_json_close(json);
     mc_json_space(json, "\n");
     request->kind = MC_REQUEST_DOCUMENT;
     request->u.document.mime = "application/json";
     return mc_json_finish(&request->u.document.text, json);
+}
+
+/* The styles of a layer whose key names none: for each one the address of its own document. */
+static const char *
+list_tilejson_styles(const mc_tile_request *tile, const char *layer, const char *path, const mc_call *call,
+                     apr_pool_t *pool)
+{
+    const mc_tileset *tileset = tile->tileset;
+    if (tile->style != NULL || tileset->palette_count == 0 || mc_tileset_dimension(tileset, "style", false) >= 0)
+        return NULL;
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_array(json, NULL);
+    for (int i = 0; i < tileset->palette_count; i++) {
+        const char *key = apr_pstrcat(pool, layer, "[style=", tileset->palettes[i]->name, "]", NULL);
+        mc_json_open_object(json, NULL);
+        mc_json_string(json, "name", tileset->palettes[i]->name);
+        mc_json_string(json, "title", tileset->palettes[i]->title);
+        mc_json_string(json, "tilejson",
+                       apr_pstrcat(pool, call->base, path, "/", mc_url_segment(key, pool), ".json", NULL));
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+    return mc_json_finish_text(json);
+}
+
+mc_error *
+mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_top, const mc_call *call, mc_ctx *ctx,
+            apr_pool_t *pool)
+{
+    mc_tile_request tile;
+    MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
+    const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
+                                  mc_tileset_address_extension(tile.tileset), NULL);
+    return write_tilejson(request, &tile, url, list_tilejson_styles(&tile, layer, path, call, pool), from_top, ctx,
+                          pool);
+}
+
+mc_error *
+mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const char *url, bool from_top, mc_ctx *ctx,
+               apr_pool_t *pool)
+{
+    return write_tilejson(request, tile, url, NULL, from_top, ctx, pool);
 }
