@@ -149,9 +149,12 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
 static void
 tell_no_upkeep(const compacting *c)
 {
-    if (c->quiet || c->json || c->cache->ops->upkeep != NULL || c->cache->ops->parts != NULL ||
-        c->cache->ops->keeps_nothing)
+    if (c->quiet || c->json || c->cache->ops->upkeep != NULL || c->cache->ops->parts != NULL)
         return;
+    if (c->cache->ops->keeps_nothing) {
+        printf("cache \"%s\" of type %s keeps nothing\n", c->cache->name, c->cache->ops->type);
+        return;
+    }
     printf("cache \"%s\": tiles of type %s have nothing to give back here%s\n", c->cache->name, c->cache->ops->type,
            c->orphans ? ", and are not looked through for orphans" : "");
 }

@@ -100,6 +100,18 @@ typedef struct mc_cache_ops {
     const char *(*place)(bool *file, const mc_cache *cache, apr_pool_t *pool);
 } mc_cache_ops;
 
+/*
+ * How a store has answered this process: of its last operation that reached the store. Any thread may read and write
+ * the fields. A store that works costs one read for each operation.
+ */
+typedef struct mc_store_state {
+    _Atomic bool asked;        /* by any operation since the configuration was loaded */
+    _Atomic bool fails;        /* the last operation found the store away: see mc_cache_fails */
+    _Atomic uint64_t failures; /* operations that found the store away */
+    _Atomic apr_time_t failed; /* microseconds of mc_clock_now(): the last failure */
+    _Atomic int kind;          /* mc_error_kind of the last failure */
+} mc_store_state;
+
 /* First member of every back end's own struct. */
 struct mc_cache {
     const mc_cache_ops *ops;
@@ -110,12 +122,18 @@ struct mc_cache {
     bool remember;       /* <memory>: tiles that were read may stay in memory */
     double remember_for; /* seconds, for stores without a stamp; 0: as long as the stamp holds */
     uint64_t serial; /* of this cache in the process: part of the key of tiles that are remembered without a stamp */
+    mc_store_state state;
 };
 
 /* All kinds of this build; NULL at the end. A new kind is one line in lib/cache/registry.c. */
 extern const mc_cache_ops *const mc_cache_kinds[];
 
 mc_cache *mc_cache_from_config(const mc_node *node, mc_build *build);
+
+/* Whether the last operation on the store failed because of the store, at `since` (microseconds of mc_clock_now()) or
+ * later: the store was away, late, or could not be read or written. A damaged tile, a refused value and a request that
+ * its client has given up do not count. */
+bool mc_cache_fails(const mc_cache *cache, apr_time_t since);
 
 /* Tells the cache about a tileset that uses the cache, while the configuration is read. Complains at `node` where tiles
  * of two tilesets would overwrite each other. */

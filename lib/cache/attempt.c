@@ -1,7 +1,10 @@
 /* Operations of a store: repeated within the deadline, counted, and seen at once by who asks this process next. */
 #include "cache/attempt.h"
 
+#include <stdatomic.h>
+
 #include "base/backoff.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/wait.h"
 #include "mapcache/trace.h"
@@ -45,12 +48,50 @@ call_store(mc_cache *cache, const mc_store_call *call, mc_ctx *ctx)
     return ops->remove_all(cache, call->keys, call->count, ctx);
 }
 
+/* Of the store, not of one tile or one request. */
+static bool
+is_store_failure(const mc_error *error, const mc_ctx *ctx)
+{
+    switch (error->kind) {
+    case MC_ERR_IO:
+    case MC_ERR_UPSTREAM:
+    case MC_ERR_UNAVAILABLE:
+    case MC_ERR_TIMEOUT:
+        return !mc_ctx_abandoned(ctx);
+    default:
+        return false;
+    }
+}
+
+/* Reads before it writes: all threads share the state, and a store that works never changes it. */
+static void
+note_store_result(mc_store_state *state, const mc_error *error, const mc_ctx *ctx)
+{
+    const bool fails = error != MC_OK && is_store_failure(error, ctx);
+    if (!atomic_load_explicit(&state->asked, memory_order_relaxed))
+        atomic_store(&state->asked, true);
+    if (fails) {
+        atomic_store(&state->kind, (int)error->kind);
+        atomic_store(&state->failed, mc_clock_now());
+        atomic_fetch_add(&state->failures, 1);
+    }
+    if ((fails || error == MC_OK) && atomic_load_explicit(&state->fails, memory_order_relaxed) != fails)
+        atomic_store(&state->fails, fails);
+}
+
+bool
+mc_cache_fails(const mc_cache *cache, apr_time_t since)
+{
+    return atomic_load(&cache->state.fails) && atomic_load(&cache->state.failed) >= since;
+}
+
 mc_error *
 mc_cache_attempt(mc_cache *cache, const mc_store_call *call, mc_ctx *ctx)
 {
     mc_error *error = call_store(cache, call, ctx);
     for (int attempt = 0; error != MC_OK && should_retry_cache(cache, error, attempt, ctx); attempt++)
         error = call_store(cache, call, ctx);
+    note_store_result(&cache->state, error, ctx);
     return error;
 }
 

@@ -240,7 +240,7 @@ KINDS = {
     "azure": run_azure,
     "google": signed("google"),
 }
-# Kinds of caches that nobody writes to; every other type of this build is in KINDS.
+# Kinds of caches that nobody writes to (only_read.py makes their files); every other type of this build is in KINDS.
 ONLY_READ = {"bundle", "mrf", "rok4", "cog", "none"}
 # mapcache detail says that their tiles cannot be counted.
 UNCOUNTED = {"rest", "fallback", "multitier"}

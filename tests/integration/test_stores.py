@@ -69,7 +69,7 @@ class Place:
   <cache name="file" type="sqlite3"><dbfile>{self.folder}/{name}.same.db</dbfile></cache>
   <tileset name="{self.layer}">{link}<cache>store</cache>{tail}</tileset>
   <tileset name="same"><source>pattern</source><cache>file</cache>{tail}</tileset>
-  <service type="wmts" enabled="true"/><service type="ready" enabled="true"/>
+  <service type="wmts" enabled="true"/><service type="ready" enabled="true"/><service type="status" enabled="true"/>
   <service type="wms" enabled="true"><format>PNG</format></service>
   <lock_dir>{self.folder}</lock_dir>
 </mapcache>
@@ -157,6 +157,47 @@ def test_the_life_of_tiles(place, origin):
     place.expect(server, FEW[:3])
     place.seed(place.whole, "-z", "3,3")
     place.expect(server, FEW)
+
+
+def states(server):
+    return {one["cache"]: one for one in json.loads(server.get("/status").body)["stores"]}
+
+
+def test_status_shows_the_state_of_each_store(place):
+    place.seed(place.whole, "-z", "0,1")
+    assert 'cache "store"' not in place.command("mapcache", "check", "--connect", place.reader).stdout
+    server = place.start(place.reader)
+    kind = place.store.name.split("-")[0]
+    assert states(server)["store"] == {"cache": "store", "type": kind, "state": "unasked", "failures": 0}
+    assert server.get(place.tile(1, 1, 0)).status == 200
+    assert states(server)["store"] == {"cache": "store", "type": kind, "state": "works", "failures": 0}
+    assert states(server)["file"]["state"] == "unasked"
+    ready = json.loads(server.get("/ready").body)
+    assert ready == {"status": "ready", "reload_failed": False, "away": [], "stores": []}
+
+
+def replace_by_another_sort(path):
+    """A folder becomes a file and a file a folder, as where another file system is mounted in its place."""
+    was_folder = path.is_dir()
+    path.rename(path.with_name(path.name + ".gone"))
+    path.write_text("") if was_folder else path.mkdir()
+
+
+# By kind in files: the name of what has the tiles, in the test's folder.
+HOMES = {"sqlite3": "tiles.db", "mbtiles": "tiles.mbtiles", "geopackage": "tiles.gpkg", "pmtiles": "tiles.pmtiles", "lmdb": "lmdb", "bdb": "bdb"}
+
+
+@pytest.mark.parametrize("store", sorted(HOMES), indirect=True)
+def test_files_that_have_gone_are_named(place):
+    place.seed(place.whole, "-z", "0,1")
+    replace_by_another_sort(place.folder / HOMES[place.store.name])
+    server = place.start(place.reader)
+    answer = server.get(place.tile(1, 1, 0))
+    assert answer.status >= 500, (answer.status, answer.body)
+    assert states(server)["store"]["state"] == "fails" and states(server)["store"]["failures"] >= 1
+    ready = json.loads(server.get("/ready").body)
+    assert ready["status"] == "degraded" and ready["stores"] == ["store"] and ready["away"] == [], ready
+    assert str(place.folder) not in server.get("/status").body.decode() + server.get("/ready").body.decode()
 
 
 def test_who_may_only_read_stores_nothing(place, origin):
@@ -250,6 +291,8 @@ def test_away_is_not_absent(place, origin):
         assert b"127.0.0.1" not in away.body and b"sesame" not in away.body
     assert server.get("/", MAP % place.layer).status in (503, 504)
     assert any(place.store.address in name for name in json.loads(server.get("/ready").body)["away"]), server.get("/ready").body
+    assert json.loads(server.get("/ready").body)["stores"] == ["store"]
+    assert states(server)["store"]["state"] == "fails" and states(server)["store"]["failure"], states(server)
     assert 'cache "store"' in server.program.log(), server.log()
     assert "sesame" not in server.program.log() and "swordfish" not in server.program.log()
     assert len(origin.requests()) == asked  # an absent store is not an absent tile
@@ -268,5 +311,6 @@ def test_away_is_not_absent(place, origin):
     wait_until(lambda: server.get(place.tile(1, 1, 0)).status == 200, "the tile again", 120)
     assert server.get(place.tile(1, 1, 0)).body == kept.body
     wait_until(lambda: json.loads(server.get("/ready").body)["away"] == [], "nobody is missed")
+    assert json.loads(server.get("/ready").body)["stores"] == [] and states(server)["store"]["state"] == "works"
     assert len(origin.requests()) == asked
     assert place.command("mapcache", "check", "--connect", place.whole).returncode == 0

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mapcache/trace.h"
 #include "text/secret.h"
@@ -140,4 +141,17 @@ mc_block_refuse_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
     (void)key;
     return refuse_block_change(cache, ctx->pool);
+}
+
+mc_error *
+mc_block_reach(mc_cache *base, mc_ctx *ctx)
+{
+    const mc_block_cache *cache = (const mc_block_cache *)base;
+    const bool template = strchr(cache->place, '{') != NULL;
+    const char *place = template ? mc_template_folder(cache->place, ctx->pool) : cache->place;
+    if (place == NULL || access(place, template ? R_OK | X_OK : R_OK) == 0)
+        return MC_OK;
+    char text[128];
+    mc_error *why = mc_error_create(ctx->pool, MC_ERR_IO, "%s: %s", place, strerror_r(errno, text, sizeof(text)));
+    return mc_error_wrap(ctx->pool, why, MC_ERR_IO, "the tiles of cache \"%s\" cannot be read", base->name);
 }

@@ -55,11 +55,16 @@ typedef struct mc_block_cache {
     uint64_t identity;              /* of how files are read, for what is remembered */
     const mc_ranges_remote *remote; /* files are behind HTTP; NULL: on disk */
     bool whole;                     /* one file is all of the store: an error where it is missing */
+    const char *place;              /* for mc_block_reach: path of the file or folder, may be a template */
 } mc_block_cache;
 
 /* mc_cache_ops.get and exists. */
 mc_error *mc_block_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
 mc_error *mc_block_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+
+/* mc_cache_ops.reach of kinds that are only read: MC_ERR_IO where the file or folder of the cache (of a template: the
+ * folder before its first placeholder) cannot be read. */
+mc_error *mc_block_reach(mc_cache *cache, mc_ctx *ctx);
 
 /* mc_block_kind.read of a kind that locates. */
 mc_error *mc_block_read_located(mc_buf **data, mc_ranged_file *file, const mc_block_cache *cache,

@@ -303,6 +303,7 @@ mrf_from_config(const mc_node *node, mc_build *build)
     cache->block.identity = 7;
     if (!mc_cache_read(&cache->block.base, &mc_cache_mrf, true, node, build))
         return NULL;
+    cache->block.place = cache->file;
     cache->template = mc_template_compile(cache->file, &rules, build->pool);
     /* Index and data may change without the XML file, by whose stamp tiles would be remembered. */
     cache->block.base.cache.remember = false;
@@ -321,6 +322,7 @@ const mc_cache_ops mc_cache_mrf = {
     .exists = mc_block_exists,
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
+    .reach = mc_block_reach,
     .tells_grids = mrf_tells_grids,
     MC_BLOCK_LISTING_OPS,
 };

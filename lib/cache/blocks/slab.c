@@ -164,6 +164,7 @@ slab_from_config(const mc_node *node, mc_build *build)
     cache->block.identity = 6;
     if (!mc_cache_read(&cache->block.base, &mc_cache_rok4, true, node, build))
         return NULL;
+    cache->block.place = cache->folder;
     cache->template = mc_template_compile(cache->folder, &rules, build->pool);
     if (mc_template_by_tile(cache->template))
         return &cache->block.base.cache;
@@ -184,6 +185,7 @@ const mc_cache_ops mc_cache_rok4 = {
     .exists = mc_block_exists,
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
+    .reach = mc_block_reach,
     .tells_grids = slab_tells_grids,
     MC_BLOCK_LISTING_OPS,
 };

@@ -36,6 +36,29 @@ find_away_servers(const mc_process *process, apr_pool_t *pool)
     return away;
 }
 
+/* Names (const char *) of the caches of the configuration whose last operation found their store away. */
+static apr_array_header_t *
+find_away_stores(const mc_config *config, apr_pool_t *pool)
+{
+    const apr_time_t since = mc_clock_now() - AWAY_TIME;
+    apr_array_header_t *stores = apr_array_make(pool, 4, sizeof(const char *));
+    for (int i = 0; i < config->caches->nelts; i++) {
+        const mc_cache *cache = APR_ARRAY_IDX(config->caches, i, const mc_cache *);
+        if (mc_cache_fails(cache, since))
+            APR_ARRAY_PUSH(stores, const char *) = cache->name;
+    }
+    return stores;
+}
+
+static void
+write_names(mc_json_writer *json, const char *key, const apr_array_header_t *names)
+{
+    mc_json_open_array(json, key);
+    for (int i = 0; i < names->nelts; i++)
+        mc_json_string(json, NULL, APR_ARRAY_IDX(names, i, const char *));
+    mc_json_close(json);
+}
+
 /* A process that has been told to end answers 503, so that new requests go to others while it finishes what it has. One
  * whose newest configuration cannot be loaded goes on with the one before, and says so. So does one that a store or a
  * lock server does not answer, "degraded": what it can serve is served, and the others have the same servers, so that
@@ -48,14 +71,13 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     if (process != NULL && atomic_load(&process->draining))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "this process is ending");
     const apr_array_header_t *away = find_away_servers(process, pool);
+    const apr_array_header_t *stores = find_away_stores(call->config, pool);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
-    mc_json_string(json, "status", away->nelts == 0 ? "ready" : "degraded");
+    mc_json_string(json, "status", away->nelts + stores->nelts == 0 ? "ready" : "degraded");
     mc_json_boolean(json, "reload_failed", process != NULL && atomic_load(&process->reload_failed));
-    mc_json_open_array(json, "away");
-    for (int i = 0; i < away->nelts; i++)
-        mc_json_string(json, NULL, APR_ARRAY_IDX(away, i, const char *));
-    mc_json_close(json);
+    write_names(json, "away", away);
+    write_names(json, "stores", stores);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);
 }

@@ -1,8 +1,10 @@
 /* <service type="status">: what the process that answers is doing, and what all of them have done, as JSON. */
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "base/workers.h"
@@ -69,6 +71,30 @@ write_status_configuration(mc_json_writer *json, const mc_config *config, apr_po
     mc_json_close(json);
 }
 
+/* Of each cache of the configuration, as this process has found its store. No path, no server: who asks may be a
+ * stranger. */
+static void
+write_status_stores(mc_json_writer *json, const mc_config *config)
+{
+    mc_json_open_array(json, "stores");
+    for (int i = 0; i < config->caches->nelts; i++) {
+        const mc_cache *cache = APR_ARRAY_IDX(config->caches, i, const mc_cache *);
+        const mc_store_state *state = &cache->state;
+        const bool asked = atomic_load(&state->asked), fails = atomic_load(&state->fails);
+        mc_json_open_object(json, NULL);
+        mc_json_string(json, "cache", cache->name);
+        mc_json_string(json, "type", cache->ops->type);
+        mc_json_string(json, "state", !asked ? "unasked" : fails ? "fails" : "works");
+        mc_json_integer(json, "failures", (int64_t)atomic_load(&state->failures));
+        if (fails) {
+            mc_json_integer(json, "failed_seconds_ago", apr_time_sec(mc_clock_now() - atomic_load(&state->failed)));
+            mc_json_string(json, "failure", mc_error_name((mc_error_kind)atomic_load(&state->kind)));
+        }
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+}
+
 static mc_error *
 status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -82,12 +108,13 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     mc_json_integer(json, "uptime_seconds", started == 0 ? 0 : apr_time_sec(apr_time_now() - started));
     write_status_configuration(json, call->config, pool);
     write_status_process(json, process);
+    write_status_stores(json, call->config);
     write_status_counters(json, process->metrics);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);
 }
 
-MC_OPERATORS_OPERATION(status, "application/json", "Uptime, memory, threads, counters.");
+MC_OPERATORS_OPERATION(status, "application/json", "Uptime, memory, threads, stores and whether they work, counters.");
 
 const mc_service_ops mc_service_status = {
     MC_OPERATORS_SERVICE(status, "What the server is doing and has done, as JSON."),
