@@ -3,11 +3,11 @@ not apply. The kinds that are written to: test_stores.py, which has the servers 
 import json
 
 import pytest
-from conftest import free_port
+from conftest import ROOT, free_port
 from fastcgi import Server
 from only_read import MAKERS, PLACES
 from serving import Serving
-from store_kinds import ONLY_READ
+from store_kinds import KINDS, ONLY_READ
 from test_block_archives import config, counted, run
 
 SERVICES = "".join(f'<service type="{name}" enabled="true"/>' for name in ("ready", "status", "demo"))
@@ -37,6 +37,15 @@ def states(server):
 
 def tile(z, x, y):
     return f"/wmts/1.0.0/a/default/GoogleMapsCompatible/{z}/{y}/{x}.png"
+
+
+def test_the_reference_has_a_section_of_every_kind():
+    """What each sample of a configuration says is loaded by test_docs.py; that the sample has every kind, too."""
+    headings = "".join(line for line in (ROOT / "docs/reference/configuration.md").read_text().splitlines() if line.startswith(("### 5.", "#### 5.")))
+    sample = (ROOT / "mapcache.xml.sample").read_text()
+    for kind in {name.split("-")[0] for name in KINDS} | ONLY_READ:
+        assert f"`{kind}`" in headings, kind
+        assert f'type="{kind}"' in sample, kind
 
 
 def test_every_kind_that_is_only_read_is_here():
