@@ -273,6 +273,7 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
     mc_runtime_process(process_runtime)->lasting = threaded != AP_MPMQ_NOT_SUPPORTED;
     if (threaded != AP_MPMQ_NOT_SUPPORTED)
         apr_pool_cleanup_register(child_pool, NULL, end_runtime, apr_pool_cleanup_null);
+    mc_server_prepare(alias->server, mc_runtime_process(process_runtime), &process_log);
     ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, main_server, "mapcache runtime of one of at most %d processes is ready",
                  processes);
 }

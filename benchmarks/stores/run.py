@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """What a stored tile costs, store by store: Apache with our module and with Debian's, one kept connection. See benchmarks/README.md.
 
-    run.py [--rounds 5] [--requests 500] [--write]     --write: the table goes into benchmarks/README.md, too"""
+    run.py [--rounds 5] [--requests 500] [--only memcache,rest] [--write]
+
+--only: these rows and that of sqlite3. --write: the table of all rows goes into benchmarks/README.md, too."""
 import argparse
 import contextlib
 import os
@@ -101,8 +103,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=500)
+    parser.add_argument("--only", type=lambda text: {"sqlite3", *text.split(",")}, metavar="NAMES")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    if options.only and options.write:
+        parser.error("--write wants all rows")
     begin()
     need("apache2", "nginx", "memcached", "redis-server", BUILD / "modules/mod_mapcache.so", PEER_MODULE)
     loads, report, folder = [os.getloadavg()[0]], Report("stores"), make_folder("bench-stores")
@@ -114,7 +119,12 @@ def main():
         stack.callback(redis.stop)
         web, _, _ = stack.enter_context(running_dav(folder))
         measured = []
-        for name, cache in caches(folder, memcached, redis, database, web).items():
+        rows = caches(folder, memcached, redis, database, web)
+        if options.only and not options.only <= rows.keys():
+            parser.error(f"no such rows: {options.only - rows.keys()}")
+        for name, cache in rows.items():
+            if options.only and name not in options.only:
+                continue
             config = write_config(folder, name, cache, origin)
             seed(config)
             for path in (folder, *folder.rglob("*")):  # the servers are another user

@@ -170,6 +170,13 @@ struct mc_metrics *mc_runtime_metrics_create(void);
 void mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared);
 mc_process *mc_runtime_process(mc_runtime *runtime);
 
+/*
+ * Writes the capabilities of WMS and WMTS and keeps them for the process, so that who asks first need not wait: after
+ * the load, before the configuration is served. For at most two seconds. Nothing is written where the configuration has
+ * no <url> (each client then has addresses of its own), or where a database or data would have to be asked.
+ */
+void mc_server_prepare(const mc_server *server, mc_process *process, const mc_log *log);
+
 typedef struct mc_http_request {
     const char *method;
     const char *path;     /* what follows the alias, URL-decoded once; "" or "/..." */

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import ROOT, wait_until
@@ -16,6 +17,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from start.config import NOWHERE, configuration  # noqa: E402
 
 WMS, WMTS = ("/", "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetCapabilities"), ("/wmts/1.0.0/WMTSCapabilities.xml", "")
+WMT_111 = ("/", "SERVICE=WMS&VERSION=1.1.1&REQUEST=GetCapabilities")
 LOAD, DOCUMENT = .5, .005  # seconds of processor time
 
 
@@ -109,6 +111,37 @@ def test_documents_take_five_milliseconds(started, address):
         answer = server.get(*address)
         assert answer.body == first.body and answer.header("ETag") == first.header("ETag") is not None
     assert (processor(server.program.process.pid) - before) / rounds <= patience(DOCUMENT)
+
+
+def written_by_cgi(build, config, address):
+    """The document as a process writes it that has prepared nothing and keeps nothing."""
+    path, query = address
+    variables = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "/mc", "PATH_INFO": path, "QUERY_STRING": query, "SERVER_NAME": "tests.example", "SERVER_PORT": "80",
+                 "GATEWAY_INTERFACE": "CGI/1.1", "MAPCACHE_CONFIG_FILE": str(config)}
+    said = subprocess.run([build / "bin/mapcache.fcgi"], env={**os.environ, **variables}, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=patience(60))
+    return said.stdout.partition(b"\r\n\r\n")[2]
+
+
+def first_document(server, address):
+    """The answer to the first request for a document, and the seconds of processor time that it took."""
+    assert server.get("/tms/1.0.0/").status == 200  # needs all of the configuration
+    clock = ~server.program.process.pid << 3 | 2  # CLOCK_PROCESS_CPUTIME_ID of that process
+    before = time.clock_gettime(clock)
+    answer = server.get(*address)
+    return answer, time.clock_gettime(clock) - before
+
+
+@pytest.mark.parametrize("address", [WMS, WMT_111, WMTS], ids=["wms", "wms-1.1.1", "wmts"])
+def test_the_first_document_takes_five_milliseconds(build, started, config, folder, address):
+    """Where <url> says the addresses, it is prepared with the load; the bytes are those of a process that writes it when it is asked."""
+    server = started()
+    first, seconds = first_document(server, address)
+    assert first.status == 200 and first.body == written_by_cgi(build, config, address)
+    assert seconds <= patience(DOCUMENT)
+    own = folder / "own.xml"
+    own.write_text(config.read_text().replace("<url>http://localhost/</url>", "", 1))
+    _, written = first_document(started(environment={"MAPCACHE_CONFIG_FILE": str(own)}), address)
+    assert seconds < written / 2, "nothing was prepared"
 
 
 def test_documents_are_those_of_the_address_and_the_configuration(started, config, folder):
