@@ -22,6 +22,7 @@ typedef struct schedule {
 
 static _Atomic uint64_t usual_slice; /* of the process; 0: nobody has shortened his */
 static _Thread_local bool is_short;
+static _Thread_local int holds; /* mc_slices_hold that are not released */
 
 /* Those of the thread are not `from` (0: whatever they are) any more, but `to`. */
 static void
@@ -50,9 +51,24 @@ mc_slices_shorten(void)
 }
 
 void
+mc_slices_hold(void)
+{
+    holds++;
+}
+
+void
+mc_slices_release(const int *unused)
+{
+    (void)unused;
+    holds--;
+}
+
+void
 mc_slices_restore(void)
 {
     uint64_t usual = atomic_load(&usual_slice);
+    if (holds > 0)
+        return; /* and mc_slices_shorten finds them short */
     is_short = false;
     if (usual != 0)
         change_slice(SHORT_SLICE, usual);

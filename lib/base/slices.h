@@ -7,8 +7,20 @@
 #ifndef MC_BASE_SLICES_H
 #define MC_BASE_SLICES_H
 
+#include "mapcache/ctx.h"
+
 /* Again: nothing. A thread of another policy than the ordinary one, or with shorter slices, is left alone. */
 void mc_slices_shorten(void);
+
+/* Around what only waits, and computes little, inside of MC_SLOW: the thread keeps the slices that it has. Changing
+ * them there and back takes four calls of the kernel, for a hit of a store behind HTTP. In pairs, may be nested. */
+void mc_slices_hold(void);
+void mc_slices_release(const int *unused);
+
+/* The rest of the enclosing scope is slow, as of MC_SLOW, because it waits for others. */
+#define MC_SLOW_WAIT(ctx)                                                                                              \
+    __attribute__((cleanup(mc_slices_release), unused)) const int mc_slices_scope = (mc_slices_hold(), 0);             \
+    MC_SLOW(ctx)
 
 /* Those of the process before the first thread shortened its own; also for threads that such a thread has started, as
  * these inherit them. */

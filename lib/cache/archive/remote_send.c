@@ -8,6 +8,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/slices.h"
 #include "base/wait.h"
 #include "cache/rest/aws_options.h"
 #include "cache/rest/rest_base.h"
@@ -166,7 +167,7 @@ mc_ranges_send(mc_range_ask *asks, int count, const mc_ranged_file *file, const 
 {
     mc_ctx *ctx = file->ctx;
     const char *name = file->remote->name;
-    MC_SLOW(ctx);
+    MC_SLOW_WAIT(ctx);
     if (ctx->process == NULL || ctx->process->http == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "requests to stores are switched off");
     mc_http_breakers *breakers = mc_http_breakers_of(ctx->process->http);

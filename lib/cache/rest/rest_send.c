@@ -8,6 +8,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/slices.h"
 #include "base/wait.h"
 #include "cache/rest/rest_base.h"
 #include "http/http_address.h"
@@ -128,7 +129,7 @@ run_rounds(rest_round *round)
 mc_error *
 mc_rest_send(mc_rest_cache *cache, mc_rest_ask *asks, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SLOW(ctx);
+    MC_SLOW_WAIT(ctx);
     mc_http *http = ctx->process == NULL ? NULL : ctx->process->http;
     const char *server, *url, *path;
     if (count == 0)

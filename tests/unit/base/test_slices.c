@@ -58,6 +58,26 @@ START_TEST(test_shortens_and_restores)
 }
 END_TEST
 
+/* What only waits changes nothing, whatever begins and ends inside. */
+START_TEST(test_keeps_what_is_held)
+{
+    uint64_t before = read_slice();
+    mc_slices_shorten();
+    uint64_t inside = read_slice();
+    mc_slices_hold();
+    mc_slices_hold();
+    mc_slices_restore();
+    ck_assert_uint_eq(read_slice(), inside);
+    mc_slices_shorten();
+    mc_slices_release(NULL);
+    mc_slices_restore();
+    ck_assert_uint_eq(read_slice(), inside);
+    mc_slices_release(NULL);
+    mc_slices_restore();
+    ck_assert_uint_eq(read_slice(), before);
+}
+END_TEST
+
 static void *
 restore_inherited(void *found)
 {
@@ -94,4 +114,5 @@ START_TEST(test_other_policies_stay)
 }
 END_TEST
 
-UNIT_MAIN("slices", test_shortens_and_restores, test_restores_what_is_inherited, test_other_policies_stay)
+UNIT_MAIN("slices", test_shortens_and_restores, test_keeps_what_is_held, test_restores_what_is_inherited,
+          test_other_policies_stay)
