@@ -38,6 +38,19 @@ const mc_cli_command mc_cli_commands[] = {
                   "configuration is kept\n"
                   "mapcache serve /etc/mapcache/mapcache.xml --nginx --port 9000\na configuration, behind nginx",
       .page = "serve.md" },
+    { "adopt", "write a configuration from that of another server", "FILE ... [OPTIONS]", &mc_adopt_option_table,
+      mc_command_adopt, mc_check_adopt_options, .argument = "FILE",
+      .about =
+          "Reads the configuration of another server and writes a mapcache.xml that serves the same layers from\n"
+          "the same stored tiles. What could not be taken over is named with file and line, and with what to do;\n"
+          "the same list stands in the file. A FILE is a mapproxy.yaml or seed.yaml of MapProxy, a renderd.conf, a\n"
+          "map file of MapServer, a geowebcache.xml, or the data directory of GeoServer.",
+      .statuses =
+          "0 all was taken over\n1 nothing was written\n2 the file was written; some things were not taken over",
+      .also = "mapcache-check(1) mapcache-serve(1) mapcache.xml(5)",
+      .examples = "mapcache adopt /etc/mapproxy/mapproxy.yaml\nwrites mapcache.xml\n"
+                  "mapcache adopt /etc/renderd.conf --output tiles.xml\nserves the metatiles of renderd",
+      .page = "adopt.md" },
     { "check", "say what is wrong with a configuration", "[OPTIONS] FILE", &mc_check_option_table, mc_command_check,
       .argument = "FILE", .about = "Reads a configuration as a server would and prints what is wrong with it.",
       .statuses = "0 nothing is wrong\n1 the file would not be served\n"

@@ -6,10 +6,10 @@
 
 #include "cli/common/options.h"
 
-extern const mc_cli_option_table mc_check_option_table, mc_compact_option_table, mc_copy_option_table,
-    mc_cube_option_table, mc_detail_option_table, mc_help_option_table, mc_ingest_option_table, mc_index_option_table,
-    mc_jobs_option_table, mc_keys_option_table, mc_purge_option_table, mc_seed_option_table, mc_serve_option_table,
-    mc_trace_option_table, mc_version_option_table;
+extern const mc_cli_option_table mc_adopt_option_table, mc_check_option_table, mc_compact_option_table,
+    mc_copy_option_table, mc_cube_option_table, mc_detail_option_table, mc_help_option_table, mc_ingest_option_table,
+    mc_index_option_table, mc_jobs_option_table, mc_keys_option_table, mc_purge_option_table, mc_seed_option_table,
+    mc_serve_option_table, mc_trace_option_table, mc_version_option_table;
 
 /* Which of the commands that share a table. */
 enum {
@@ -26,6 +26,7 @@ enum {
 };
 
 /* What is wrong with the options and arguments of a call together; NULL: nothing. */
+const char *mc_check_adopt_options(mc_cli_call *call);
 const char *mc_check_trace_options(mc_cli_call *call);
 const char *mc_check_copy_options(mc_cli_call *call);
 const char *mc_check_cube_options(mc_cli_call *call);
@@ -37,6 +38,7 @@ const char *mc_check_seed_options(mc_cli_call *call);
 const char *mc_check_serve_options(mc_cli_call *call);
 
 /* A call of a command: the exit status. */
+int mc_command_adopt(mc_cli_call *call);
 int mc_command_check(mc_cli_call *call);
 int mc_command_compact(mc_cli_call *call);
 int mc_command_copy(mc_cli_call *call);

@@ -15,6 +15,7 @@
     X(bundle)                                                                                                          \
     X(mrf)                                                                                                             \
     X(rok4)                                                                                                            \
+    X(metafile)                                                                                                        \
     X(cog)                                                                                                             \
     X(lmdb)                                                                                                            \
     X(bdb)                                                                                                             \

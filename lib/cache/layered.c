@@ -324,8 +324,11 @@ void
 mc_layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
     mc_layered *cache = (mc_layered *)base;
-    for (int i = 0; i < cache->count; i++)
-        mc_cache_used_by(cache->children[i].cache, use, node, build);
+    for (int i = 0; i < cache->count; i++) {
+        const char *grids = cache->children[i].grids;
+        if (grids == NULL || grid_list_has_name(grids, use->grid->name))
+            mc_cache_used_by(cache->children[i].cache, use, node, build);
+    }
 }
 
 const mc_cache_ops mc_cache_composite = {

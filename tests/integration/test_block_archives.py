@@ -251,3 +251,40 @@ def test_tiles_of_tiff_files_are_listed(tmp_path, name):
     assert counted(path) == {0: 1, 1: 4, 2: 16, 17: 4} and total(path).startswith("stores: 25 tiles in ")
     run("purge", "-c", path, "-t", "a", "-z", "2,17", "--yes")
     assert counted(path) == {0: 1, 1: 4}
+
+
+def metatile(folder, z, column, row, tiles, magic=b"META", count=64):
+    """A file of renderd's (mod_tile's documentation of .meta files): tiles: (column, row) in it -> bytes."""
+    head, body, index = struct.pack("<4s4i", magic, count, column, row, z), b"", []
+    for i in range(64):
+        data = tiles.get((i // 8, i % 8), b"")
+        index.append((20 + 512 + len(body), len(data)) if data else (0, 0))
+        body += data
+    numbers = [((column >> 4 * i & 15) << 4) | (row >> 4 * i & 15) for i in (4, 3, 2, 1, 0)]
+    path = folder.joinpath(str(z), *map(str, numbers)).with_suffix(".meta")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(head + b"".join(struct.pack("<2i", *place) for place in index) + body)
+    return path
+
+
+def test_metatiles_of_renderd(tmp_path):
+    """Of several levels; the numbers of folders hold columns and rows of more than four bits."""
+    colours = {(z, x, y): (10 * z, x % 256, y % 256) for z, x, y in [(0, 0, 0), (3, 5, 6), (8, 0, 0), (8, 127, 128), (8, 128, 127), (8, 255, 255), (8, 200, 3)]}
+    files = {}
+    for (z, x, y), colour in colours.items():
+        files.setdefault((z, x // 8 * 8, y // 8 * 8), {})[x % 8, y % 8] = png(256, 256, lambda *_: colour)
+    for (z, x, y), tiles in files.items():
+        metatile(tmp_path / "default", z, x, y, tiles)
+    path = config(tmp_path, f'<cache name="archive" type="mod_tile"><base>{tmp_path}/default</base></cache>')
+    assert {place: pixel_of(data) for place, data in tiles_of(tmp_path, path, "0,8").items()} == colours
+
+
+@pytest.mark.parametrize("damage, said", [
+    (lambda data: data[:15], "beyond the end"), (lambda data: b"METZ" + data[4:], "compressed tiles"), (lambda data: data[:-10], "beyond the end"),
+    (lambda data: data[:16] + struct.pack("<i", 1) + data[20:], "no metatile of its place"), (lambda data: data[:4] + struct.pack("<i", 16) + data[8:], "no metatile of its place"),
+    (lambda data: data[:20] + b"\xff" * 512 + data[532:], "beyond the end")])
+def test_damaged_metatiles_are_refused(tmp_path, damage, said):
+    file = metatile(tmp_path / "d", 0, 0, 0, {(0, 0): png(256, 256, lambda *_: (1, 2, 3))})
+    file.write_bytes(damage(file.read_bytes()))
+    path = config(tmp_path, f'<cache name="archive" type="mod_tile"><base>{tmp_path}/d</base></cache>')
+    assert said in tiles_of(tmp_path, path, "0,0", status=1)

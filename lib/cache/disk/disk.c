@@ -17,9 +17,17 @@
 #define FIELD(field) offsetof(disk_cache, field)
 static const mc_key disk_keys[] = {
     MC_CACHE_KEYS(disk_cache),
-    MC_KEY_TEXT("@layout", FIELD(layout_name), "tilecache, arcgis, worldwind or template."),
+    MC_KEY_TEXT(
+        "@layout", FIELD(layout_name),
+        "tilecache, arcgis, worldwind or template; or a layout of other programs, in which <base> is the folder "
+        "of one tileset and grid, and may have {tileset}, {grid} and {dim}: mapproxy-tc, mapproxy-mp, "
+        "mapproxy-arcgis, quadkey, or geowebcache, where <base> is the layer's folder and the begin of the "
+        "names of its levels (base/topp_states/EPSG_900913)."),
     MC_KEY_TEXT("base", FIELD(root), "Root folder of all layouts but template.", .flags = MC_KEY_WORKDIR),
     MC_KEY_TEXT("template", FIELD(template_text), "Path of layout template.", .flags = MC_KEY_WORKDIR),
+    MC_KEY_TEXT("extension", FIELD(extension),
+                "Ending of the files' names (jpeg), where it is not that of the tileset's format (jpg).",
+                .flags = MC_KEY_OURS),
     MC_KEY_FLAG("symlink_blank", FIELD(symlink_blank), "Tiles of one colour become links to one file."),
     MC_KEY_PRESENT("detect_blank", FIELD(detect_blank), "Fully transparent tiles are not written."),
     MC_KEY_INT("creation_retry", FIELD(creation_retry), "How often the creation of a file is repeated.", .max = 1000,
@@ -27,74 +35,55 @@ static const mc_key disk_keys[] = {
     MC_KEY_END,
 };
 
+/* The layout of that name; LAYOUT_COUNT after a complaint. */
+static layout
+find_layout(const char *name, const mc_node *node, mc_build *build)
+{
+    if (name == NULL || *name == '\0')
+        return TILECACHE;
+    const char *list = mc_disk_layout_name(TILECACHE);
+    for (layout at = TILECACHE; at < LAYOUT_COUNT; at++) {
+        if (strcmp(mc_disk_layout_name(at), name) == 0)
+            return at;
+        if (at > TILECACHE)
+            list =
+                apr_pstrcat(build->pool, list, at == LAYOUT_COUNT - 1 ? " or " : ", ", mc_disk_layout_name(at), NULL);
+    }
+    mc_complain(build->diagnostics, MC_REFUSED, node, "no layout is named %s: it is %s",
+                mc_config_quote(name, build->pool), list);
+    return LAYOUT_COUNT;
+}
+
+static bool
+check_disk_keys(const disk_cache *cache, const mc_node *node, mc_build *build)
+{
+    if (cache->layout == TEMPLATE ? cache->template_text == NULL : cache->root == NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node, "a disk cache of this layout needs <%s>",
+                    cache->layout == TEMPLATE ? "template" : "base");
+    else if (cache->extension != NULL && (*cache->extension == '\0' || strchr(cache->extension, '/') != NULL))
+        mc_complain(build->diagnostics, MC_REFUSED, node, "<extension> cannot be %s: it is the end of a file's name",
+                    mc_config_quote(cache->extension, build->pool));
+    else
+        return true;
+    return false;
+}
+
 static mc_cache *
 disk_from_config(const mc_node *node, mc_build *build)
 {
-    static const char *const names[] = { "tilecache", "arcgis", "worldwind", "template" };
     disk_cache *cache = apr_pcalloc(build->pool, sizeof(*cache));
     if (!mc_cache_read(&cache->base, &mc_cache_disk, true, node, build))
         return NULL;
-    int found = cache->layout_name == NULL || *cache->layout_name == '\0' ? 0 : -1;
-    for (int i = 0; found < 0 && i < 4; i++)
-        if (strcmp(names[i], cache->layout_name) == 0)
-            found = i;
-    if (found < 0) {
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "no layout is named %s: it is tilecache, arcgis, worldwind or template",
-                    mc_config_quote(cache->layout_name, build->pool));
+    cache->layout = find_layout(cache->layout_name, node, build);
+    if (cache->layout == LAYOUT_COUNT || !check_disk_keys(cache, node, build))
         return NULL;
-    }
-    cache->layout = (layout)found;
-    if (cache->layout == TEMPLATE ? cache->template_text == NULL : cache->root == NULL) {
-        mc_complain(build->diagnostics, MC_REFUSED, node, "a disk cache of this layout needs <%s>",
-                    cache->layout == TEMPLATE ? "template" : "base");
-        return NULL;
-    }
     cache->places = apr_hash_make(build->pool);
-    mc_template_rules rules = { .sqlite = false };
-    if (cache->layout == TEMPLATE)
-        cache->template = mc_template_compile(cache->template_text, &rules, build->pool);
-    return &cache->base.cache;
-}
-
-/* base/tileset/grid */
-static void
-put_folder(mc_text_out *out, const disk_cache *cache, const mc_tile_key *key)
-{
-    mc_text_put_string(out, cache->root);
-    mc_text_put(out, "/", 1);
-    mc_text_put_tileset(out, key);
-    mc_text_put(out, "/", 1);
-    mc_text_put_string(out, key->grid->name);
-}
-
-static mc_error *
-tile_path(char *path, const disk_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
-{
-    if (cache->layout == TEMPLATE)
-        return mc_template_expand(path, cache->template, key, pool);
-    mc_text_out out = { .out = path };
-    char place[128];
-    int x = key->x;
-    int y = key->y;
-    if (cache->layout == WORLDWIND) {
-        mc_text_put_string(&out, cache->root);
-        snprintf(place, sizeof(place), "/%d/%04d/%04d_%04d.", key->z, y, y, x);
-    } else {
-        put_folder(&out, cache, key);
-        for (int i = key->dimension_count - 1; i >= 0; i--) {
-            mc_text_put(&out, "/", 1);
-            mc_text_put_dimension(&out, key->dimensions[i].value, false);
-        }
-        if (cache->layout == ARCGIS)
-            snprintf(place, sizeof(place), "/L%02d/R%08x/C%08x.", key->z, (unsigned)y, (unsigned)x);
-        else
-            snprintf(place, sizeof(place), "/%02d/%03d/%03d/%03d/%03d/%03d/%03d.", key->z, x / 1000000, x / 1000 % 1000,
-                     x % 1000, y / 1000000, y / 1000 % 1000, y % 1000);
+    if (cache->layout >= TEMPLATE) {
+        mc_template_rules rules = { .sqlite = cache->layout > TEMPLATE, .columns = -1, .rows = -1, .top = -1 };
+        cache->template =
+            mc_template_compile(cache->layout == TEMPLATE ? cache->template_text : cache->root, &rules, build->pool);
     }
-    mc_text_put_string(&out, place);
-    mc_text_put_string(&out, key->extension);
-    return mc_text_check(&out, key, pool);
+    return &cache->base.cache;
 }
 
 static mc_error *
@@ -177,7 +166,7 @@ disk_get(mc_tile **tile, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx, ap
     disk_cache *cache = (disk_cache *)base;
     char path[MC_PATH_MAX];
     *tile = NULL;
-    mc_error *error = tile_path(path, cache, key, pool);
+    mc_error *error = mc_disk_tile_path(path, cache, key, pool);
     if (error == MC_OK)
         error = disk_read(tile, cache, path, key, ctx, pool);
     mc_cache_note_get(&span, error, *tile);
@@ -188,7 +177,7 @@ static mc_error *
 disk_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     char path[MC_PATH_MAX];
-    MC_TRY(tile_path(path, (disk_cache *)base, key, ctx->pool));
+    MC_TRY(mc_disk_tile_path(path, (disk_cache *)base, key, ctx->pool));
     struct stat info;
     *exists = stat(path, &info) == 0 && info.st_size > 0;
     return MC_OK;
@@ -271,7 +260,7 @@ put_link(disk_cache *cache, char *path, const mc_tile_write *tile, const uint8_t
     char blank[MC_PATH_MAX];
     char name[32];
     mc_text_out out = { .out = blank };
-    put_folder(&out, cache, &tile->key);
+    mc_disk_put_folder(&out, cache, &tile->key);
     snprintf(name, sizeof(name), "/blanks/%02X%02X%02X%02X.", bgra[0], bgra[1], bgra[2], bgra[3]);
     mc_text_put_string(&out, name);
     mc_text_put_string(&out, tile->key.extension);
@@ -298,7 +287,7 @@ put_disk_tile(disk_cache *cache, char *path, const mc_tile_write *tile, mc_ctx *
     mc_memory_forget(&memory_key, ctx);
     if (tile->uniform && cache->detect_blank && tile->bgra[3] == 0)
         return unlink_tile(path, ctx->pool); /* what was there before would go on showing */
-    if (tile->uniform && cache->symlink_blank && cache->layout != TEMPLATE)
+    if (tile->uniform && cache->symlink_blank && cache->layout < TEMPLATE)
         return put_link(cache, path, tile, tile->bgra, ctx);
     return create_file(cache, path, tile->data, NULL, ctx);
 }
@@ -315,7 +304,7 @@ disk_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
     MC_TRY(check_disk_root(cache, ctx));
     for (int i = count - 1; i >= 0; i--) {
         char path[MC_PATH_MAX];
-        MC_TRY(tile_path(path, cache, &tiles[i].key, ctx->pool));
+        MC_TRY(mc_disk_tile_path(path, cache, &tiles[i].key, ctx->pool));
         if (apr_hash_get(stored, path, APR_HASH_KEY_STRING) != NULL)
             continue;
         MC_TRY(put_disk_tile(cache, path, &tiles[i], ctx));
@@ -328,7 +317,7 @@ static mc_error *
 disk_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     char path[MC_PATH_MAX];
-    MC_TRY(tile_path(path, (disk_cache *)base, key, ctx->pool));
+    MC_TRY(mc_disk_tile_path(path, (disk_cache *)base, key, ctx->pool));
     MC_TRY(unlink_tile(path, ctx->pool));
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, 2, path, key);
@@ -340,7 +329,7 @@ static bool
 disk_tells_grids(const mc_cache *base)
 {
     const disk_cache *cache = (const disk_cache *)base;
-    return cache->layout == TEMPLATE ? mc_template_by_grid(cache->template) : cache->layout != WORLDWIND;
+    return cache->layout >= TEMPLATE ? mc_template_by_grid(cache->template) : cache->layout != WORLDWIND;
 }
 
 static void
@@ -349,19 +338,22 @@ disk_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_bu
     disk_cache *cache = (disk_cache *)base;
     const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
     char path[MC_PATH_MAX];
-    if (tile_path(path, cache, &key, build->pool) != MC_OK)
+    if (mc_disk_tile_path(path, cache, &key, build->pool) != MC_OK)
         return; /* said with the first request */
     mc_cache_note_place(base, cache->places, path,
-                        cache->layout == TEMPLATE ? "put {tileset} and {grid} into <template>"
-                                                  : "another layout keeps them apart",
+                        cache->layout == TEMPLATE  ? "put {tileset} and {grid} into <template>"
+                        : cache->layout > TEMPLATE ? "put {tileset} and {grid} into <base>"
+                                                   : "another layout keeps them apart",
                         use, node, build);
     if (use->dimensions &&
-        (cache->layout == WORLDWIND || (cache->layout == TEMPLATE && !mc_template_by_dimension(cache->template))))
+        (cache->layout == WORLDWIND || (cache->layout >= TEMPLATE && !mc_template_by_dimension(cache->template))))
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "tileset \"%s\" has dimensions, and the files of cache \"%s\" cannot tell the tiles of their values"
                     " apart: %s",
                     use->tileset, base->name,
-                    cache->layout == TEMPLATE ? "put {dim} into the <template>" : "another layout does");
+                    cache->layout == TEMPLATE  ? "put {dim} into the <template>"
+                    : cache->layout > TEMPLATE ? "put {dim} into the <base>"
+                                               : "another layout does");
 }
 
 const mc_cache_ops mc_cache_disk = {

@@ -6,7 +6,19 @@
 
 #include "cache/cache_base.h"
 
-typedef enum layout { TILECACHE, ARCGIS, WORLDWIND, TEMPLATE } layout;
+/* Of the layouts behind TEMPLATE, <base> is the folder of one tileset and one grid, and may have placeholders. */
+typedef enum layout {
+    TILECACHE,
+    ARCGIS,
+    WORLDWIND,
+    TEMPLATE,
+    MAPPROXY_TC,
+    MAPPROXY_MP,
+    MAPPROXY_ARCGIS,
+    QUADKEY,
+    GEOWEBCACHE,
+    LAYOUT_COUNT
+} layout;
 
 typedef struct disk_cache {
     mc_cache_base base;
@@ -14,13 +26,23 @@ typedef struct disk_cache {
     layout layout;
     const char *root;
     const char *template_text;
+    const char *extension; /* of the files' names; NULL: that of the tileset's format */
     bool symlink_blank;
     bool detect_blank;
     int creation_retry;
-    mc_template *template;
-    _Atomic bool seen;  /* the root has been there */
-    apr_hash_t *places; /* of mc_cache_note_place */
+    mc_template *template; /* of TEMPLATE, and of <base> of the layouts behind it */
+    _Atomic bool seen;     /* the root has been there */
+    apr_hash_t *places;    /* of mc_cache_note_place */
 } disk_cache;
+
+/* What the configuration calls a layout. */
+const char *mc_disk_layout_name(layout layout);
+
+/* Puts base/tileset/grid. */
+void mc_disk_put_folder(mc_text_out *out, const disk_cache *cache, const mc_tile_key *key);
+
+/* The path of a tile, of MC_PATH_MAX bytes. */
+mc_error *mc_disk_tile_path(char *path, const disk_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 
 /* mc_cache_ops.upkeep and measure: what lies in folders of the layouts that have some. */
 mc_error *mc_disk_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);

@@ -152,7 +152,7 @@ group_of(disk_upkeep_walk *walk, const mc_store_group *found, apr_pool_t *scratc
 bool
 mc_disk_tells_groups(const mc_cache *cache)
 {
-    return ((const disk_cache *)cache)->layout != TEMPLATE;
+    return ((const disk_cache *)cache)->layout < TEMPLATE;
 }
 
 static void
@@ -242,7 +242,10 @@ mc_disk_place(bool *file, const mc_cache *base, apr_pool_t *pool)
 {
     const disk_cache *cache = (const disk_cache *)base;
     *file = false;
-    return cache->layout == TEMPLATE ? mc_template_folder(cache->template_text, pool) : cache->root;
+    if (cache->layout == TEMPLATE)
+        return mc_template_folder(cache->template_text, pool);
+    return cache->layout > TEMPLATE && strchr(cache->root, '{') != NULL ? mc_template_folder(cache->root, pool)
+                                                                        : cache->root;
 }
 
 mc_error *
@@ -276,7 +279,7 @@ mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_ke
     const disk_cache *cache = (const disk_cache *)base;
     disk_upkeep_walk walk = { .cache = cache, .root = cache->root, .pool = ctx->pool, .now = time(NULL) };
     *bytes = *tiles = 0;
-    if (cache->layout == TEMPLATE) {
+    if (cache->layout >= TEMPLATE) {
         *bytes = -1;
         return MC_OK;
     }

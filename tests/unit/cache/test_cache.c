@@ -29,14 +29,14 @@ START_TEST(every_kind_conforms)
 END_TEST
 
 /* Kinds that no sample can be given of: some need a server (test_postgresql_cache, cache/keyvalue, cache/rest), one
- * keeps nothing, others are of other caches, tiff takes JPEG only (test_tiff_cache), and bundle, mrf, rok4 and cog are
- * only read (test_block_archives.py, test_cog_cache.py). */
+ * keeps nothing, others are of other caches, tiff takes JPEG only (test_tiff_cache), and bundle, mrf, rok4, mod_tile
+ * and cog are only read (test_block_archives.py, test_cog_cache.py). */
 static bool
 is_tested_elsewhere(const char *type)
 {
-    static const char *const types[] = { "postgresql", "memcache", "redis",     "rest", "s3",   "azure",
-                                         "google",     "tiff",     "bundle",    "mrf",  "rok4", "cog",
-                                         "composite",  "fallback", "multitier", "none" };
+    static const char *const types[] = { "postgresql", "memcache",  "redis",    "rest",      "s3",   "azure",
+                                         "google",     "tiff",      "bundle",   "mrf",       "rok4", "cog",
+                                         "mod_tile",   "composite", "fallback", "multitier", "none" };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (strcmp(types[i], type) == 0)
             return true;

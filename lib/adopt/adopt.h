@@ -1,0 +1,48 @@
+/*
+ * From the configuration of another server to a mapcache.xml: what is taken over, and notes of what is not. Files are
+ * opened for reading only, and no server is asked.
+ */
+#ifndef MC_ADOPT_ADOPT_H
+#define MC_ADOPT_ADOPT_H
+
+#include <apr_tables.h>
+
+#include "mapcache/error.h"
+
+typedef struct mc_adopt mc_adopt;
+
+/* What could not be taken over, where it stands, and what to do about it. */
+typedef struct mc_adopt_note {
+    const char *file;
+    int line; /* 0: of the whole file */
+    const char *text;
+} mc_adopt_note;
+
+/* How many of each have been written. */
+typedef struct mc_adopt_counts {
+    int grids, sources, caches, tilesets, seeds;
+} mc_adopt_counts;
+
+mc_adopt *mc_adopt_create(apr_pool_t *pool);
+
+/*
+ * Takes over a file, or a folder of GeoServer: which server's it is, is told by the end of its name. Several
+ * files of one server, or of several, make one configuration; names that two of them have are told apart by numbers.
+ * MC_ERR_CONFIG: nothing of it could be used; what other files have said stays.
+ */
+mc_error *mc_adopt_read(mc_adopt *adopt, const char *file) MC_CHECKED;
+
+/* After the last file: what waits for others. MC_ERR_CONFIG as mc_adopt_read. */
+mc_error *mc_adopt_finish(mc_adopt *adopt) MC_CHECKED;
+
+/* Of const char *: commands that fill the caches as the other server's seeder did. */
+const apr_array_header_t *mc_adopt_commands(const mc_adopt *adopt);
+
+/* Of const mc_adopt_note, in the order of the files. */
+const apr_array_header_t *mc_adopt_notes(const mc_adopt *adopt);
+mc_adopt_counts mc_adopt_counted(const mc_adopt *adopt);
+
+/* The whole mapcache.xml. `made_by`: the command, for the comment at its top. */
+const char *mc_adopt_write(const mc_adopt *adopt, const char *made_by, apr_pool_t *pool);
+
+#endif
