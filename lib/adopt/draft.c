@@ -22,6 +22,7 @@ mc_adopt_create(apr_pool_t *pool)
     for (int i = 0; i < MC_DRAFT_PARTS; i++) {
         adopt->parts[i] = apr_array_make(pool, 64, sizeof(const char *));
         adopt->names[i] = apr_hash_make(pool);
+        adopt->numbers[i] = apr_hash_make(pool);
     }
     static const char *const builtin_grids[] = { "WGS84", "GoogleMapsCompatible", "g" };
     static const char *const builtin_formats[] = { "PNG", "PNG8", "JPEG", "mixed", "MVT", "WEBP" };
@@ -72,9 +73,15 @@ mc_draft_has(const mc_adopt *adopt, mc_draft_part part, const char *name)
 const char *
 mc_draft_name(mc_adopt *adopt, mc_draft_part part, const char *wanted)
 {
-    const char *name = apr_pstrdup(adopt->pool, *wanted == '\0' ? "unnamed" : wanted);
-    for (int i = 2; mc_draft_has(adopt, part, name); i++)
-        name = apr_psprintf(adopt->pool, "%s_%d", wanted, i);
+    const char *name = wanted = apr_pstrdup(adopt->pool, *wanted == '\0' ? "unnamed" : wanted);
+    int *used = apr_hash_get(adopt->numbers[part], wanted, APR_HASH_KEY_STRING);
+    if (used == NULL) {
+        used = apr_pcalloc(adopt->pool, sizeof(*used));
+        *used = 1;
+        apr_hash_set(adopt->numbers[part], wanted, APR_HASH_KEY_STRING, used);
+    }
+    while (mc_draft_has(adopt, part, name))
+        name = apr_psprintf(adopt->pool, "%s_%d", wanted, ++*used);
     apr_hash_set(adopt->names[part], name, APR_HASH_KEY_STRING, "");
     return name;
 }

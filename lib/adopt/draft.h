@@ -28,6 +28,7 @@ struct mc_adopt {
     apr_pool_t *pool;
     apr_array_header_t *parts[MC_DRAFT_PARTS]; /* of const char * */
     apr_hash_t *names[MC_DRAFT_PARTS];         /* that are taken */
+    apr_hash_t *numbers[MC_DRAFT_PARTS];       /* of int *: the last number behind a name that several want */
     apr_array_header_t *notes;                 /* of mc_adopt_note */
     apr_hash_t *said;                          /* notes by their text */
     mc_adopt_counts counts;
