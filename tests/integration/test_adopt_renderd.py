@@ -71,7 +71,8 @@ def test_tiles_of_renderd(folder):
     program = Program([peer("/usr/bin/renderd"), "-f", "-c", str(config)], folder / "renderd.log")
     try:
         wait_until(lambda: listens(str(folder / "sock")) or program.process.poll() is not None, "renderd starts")
-        subprocess.run([peer("/usr/bin/render_list"), "-a", "-m", "world", "-s", str(folder / "sock"), "-t", str(folder / "tiles"), "-z", "0", "-Z", "4", "-n", "1"], check=True,
+        # -l: it would wait for as long as the machine is busy
+        subprocess.run([peer("/usr/bin/render_list"), "-a", "-m", "world", "-s", str(folder / "sock"), "-t", str(folder / "tiles"), "-z", "0", "-Z", "4", "-n", "1", "-l", "10000"], check=True,
                        capture_output=True, timeout=patience(120))
     finally:
         program.stop()
