@@ -78,7 +78,7 @@ make_vector_tile(const tile_case *t, bool tell, apr_pool_t *scratch)
     note_step(READ, begin);
     if (tell)
         printf("%d shapes, %ld features, %lu bytes, %lu compressed\n", count, (long)result.features,
-               (unsigned long)result.bytes, (unsigned long)result.gzip->size);
+               (unsigned long)result.bytes, (unsigned long)result.packed->size);
 }
 
 int

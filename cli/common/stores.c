@@ -52,6 +52,16 @@ has_level(const mc_tileset *tileset, const mc_store_group *group)
     return false;
 }
 
+/* Also of its further formats, whose names in stores are their own. */
+static bool
+is_named(const mc_tileset *tileset, const char *name)
+{
+    bool named = strcmp(name, tileset->name) == 0;
+    for (int i = 0; i < tileset->variant_count && !named; i++)
+        named = strcmp(name, tileset->variants[i]->name) == 0;
+    return named;
+}
+
 bool
 mc_stores_known(const mc_config *config, mc_cache *cache, const mc_store_group *group)
 {
@@ -59,8 +69,7 @@ mc_stores_known(const mc_config *config, mc_cache *cache, const mc_store_group *
         return true; /* clients name the tilesets */
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
-        bool meant =
-            group->tileset == NULL ? tileset_uses_cache(tileset, cache) : strcmp(group->tileset, tileset->name) == 0;
+        bool meant = group->tileset == NULL ? tileset_uses_cache(tileset, cache) : is_named(tileset, group->tileset);
         if (meant && has_level(tileset, group) && match_dimension_value_count(tileset, group->dim))
             return true;
     }

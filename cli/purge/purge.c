@@ -290,16 +290,46 @@ run_purge(const mc_cli_call *call, mc_purge *purge)
     return purge_by_seeder(call, purge);
 }
 
-int
-mc_command_purge(mc_cli_call *call)
+static int
+purge_tileset(mc_cli_call *call, const mc_purge_options *options, mc_tileset **tileset, bool *agreed)
 {
-    mc_purge purge = { .options = call->options, .quiet = call->quiet, .pool = call->pool };
+    mc_purge purge = { .options = options, .quiet = call->quiet, .pool = call->pool };
     const char *problem = load_purge_tileset(&purge);
     if (problem != NULL) {
         mc_cli_refuse(call, problem);
         return FAILED;
     }
-    mc_cli_stop_on_interrupt(&mc_purge_stop, "\ninterrupted: what is deleted stays deleted\n");
+    *tileset = purge.tileset;
     int status = run_purge(call, &purge);
+    *agreed = purge.tiles > 0 || has_area_or_age(&options->seed); /* or nothing was asked */
     return status != 0 ? status : purge.failures > 0 || mc_purge_stop != 0 ? INCOMPLETE : 0;
+}
+
+/* The same in further formats, which are tilesets of their own in stores; who has agreed is not asked again. */
+static int
+purge_formats(mc_cli_call *call, const mc_purge_options *options, const mc_tileset *tileset, bool agreed)
+{
+    int status = 0;
+    for (int i = 0; i < tileset->variant_count && status == 0; i++) {
+        mc_purge_options own = *options;
+        mc_tileset *variant = NULL;
+        if (tileset->variants[i]->keeping == MC_KEEP_NEVER)
+            continue;
+        own.yes = own.yes || agreed;
+        own.seed.tileset = tileset->variants[i]->name;
+        if (!options->json)
+            printf("%s:\n", own.seed.tileset);
+        status = purge_tileset(call, &own, &variant, &agreed);
+    }
+    return status;
+}
+
+int
+mc_command_purge(mc_cli_call *call)
+{
+    mc_tileset *tileset = NULL;
+    bool agreed = false;
+    mc_cli_stop_on_interrupt(&mc_purge_stop, "\ninterrupted: what is deleted stays deleted\n");
+    int status = purge_tileset(call, call->options, &tileset, &agreed);
+    return status != 0 ? status : purge_formats(call, call->options, tileset, agreed);
 }

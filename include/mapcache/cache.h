@@ -34,7 +34,16 @@ typedef struct mc_cache_use {
     const mc_grid *grid;
     bool dimensions;       /* the tileset has dimensions */
     const char *extension; /* of its tiles */
+    bool further;          /* a further format of a tileset: it must not overwrite tiles of another one */
 } mc_cache_use;
+
+/* How bad it is that tiles of this use take the places of others: what further formats overwrite would be served as
+ * another format. */
+static inline mc_severity
+mc_cache_use_severity(const mc_cache_use *use)
+{
+    return use->further ? MC_REFUSED : MC_WARNING;
+}
 
 /* Told of a stored tile; false ends the list. */
 typedef bool mc_tile_visit(void *baton, int x, int y);

@@ -137,7 +137,8 @@ typedef struct mc_mvt_options {
     int max_features;      /* of all layers of a tile */
     apr_int64_t max_bytes; /* of a tile before compression */
     double max_time;       /* seconds for a tile */
-    int compression;       /* mc_gzip_level */
+    int compression;       /* mc_gzip_level, of any packing */
+    int encoding;          /* mc_packing: what stored tiles are packed with */
 } mc_mvt_options;
 
 struct mc_format {

@@ -13,6 +13,7 @@ typedef struct mc_tile_stack {
     const mc_format *format; /* of the merged result; a single tile's bytes go out as they are */
     const mc_format *exact;  /* what an answer of another coding is made into; NULL: it goes out as it is */
     const char *mime;        /* how an answer of that coding is called; NULL: as its bytes say */
+    const char *vary;        /* names of request headers that the choice of the format was made by, or NULL */
     bool by_latitude;        /* one tile of the spherical Mercator, whose rows become evenly spaced by latitude */
     bool within_poles;       /* one tile of degrees, of which what lies beyond a pole is cut off */
 } mc_tile_stack;
@@ -49,8 +50,8 @@ typedef struct mc_map_request {
 typedef struct mc_result {
     mc_buf *data;
     const char *mime;                   /* NULL: unknown */
-    bool gzipped;                       /* `data` is gzip of what `mime` names */
-    bool expanded;                      /* it was, but the client does not accept gzip */
+    bool negotiated;                    /* a vector tile that clients may get packed or not */
+    int packing;                        /* of such a tile, mc_packing: how `data` is packed */
     apr_time_t mtime;                   /* 0: none */
     uint64_t tag;                       /* strong ETag, 0: none */
     int lifetime;                       /* seconds for max-age and Expires, 0: no headers */

@@ -14,6 +14,16 @@
 /* What becomes of several values of the dimensions (docs/reference/configuration.md 7.1). */
 typedef enum mc_assembly_type { MC_ASSEMBLE_NONE, MC_ASSEMBLE_STACK, MC_ASSEMBLE_ANIMATE } mc_assembly_type;
 
+/* What becomes of a tile in a further format (<formats>, docs/formats.md). */
+typedef enum mc_keeping {
+    MC_KEEP_ASKED,    /* made of the stored tile when a client asks for it first, and kept */
+    MC_KEEP_RENDERED, /* made and stored with the tile itself; what is missing all the same is made as above */
+    MC_KEEP_NEVER     /* made for each request */
+} mc_keeping;
+
+/* Further formats of a tileset at most. */
+enum { mc_variants_max = 4 };
+
 typedef struct mc_tileset {
     const char *name;
     bool client_named; /* the name is what a client has sent (mirror modes) */
@@ -21,6 +31,12 @@ typedef struct mc_tileset {
     mc_cache *cache;
     mc_source *source;       /* NULL: read-only */
     const mc_format *format; /* NULL: bytes are stored as the source sent them */
+    /* Further formats: tilesets of their own, called name@extension in stores and by commands; clients know the name of
+     * the first format alone. Each has the same cache, grids, links and dimensions. */
+    struct mc_tileset **variants;
+    int variant_count;
+    struct mc_tileset *master; /* of a further format: the tileset of the first one; else NULL */
+    mc_keeping keeping;        /* of a further format */
     mc_grid_link **links;
     int link_count;
     mc_grid_link **dense_links; /* of variants for fine screens: for each link and each density that is offered */
@@ -66,6 +82,12 @@ typedef struct mc_tile_request {
 } mc_tile_request;
 
 mc_tileset *mc_tileset_from_config(const mc_node *node, mc_build *build);
+
+/* The further format whose files and addresses have this extension; NULL where there is none. */
+mc_tileset *mc_tileset_variant(const mc_tileset *tileset, const char *extension);
+
+/* The same by a media type, as tiles are served with it. */
+mc_tileset *mc_tileset_variant_of_type(const mc_tileset *tileset, const char *mime);
 
 /*
  * The tile as bytes: from the cache, or rendered (whole metatile, one renderer at a time) and stored, or synthesised
@@ -122,12 +144,21 @@ mc_error *mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, 
 mc_error *mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* After a store of tiles by mc_cache_put: removes what <formats> had made of the tiles before. Of one grid and one set
+ * of values. */
+mc_error *mc_tileset_forget_formats(const mc_tileset *tileset, const mc_tile_write *writes, int count,
+                                    mc_ctx *ctx) MC_CHECKED;
+
 /* The same for tiles of one tileset, link, level and values: together where the store can. Entries for missing tiles
  * are NULL. */
 mc_error *mc_tileset_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int count, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_tileset_exist_all(bool *exists, const mc_tile_request *wanted, int count, mc_ctx *ctx) MC_CHECKED;
 mc_error *mc_tileset_put_all(const mc_tile_request *wanted, mc_tile *const *tiles, int count, mc_ctx *ctx) MC_CHECKED;
+
+/* Packs a vector tile of another tileset as those of `target` are packed (<encoding>): Brotli and Zstandard become
+ * gzip, unless the target has them. All else stays as it is. *data is attached to `pool` if it is another one. */
+mc_error *mc_tileset_repack(mc_buf **data, const mc_tileset *target, apr_pool_t *pool) MC_CHECKED;
 
 /* First tile and size of the metatile that holds a tile; cut at the level's edge. Those for fine screens are at most
  * 4096 pixels a side. */

@@ -18,7 +18,7 @@ mc_cache_note_place(const mc_cache *cache, apr_hash_t *places, const char *place
     if (other == NULL)
         apr_hash_set(places, apr_pstrdup(build->pool, place), APR_HASH_KEY_STRING, who);
     else if (strcmp(other, who) != 0)
-        mc_complain(build->diagnostics, MC_WARNING, node,
+        mc_complain(build->diagnostics, mc_cache_use_severity(use), node,
                     "%s and %s have their tiles in the same files of cache \"%s\", and overwrite each other's: %s", who,
                     other, cache->name, remedy);
 }

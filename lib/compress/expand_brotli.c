@@ -1,6 +1,7 @@
 /* Brotli by Google's library, in a module of its own. Its window has at most 16 MB: larger ones are an extension that
  * stays off. */
 #include <brotli/decode.h>
+#include <brotli/encode.h>
 
 #include "compress/expand.h"
 
@@ -49,4 +50,22 @@ expand_brotli(mc_buf *out, const void *data, size_t size, apr_pool_t *pool)
     return error;
 }
 
-const mc_expander mc_brotli_expander = { expand_brotli };
+static size_t
+bound_brotli(size_t size)
+{
+    return BrotliEncoderMaxCompressedSize(size);
+}
+
+/* The window is that of 22 bits whatever the size: its mark is in the first byte (RFC 7932, 9.1). */
+static mc_error *
+compress_brotli(mc_buf *out, const void *data, size_t size, int quality, apr_pool_t *pool)
+{
+    size_t room = out->capacity - out->size;
+    if (!BrotliEncoderCompress(quality, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, size, data, &room,
+                               out->data + out->size))
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory to compress with brotli");
+    out->size += room;
+    return MC_OK;
+}
+
+const mc_expander mc_brotli_expander = { expand_brotli, bound_brotli, compress_brotli };

@@ -61,4 +61,20 @@ expand_zstd(mc_buf *out, const void *data, size_t size, apr_pool_t *pool)
     return error;
 }
 
-const mc_expander mc_zstd_expander = { expand_zstd };
+static size_t
+bound_zstd(size_t size)
+{
+    return ZSTD_compressBound(size);
+}
+
+static mc_error *
+compress_zstd(mc_buf *out, const void *data, size_t size, int quality, apr_pool_t *pool)
+{
+    size_t made = ZSTD_compress(out->data + out->size, out->capacity - out->size, data, size, quality);
+    if (ZSTD_isError(made))
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "cannot compress with zstd: %s", ZSTD_getErrorName(made));
+    out->size += made;
+    return MC_OK;
+}
+
+const mc_expander mc_zstd_expander = { expand_zstd, bound_zstd, compress_zstd };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "compress/packing.h"
 #include "image/codec.h"
 #include "text/text.h"
 
@@ -110,8 +111,12 @@ const mc_key mc_format_mvt_keys[] = {
     MC_KEY_NUMBER("max_time", FIELD(max_time),
                   "Seconds that a tile may take. After that it is answered with 503 and not stored.",
                   .flags = MC_KEY_OURS, .min = 0.001, .max = 86400, .fallback = "20"),
-    MC_KEY_CHOICE("compression", FIELD(compression), "fast|good|best", "How hard tiles are compressed (gzip).",
+    MC_KEY_CHOICE("compression", FIELD(compression), "fast|good|best", "How hard tiles are compressed.",
                   .flags = MC_KEY_OURS, .fallback = "fast"),
+    MC_KEY_CHOICE("encoding", FIELD(encoding), MC_PACKING_CHOICES,
+                  "What stored tiles are compressed with. Clients that do not accept brotli or zstd get gzip, made for "
+                  "each request, or what is expanded (docs/formats.md).",
+                  .flags = MC_KEY_OURS, .fallback = "gzip"),
     MC_KEY_TEXT("extension", offsetof(format_text, extension), "Of files, keys and addresses.", .flags = MC_KEY_OURS,
                 .fallback = "mvt"),
     MC_KEY_END

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "compress/gzip.h"
+#include "compress/packing.h"
 #include "map/map_private.h"
 #include "mapcache/trace.h"
 
@@ -93,8 +93,10 @@ answer_tile(mc_result *result, const mc_tileset *tileset, mc_tile *tile, uint64_
     result->unmodified = if_tag != 0 && if_tag == result->tag;
     result->data = tile->data;
     result->mime = mime_of(tileset, tile);
-    result->gzipped = tile->raw && tile->data != NULL && mc_format_is_vector(tileset->format) &&
-                      mc_is_gzip(tile->data->data, tile->data->size);
+    result->packing = tile->raw && tile->data != NULL && mc_format_is_vector(tileset->format)
+                          ? (int)mc_packing_of(tile->data->data, tile->data->size)
+                          : MC_NOT_PACKED;
+    result->negotiated = result->packing != MC_NOT_PACKED;
     result->mtime = tile->mtime;
     mc_result_take_lifetime(result, tileset, tile, apr_time_now());
     result->cache_control = tileset->cache_control;
@@ -222,7 +224,7 @@ mc_map_tile(mc_result *result, const mc_tile_stack *wanted, uint64_t if_tag, mc_
     MC_SPAN(ctx, "mapcache_core_get_tile");
     mc_tile **tiles = apr_pcalloc(pool, sizeof(*tiles) * (size_t)wanted->count);
     int only;
-    *result = (mc_result){ 0 };
+    *result = (mc_result){ .vary = wanted->vary };
     MC_TRY(send_to_store(result, wanted, ctx, pool));
     if (result->status != 0)
         return MC_OK;

@@ -135,6 +135,7 @@ transfer_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_t
     if (tile == NULL)
         return MC_OK;
     *outcome = MC_SEED_DONE;
+    MC_TRY(mc_tileset_repack(&tile->data, task->target, ctx->pool));
     return mc_tileset_put(&target, tile->data, ctx);
 }
 

@@ -96,6 +96,8 @@ convert_block(const seed_block *block, const mc_seed_task *task, mc_ctx *ctx)
 {
     for (int i = 0; i < block->count && task->convert; i++)
         MC_TRY(convert_copied_tile(block->tiles[i], task, ctx));
+    for (int i = 0; i < block->count; i++)
+        MC_TRY(mc_tileset_repack(&block->tiles[i]->data, task->target, ctx->pool));
     return MC_OK;
 }
 

@@ -304,8 +304,12 @@ read_locker(mc_config *config, const root_config *root, mc_build *build)
         config->locker = mc_locker_disk(root->lock_dir, 120, build->pool);
     if (build->diagnostics->thorough && config->locker != NULL)
         mc_locker_inspect(config->locker, root->locker, build->diagnostics, build->pool);
-    for (int i = 0; i < config->tilesets->nelts; i++)
-        APR_ARRAY_IDX(config->tilesets, i, mc_tileset *)->locker = config->locker;
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, mc_tileset *);
+        tileset->locker = config->locker;
+        for (int j = 0; j < tileset->variant_count; j++)
+            tileset->variants[j]->locker = config->locker;
+    }
 }
 
 /* Two headers make browsers refuse an answer; Apache's module sees those of its server, FastCGI cannot. */

@@ -10,7 +10,7 @@
 #define TAG_DIGITS 16
 
 /* What compressing modules of web servers append to the tags that they pass on. */
-static const char *const suffixes[] = { "", "-gzip", "-br", "-deflate" };
+static const char *const suffixes[] = { "", "-gzip", "-br", "-zstd", "-deflate" };
 
 /* An item of a list of tags. */
 typedef struct listed_tag {

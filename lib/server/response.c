@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "compress/packing.h"
 #include "server/server_private.h"
 #include "service/service_base.h"
 #include "service/wms/wms.h"
@@ -59,13 +60,13 @@ mc_response_success(mc_http_response *response, const mc_result *result, const m
     for (int i = 0; result->warnings != NULL && i < result->warnings->nelts; i++)
         apr_table_addn(response->headers, "Warning",
                        mc_header_value(APR_ARRAY_IDX(result->warnings, i, const char *), pool));
-    if (result->gzipped)
+    if (result->negotiated)
         apr_table_mergen(response->headers, "Vary", "Accept-Encoding");
     if (response->status == 304)
         return;
     response->body = result->data;
-    if (result->gzipped && !result->expanded)
-        apr_table_setn(response->headers, "Content-Encoding", "gzip");
+    if (result->negotiated && result->packing != MC_NOT_PACKED)
+        apr_table_setn(response->headers, "Content-Encoding", mc_packing_coding((mc_packing)result->packing));
     if (result->mime != NULL)
         apr_table_setn(response->headers, "Content-Type", mc_header_value(result->mime, pool));
     if (result->policy != NULL) {

@@ -113,7 +113,7 @@ answer_request(mc_result *result, mc_call *call, const mc_config *config, const 
         result->vary = request.vary;
     if (result->status == 0 && request.headers != NULL)
         result->headers = request.headers;
-    return result->gzipped ? mc_result_negotiate(result, http, pool) : MC_OK;
+    return result->negotiated ? mc_result_negotiate(result, http, pool) : MC_OK;
 }
 
 static void

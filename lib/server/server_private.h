@@ -25,8 +25,9 @@ void mc_response_failure(mc_http_response *response, const mc_error *error, cons
                          apr_pool_t *pool);
 
 /*
- * Settles which form of a gzipped answer the client gets (RFC 9110, 12.5.3): the stored bytes, or, for clients that do
- * not accept gzip, the expanded bytes with a tag of their own. MC_ERR_CORRUPT for stored bytes that cannot be expanded.
+ * Settles which form of a packed vector tile the client gets (RFC 9110, 12.5.3): the stored bytes where it accepts
+ * their coding, else gzip, else what is expanded; each form has a tag of its own. MC_ERR_NOT_ACCEPTABLE where the
+ * client takes none of them ("identity;q=0"), MC_ERR_CORRUPT for stored bytes that cannot be expanded.
  */
 mc_error *mc_result_negotiate(mc_result *result, const mc_http_request *request, apr_pool_t *pool) MC_CHECKED;
 

@@ -27,8 +27,10 @@ may_be_mirrored(const char *name)
 mc_tileset *
 mc_call_tileset(const mc_call *call, const char *name, apr_pool_t *pool)
 {
-    if (call->config->mode == MC_MODE_NORMAL)
-        return apr_hash_get(call->config->tilesets_by_name, name, APR_HASH_KEY_STRING);
+    if (call->config->mode == MC_MODE_NORMAL) {
+        mc_tileset *tileset = apr_hash_get(call->config->tilesets_by_name, name, APR_HASH_KEY_STRING);
+        return tileset == NULL || tileset->master != NULL ? NULL : tileset; /* a further format is no layer */
+    }
     const mc_tileset *mirror = apr_hash_get(call->config->tilesets_by_name, MIRROR_TILESET, APR_HASH_KEY_STRING);
     if (mirror == NULL || !may_be_mirrored(name))
         return NULL;

@@ -106,6 +106,13 @@ mc_tileset_takes_extension(const mc_tileset *tileset, const char *extension)
 }
 
 bool
+mc_tileset_offers_extension(const mc_tileset *tileset, const char *extension)
+{
+    return mc_tileset_takes_extension(tileset, extension) || mc_tileset_variant(tileset, extension) != NULL ||
+           (tileset->variant_count > 0 && strcmp(extension, MC_EXTENSION_BY_ACCEPT) == 0);
+}
+
+bool
 mc_tileset_is_image(const mc_tileset *tileset)
 {
     return mc_format_is_image(tileset->format);

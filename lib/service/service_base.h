@@ -86,6 +86,23 @@ const char *mc_url_clean(const char *url, apr_pool_t *pool);
 /* A text as one path element. */
 const char *mc_url_segment(const char *text, apr_pool_t *pool);
 
+/* --- formats ---------------------------------------------------------------------------------------------------- */
+
+/* What a path writes instead of an extension where the client's Accept header chooses the format (<formats>). */
+#define MC_EXTENSION_BY_ACCEPT "auto"
+
+/*
+ * Chooses the format of an answer by the extension of its address, NULL for none: that of the first tileset's <format>
+ * or of one of its <formats>. Any other one lets Accept choose (RFC 9110, 12.5.1), and stack->vary says so. Nothing
+ * happens where the tileset has one format. MC_ERR_NOT_ACCEPTABLE where Accept allows none of them.
+ */
+mc_error *mc_stack_choose(mc_tile_stack *stack, const char *extension, const mc_call *call,
+                          apr_pool_t *pool) MC_CHECKED;
+
+/* The same by a media type; NULL lets Accept choose, and one that the tileset does not have is its <format>. */
+mc_error *mc_stack_choose_type(mc_tile_stack *stack, const char *mime, const mc_call *call,
+                               apr_pool_t *pool) MC_CHECKED;
+
 /* --- layers and tiles ------------------------------------------------------------------------------------------- */
 
 /* The tileset that answers to a layer name. In the mirror modes any name is known, and the tileset bears that name.
@@ -200,6 +217,9 @@ const char *mc_tileset_address_extension(const mc_tileset *tileset);
 
 /* Whether an address of its tiles may end so in a strict service. */
 bool mc_tileset_takes_extension(const mc_tileset *tileset, const char *extension);
+
+/* The same, or one of its further formats, or the one that leaves the choice to Accept. */
+bool mc_tileset_offers_extension(const mc_tileset *tileset, const char *extension);
 
 /* Whether a tileset's tiles are images, which WMS may draw and other services merge: tiles of RAW and MVT are not. */
 bool mc_tileset_is_image(const mc_tileset *tileset);

@@ -8,7 +8,7 @@
 #include "base/seldom.h"
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
-#include "tileset/tileset_private.h"
+#include "tileset/variant.h"
 #include "vector/mvt/mvt.h"
 
 enum { DENSITY_MAX = 3 };
@@ -22,6 +22,7 @@ typedef struct tileset_config {
         *style_name; /* of a short form, which is replaced before it is read (lib/data/expand.h) */
     apr_array_header_t *grids;
     const char *format;
+    const mc_node *formats;
     mc_number_list metatile;
     int metabuffer;
     int expires;
@@ -102,6 +103,10 @@ const mc_key mc_tileset_keys[] = {
                 .flags = MC_KEY_REQUIRED | MC_KEY_REPEATABLE),
     MC_KEY_TEXT("format", FIELD(format),
                 "Name of the format of stored tiles. Without one they are stored as the source sends them."),
+    MC_KEY_TREE("formats", FIELD(formats), mc_variants_keys,
+                "Further formats in which clients may have the tiles, by extension, FORMAT or Accept "
+                "(docs/formats.md).",
+                .flags = MC_KEY_OURS),
     MC_KEY_NUMBERS("metatile", FIELD(metatile), "Columns and rows of tiles that are rendered as one image.", .min = 2,
                    .max = 2, .fallback = "1 1"),
     MC_KEY_INT("metabuffer", FIELD(metabuffer),
@@ -458,6 +463,8 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
         tileset->metabuffer = 0; /* what it draws needs none, and labels in a buffer would be cut with it */
     add_densities(tileset, &config.density, node, build);
     mc_tileset_read_palettes(tileset, config.palettes, node, build);
+    if (config.formats != NULL)
+        mc_variants_from_config(tileset, config.formats, build);
     if (strchr(tileset->name, ',') != NULL)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "the comma in the name \"%s\" cannot be told from a list of layers in WMS", tileset->name);

@@ -1,7 +1,7 @@
 /* The life of a tile (docs/reference/configuration.md 6.3): what happens to it when somebody asks for it, renders it,
  * puts it or removes it. */
 #include "mapcache/trace.h"
-#include "tileset/tileset_private.h"
+#include "tileset/variant.h"
 
 static bool
 above_cached_zoom(const mc_tile_request *wanted)
@@ -18,6 +18,8 @@ mc_tileset_get(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_p
 mc_error *
 mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
+    if (wanted->tileset->master != NULL)
+        return mc_variant_get(tile, wanted, if_tag, ctx, pool);
     if (!above_cached_zoom(wanted)) {
         MC_TRY(mc_tileset_get_cached(tile, wanted, if_tag, ctx, pool));
         return mc_tile_restyle(*tile, wanted, pool);
@@ -41,7 +43,7 @@ get_kept(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t 
 mc_error *
 mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
-    if (!mc_tileset_renders(wanted->tileset))
+    if (!mc_tileset_renders(wanted->tileset) || wanted->tileset->master != NULL)
         return mc_tileset_get(tile, wanted, ctx, pool);
     MC_SPAN(ctx, "mapcache_tileset_tile_get");
     MC_TRY(mc_tile_answer_hidden(tile, wanted, ctx, pool));
@@ -91,7 +93,7 @@ mc_tileset_redirect(const char **url, const mc_tile_request *wanted, mc_ctx *ctx
     mc_tile_key key;
     const mc_tileset *tileset = wanted->tileset;
     *url = NULL;
-    if (tileset->cache == NULL || tileset->cache->ops->redirect == NULL || tileset->not_built != NULL ||
+    if (tileset->master != NULL || tileset->cache == NULL || tileset->cache->ops->redirect == NULL || tileset->not_built != NULL ||
         tileset->assembly != MC_ASSEMBLE_NONE || above_cached_zoom(wanted) || wanted->link->ruleset != NULL ||
         wanted->style != NULL)
         return MC_OK;
@@ -144,8 +146,10 @@ mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, mc_ctx *ct
     mc_tile_key key;
     MC_TRY(mc_tileset_check_built(wanted->tileset, ctx->pool));
     MC_TRY(mc_tileset_key(&key, wanted, ctx, ctx->pool));
-    if (!whole_metatile)
-        return mc_cache_remove(wanted->tileset->cache, &key, ctx);
+    if (!whole_metatile) {
+        MC_TRY(mc_cache_remove(wanted->tileset->cache, &key, ctx));
+        return mc_variants_forget(wanted->tileset, &key, 1, ctx);
+    }
     mc_metatile metatile = mc_tileset_metatile(wanted->tileset, key.grid, key.z, key.x, key.y);
     int count = 0;
     mc_tile_key *keys = apr_palloc(ctx->pool, sizeof(*keys) * (size_t)metatile.rows * (size_t)metatile.columns);
@@ -155,7 +159,8 @@ mc_tileset_remove(const mc_tile_request *wanted, bool whole_metatile, mc_ctx *ct
             keys[count].x = metatile.x + column;
             keys[count++].y = metatile.y + row;
         }
-    return mc_cache_remove_all(wanted->tileset->cache, keys, count, ctx);
+    MC_TRY(mc_cache_remove_all(wanted->tileset->cache, keys, count, ctx));
+    return mc_variants_forget(wanted->tileset, keys, count, ctx);
 }
 
 mc_error *
@@ -167,5 +172,6 @@ mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx)
                           .layers_baton = wanted->tileset };
     MC_TRY(mc_tileset_check_built(wanted->tileset, ctx->pool));
     MC_TRY(mc_tileset_key(&put.key, wanted, ctx, ctx->pool));
-    return mc_cache_put(wanted->tileset->cache, &put, 1, ctx);
+    MC_TRY(mc_cache_put(wanted->tileset->cache, &put, 1, ctx));
+    return mc_variants_forget(wanted->tileset, &put.key, 1, ctx);
 }

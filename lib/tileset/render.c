@@ -9,12 +9,13 @@
 #include "base/semaphore.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
-#include "tileset/tileset_private.h"
+#include "tileset/variant.h"
 
 /* Encoding a tile costs 0.2 to 2 ms: below so many tiles nobody is woken. */
 #define TILES_WORTH_A_HELPER 4
 
-/* A metatile while it is cut. Jobs write only their own entries of `writes`. */
+/* A metatile while it is cut. Jobs write only their own entries of `writes`: all tiles in the first format, then all in
+ * each further format that is stored with it. */
 typedef struct cutting {
     mc_tileset *tileset;
     const mc_tile_key *key;
@@ -22,6 +23,7 @@ typedef struct cutting {
     mc_extent extent; /* of the metatile without its buffer */
     mc_pixels *map;
     mc_tile_write *writes;
+    int count; /* of tiles */
 } cutting;
 
 static mc_extent
@@ -75,7 +77,8 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
 {
     cutting *cut = baton;
     const mc_grid *grid = cut->key->grid;
-    const mc_format *format = render_format_of(cut->tileset);
+    const mc_tileset *variant = index < cut->count ? NULL : cut->tileset->variants[index / cut->count - 1];
+    const mc_format *format = variant != NULL ? variant->format : render_format_of(cut->tileset);
     mc_tile_write *put = &cut->writes[index];
     double resolution = grid->levels[cut->key->z].resolution;
     mc_extent box = mc_grid_tile_extent(grid, cut->key->z, put->key.x, put->key.y);
@@ -87,9 +90,12 @@ cut_tile(void *baton, int index, mc_ctx *ctx)
     put->uniform = mc_pixels_uniform(tile, put->bgra);
     if (blank_suits(put, format))
         MC_TRY(mc_image_blank(&data, tile->width, tile->height, put->bgra, ctx->pool));
+    else if (variant != NULL)
+        MC_TRY(mc_variant_encode(&data, variant, tile, MC_FOR_STORE, ctx, ctx->pool));
     else
         MC_TRY(mc_format_encode(&data, format, tile, MC_FOR_STORE, ctx, ctx->pool));
     put->data = mc_buf_ref(data);
+    put->uniform = put->uniform && variant == NULL; /* a colour that a store keeps instead would come back as PNG */
     return MC_OK;
 }
 
@@ -105,9 +111,11 @@ static mc_error *
 cut_metatile(cutting *cut, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     for (int i = 0; i < count; i++) {
-        cut->writes[i].key = *cut->key;
-        cut->writes[i].key.x = cut->metatile.x + i % cut->metatile.columns;
-        cut->writes[i].key.y = cut->metatile.y + i / cut->metatile.columns;
+        int place = i % cut->count;
+        mc_tile_key *key = &cut->writes[i].key;
+        *key = i < cut->count ? *cut->key : mc_variant_key(cut->tileset->variants[i / cut->count - 1], cut->key);
+        key->x = cut->metatile.x + place % cut->metatile.columns;
+        key->y = cut->metatile.y + place / cut->metatile.columns;
     }
     int helpers =
         count >= TILES_WORTH_A_HELPER && ctx->process->workers != NULL ? mc_workers_count(ctx->process->workers) : 0;
@@ -192,14 +200,25 @@ decode_map(mc_rendered *map, int width, int height, bool as_sent, mc_ctx *ctx, a
     return MC_OK;
 }
 
+/* Further formats before the first one: where that cannot be stored, the next render stores all of them again. */
 static mc_error *
-store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error, double provisional,
-               mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+put_rendered(mc_tile_write *writes, int count, int formats, mc_tileset *tileset, mc_ctx *ctx)
 {
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count * formats; i++)
         writes[i].lifetime = tileset->auto_expire;
+    for (int i = formats - 1; i >= 0; i--) {
+        mc_cache *cache = i == 0 ? tileset->cache : tileset->variants[i - 1]->cache;
+        MC_TRY(mc_cache_put(cache, &writes[i * count], count, ctx));
+    }
+    return formats > 1 ? MC_OK : mc_tileset_forget_formats(tileset, writes, count, ctx);
+}
+
+static mc_error *
+store_formats(mc_tile_write *writes, int count, int formats, mc_tile **tile, mc_error **store_error, double provisional,
+              mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
     if (provisional <= 0)
-        *store_error = mc_cache_put(tileset->cache, writes, count, ctx);
+        *store_error = put_rendered(writes, count, formats, tileset, ctx);
     else if (tile == NULL) /* a seeder, for which it has to be stored */
         *store_error = mc_provisional_error(tileset, pool);
     else
@@ -209,6 +228,13 @@ store_metatile(mc_tile_write *writes, int count, mc_tile **tile, mc_error **stor
     MC_TRY(pick_rendered_tile(tile, writes, count, key, pool));
     (*tile)->provisional = provisional;
     return MC_OK;
+}
+
+mc_error *
+mc_metatile_store(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error, double provisional,
+                  mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return store_formats(writes, count, 1, tile, store_error, provisional, tileset, key, ctx, pool);
 }
 
 /* Tiles of the metatile, row by row from its upper left corner on the ground. */
@@ -228,7 +254,7 @@ store_vector_tiles(const mc_rendered *map, const mc_metatile *metatile, mc_tile 
         int row = (int)lround((whole.maxy - box.maxy) / (box.maxy - box.miny));
         writes[i].data = map->tiles[row * metatile->columns + column];
     }
-    return store_metatile(writes, count, tile, store_error, map->provisional, tileset, key, ctx, pool);
+    return mc_metatile_store(writes, count, tile, store_error, map->provisional, tileset, key, ctx, pool);
 }
 
 /* Whether the image of one tile is stored as the source sent it: always without a format; of a server of tiles also in
@@ -255,6 +281,8 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
                    apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_tileset_render_metatile");
+    if (tileset->master != NULL)
+        return mc_variant_render(tile, store_error, tileset, key, ctx, pool);
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
     mc_rendered map = { 0 };
     MC_TRY(render_from_source(&map, tileset, key, &metatile, ctx, pool));
@@ -270,16 +298,17 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
             .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset
         };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
-        return store_metatile(&as_sent, 1, tile, store_error, map.provisional, tileset, key, ctx, pool);
+        return mc_metatile_store(&as_sent, 1, tile, store_error, map.provisional, tileset, key, ctx, pool);
     }
     MC_TRY(check_map_size(map.pixels, width, height, pool));
-    int count = metatile.columns * metatile.rows;
+    int count = metatile.columns * metatile.rows, formats = 1 + mc_variants_rendered(tileset);
     cutting cut = { tileset,    key,
                     metatile,   metatile_extent(key->grid, key->z, &metatile),
-                    map.pixels, apr_pcalloc(pool, sizeof(mc_tile_write) * (size_t)count) };
-    mc_error *error = cut_metatile(&cut, count, ctx, pool);
+                    map.pixels, apr_pcalloc(pool, sizeof(mc_tile_write) * (size_t)(count * formats)),
+                    count };
+    mc_error *error = cut_metatile(&cut, count * formats, ctx, pool);
     if (error == MC_OK)
-        error = store_metatile(cut.writes, count, tile, store_error, map.provisional, tileset, key, ctx, pool);
-    release_writes(cut.writes, count);
+        error = store_formats(cut.writes, count, formats, tile, store_error, map.provisional, tileset, key, ctx, pool);
+    release_writes(cut.writes, count * formats);
     return error;
 }

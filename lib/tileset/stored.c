@@ -1,5 +1,6 @@
 /* Tiles as they stand in the store, many at a time: neither rendered, nor expired, nor hidden by rules. */
-#include "tileset/tileset_private.h"
+#include "compress/packing.h"
+#include "tileset/variant.h"
 
 /* Keys of tiles of one tileset, link, level and values. */
 static mc_error *
@@ -65,5 +66,23 @@ mc_tileset_put_all(const mc_tile_request *wanted, mc_tile *const *tiles, int cou
         for (int channel = 0; channel < 4; channel++)
             puts[i].bgra[channel] = tiles[i]->bgra[channel];
     }
-    return mc_cache_put(tileset->cache, puts, count, ctx);
+    MC_TRY(mc_cache_put(tileset->cache, puts, count, ctx));
+    return mc_variants_forget(tileset, keys, count, ctx);
+}
+
+mc_error *
+mc_tileset_repack(mc_buf **data, const mc_tileset *target, apr_pool_t *pool)
+{
+    const mc_format *format = target->format;
+    if (!mc_format_is_vector(format))
+        return MC_OK;
+    mc_packing given = mc_packing_of((*data)->data, (*data)->size), wanted = MC_PACKED_GZIP;
+    mc_gzip_level level = MC_GZIP_GOOD;
+    if (format->type == MC_FORMAT_MVT) {
+        wanted = (mc_packing)format->mvt.encoding;
+        level = (mc_gzip_level)format->mvt.compression;
+    }
+    if (given == MC_NOT_PACKED && wanted == MC_PACKED_GZIP) /* as it came: all clients take it */
+        return MC_OK;
+    return mc_repack(data, wanted, level, MC_TILE_BYTES_MAX, pool);
 }

@@ -42,6 +42,12 @@ mc_tileset_renders(const mc_tileset *tileset)
 mc_error *mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key,
                              mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* Stores what was rendered: one tile or a metatile; else as above. provisional: seconds for which it is good, and then
+ * only kept in memory; 0: it is stored. */
+mc_error *mc_metatile_store(mc_tile_write *writes, int count, mc_tile **tile, mc_error **store_error,
+                            double provisional, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                            apr_pool_t *pool) MC_CHECKED;
+
 /* The name of a metatile's lock, which other processes give to the same metatile, and to no other one. */
 const char *mc_tileset_lock_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *pool);
 

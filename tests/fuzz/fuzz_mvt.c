@@ -79,7 +79,8 @@ make_tile(mc_geometry *geometry, const char *text, mc_ctx *ctx, apr_pool_t *pool
         if (mc_mvt_finish(&result, mvt, i % 2, i / 2, ctx, pool) != MC_OK || result.bytes > (size_t)options.max_bytes ||
             result.features > options.max_features)
             abort();
-        if (mc_gunzip(&bytes, result.gzip->data, result.gzip->size, 4096, pool) != MC_OK || bytes->size != result.bytes)
+        if (mc_gunzip(&bytes, result.packed->data, result.packed->size, 4096, pool) != MC_OK ||
+            bytes->size != result.bytes)
             abort();
     }
 }

@@ -53,27 +53,54 @@ def test_pictures_come_out_plain(tmp_path, build, monkeypatch, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_vector_tiles_become_gzip(tmp_path, build, monkeypatch, kind):
-    """And plain for clients that do not undo it."""
+def test_vector_tiles_go_out_as_they_are_stored(tmp_path, build, monkeypatch, kind):
+    """To clients that undo it; as gzip or plain to all others."""
     compressed_archive(tmp_path / "others.pmtiles", kind, monkeypatch, 3, pmtiles_tile.TileType.MVT)
+    coding = {"brotli": "br", "zstd": "zstd"}[kind]
+    stored = KINDS[kind][1](plain_tile(3, 5, 2))
+    server = Server(build, others_config(tmp_path, "MVT"), tmp_path)
+    try:
+        through = tile(server, 3, 5, 2, "pbf", "gzip, br, zstd")
+        assert through.header("Content-Encoding") == coding and through.body == stored, (through.body, server.log())
+        packed = tile(server, 3, 5, 2, "pbf", f"gzip, {coding};q=0")
+        assert packed.header("Content-Encoding") == "gzip" and gzip.decompress(packed.body) == plain_tile(3, 5, 2)
+        plain = tile(server, 3, 5, 2, "pbf")
+        assert plain.header("Content-Encoding") is None and plain.body == plain_tile(3, 5, 2)
+        assert len({answer.header("ETag") for answer in (through, packed, plain)}) == 3
+        assert all(answer.header("Vary") == "Accept-Encoding" for answer in (through, packed, plain))
+    finally:
+        server.stop()
+
+
+def test_brotli_of_another_window_becomes_gzip(tmp_path, build, monkeypatch):
+    """Nobody could tell such a stream from a plain tile by its bytes."""
+    monkeypatch.setitem(KINDS, "brotli", (pmtiles_tile.Compression.BROTLI, lambda data: compressors.brotli(data, window=18)))
+    compressed_archive(tmp_path / "others.pmtiles", "brotli", monkeypatch, 3, pmtiles_tile.TileType.MVT)
     server = Server(build, others_config(tmp_path, "MVT"), tmp_path)
     try:
         packed = tile(server, 3, 5, 2, "pbf", "gzip, br")
         assert packed.header("Content-Encoding") == "gzip" and gzip.decompress(packed.body) == plain_tile(3, 5, 2), (packed.body, server.log())
-        plain = tile(server, 3, 5, 2, "pbf")
-        assert plain.header("Content-Encoding") is None and plain.body == plain_tile(3, 5, 2)
     finally:
         server.stop()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_adding_to_such_an_archive_is_refused(tmp_path, monkeypatch, kind):
-    """With the compression's name; the archive stays as it is."""
+def test_what_is_added_to_such_an_archive_is_packed_as_its_tiles(tmp_path, build, monkeypatch, kind):
+    """The tiles that were there stay byte for byte as they are."""
     picture(tmp_path / "world.tif")
     compressed_archive(tmp_path / "world.pmtiles", kind, monkeypatch, 2, pmtiles_tile.TileType.PNG)
-    before = (tmp_path / "world.pmtiles").read_bytes()
-    assert kind in run("seed", "-c", config(tmp_path), "-t", "world", "-z", "3,3", "--quiet", status=1)
-    assert (tmp_path / "world.pmtiles").read_bytes() == before
+    run("seed", "-c", config(tmp_path), "-t", "world", "-z", "3,3", "--quiet")
+    with open(tmp_path / "world.pmtiles", "rb") as file:
+        header = pmtiles_tile.deserialize_header(file.read(127))
+    assert header["tile_compression"] == KINDS[kind][0] and header["addressed_tiles_count"] == 1 + 4 + 16 + 64
+    assert KINDS[kind][1](plain_tile(2, 1, 3)) in (tmp_path / "world.pmtiles").read_bytes()
+    server = Server(build, config(tmp_path), tmp_path)
+    try:
+        old = server.get("/wmts/1.0.0/world/default/GoogleMapsCompatible/2/3/1.png")
+        new = server.get("/wmts/1.0.0/world/default/GoogleMapsCompatible/3/3/1.png")
+        assert old.body == plain_tile(2, 1, 3) and new.status == 200 and new.body.startswith(b"\x89PNG") and new.header("Content-Encoding") is None
+    finally:
+        server.stop()
 
 
 def test_damaged_streams_are_errors(tmp_path, build, monkeypatch):

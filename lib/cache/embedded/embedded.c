@@ -247,7 +247,7 @@ embedded_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, m
             (strcmp(other->tileset, use->tileset) == 0 && strcmp(other->grid, use->grid->name) == 0))
             continue;
         mc_complain(
-            build->diagnostics, MC_WARNING, node,
+            build->diagnostics, mc_cache_use_severity(use), node,
             "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" have the same keys in cache \"%s\":"
             " their tiles overwrite each other; another <key_template> keeps them apart",
             use->tileset, use->grid->name, other->tileset, other->grid, base->name);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cache/memory.h"
-#include "compress/gzip.h"
+#include "compress/packing.h"
 #include "grid/tile_id.h"
 
 enum {
@@ -244,13 +244,17 @@ mc_pmtiles_prepare(mc_pmtiles_archive *archive, const uint64_t *ids, int count, 
     return MC_OK;
 }
 
-/* Pictures that somebody has compressed once more are unpacked; of vector tiles clients undo gzip themselves, and not
- * all of them undo anything else. */
+/* Pictures that somebody has compressed once more are unpacked. Vector tiles stay as they are: the server settles with
+ * each client what they are packed with. Streams that nobody could tell by their bytes become gzip. */
 mc_error *
 mc_pmtiles_unpack(mc_buf **data, const mc_pmtiles_archive *archive, apr_pool_t *pool)
 {
     int coding = archive->header.coding;
     if (coding == MC_PMTILES_GZIP && archive->header.type <= MC_PMTILES_MVT)
+        return MC_OK;
+    if (archive->header.type == MC_PMTILES_MVT && (coding == MC_PMTILES_BROTLI || coding == MC_PMTILES_ZSTD) &&
+        mc_packing_of((*data)->data, (*data)->size) ==
+            (coding == MC_PMTILES_BROTLI ? MC_PACKED_BROTLI : MC_PACKED_ZSTD))
         return MC_OK;
     MC_TRY(mc_pmtiles_expand(data, *data, coding, MC_TILE_BYTES_MAX, pool));
     if (archive->header.type != MC_PMTILES_MVT || (coding != MC_PMTILES_BROTLI && coding != MC_PMTILES_ZSTD))

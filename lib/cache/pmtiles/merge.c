@@ -14,7 +14,7 @@
 
 #include "cache/pmtiles/pmtiles_base.h"
 #include "cache/pmtiles/writer.h"
-#include "compress/gzip.h"
+#include "compress/packing.h"
 #include "grid/tile_id.h"
 #include "mapcache/upkeep.h"
 #include "text/json_writer.h"
@@ -85,6 +85,25 @@ read_draft_metadata(draft_metadata *found, mc_handle *handle, apr_pool_t *pool)
     return error;
 }
 
+/* The PMTiles specification 3, 3.2 (tile compression). */
+static int
+coding_of_packing(mc_packing packing)
+{
+    return packing == MC_PACKED_GZIP     ? MC_PMTILES_GZIP
+           : packing == MC_PACKED_BROTLI ? MC_PMTILES_BROTLI
+           : packing == MC_PACKED_ZSTD   ? MC_PMTILES_ZSTD
+                                         : MC_PMTILES_NONE;
+}
+
+static mc_packing
+packing_of_coding(int coding)
+{
+    return coding == MC_PMTILES_GZIP     ? MC_PACKED_GZIP
+           : coding == MC_PMTILES_BROTLI ? MC_PACKED_BROTLI
+           : coding == MC_PMTILES_ZSTD   ? MC_PACKED_ZSTD
+                                         : MC_NOT_PACKED;
+}
+
 static int
 type_of_draft(const char *format, const void *data, size_t size)
 {
@@ -107,7 +126,9 @@ describe_merged(pmtiles_merge *merge, mc_handle *handle, apr_pool_t *pool)
     MC_TRY(read_draft_metadata(&found, handle, pool));
     *description = (mc_pmtiles_description){ .metadata = mc_json_finish_text(found.out), .coding = MC_PMTILES_NONE };
     description->type = type_of_draft(found.format, drafted ? cursor->data : NULL, cursor->size);
-    if (drafted && mc_is_gzip(cursor->data, cursor->size))
+    if (drafted && description->type == MC_PMTILES_MVT)
+        description->coding = coding_of_packing(mc_packing_of(cursor->data, cursor->size));
+    else if (drafted && mc_is_gzip(cursor->data, cursor->size))
         description->coding = MC_PMTILES_GZIP;
     description->metadata_size = strlen(description->metadata);
     if (!merge->archived)
@@ -129,22 +150,16 @@ describe_merged(pmtiles_merge *merge, mc_handle *handle, apr_pool_t *pool)
 static mc_error *
 add_drafted_tile(pmtiles_merge *merge, uint64_t id, const void *data, size_t size)
 {
-    mc_buf *packed;
-    int coding = merge->description.coding;
-    bool gzip = mc_is_gzip(data, size);
-    if (coding == MC_PMTILES_BROTLI || coding == MC_PMTILES_ZSTD)
-        return mc_error_create(merge->ctx->pool, MC_ERR_CONFIG,
-                               "%s has tiles compressed with %s, and this build cannot add to them: another <file>, or"
-                               " pmtiles convert, helps",
-                               merge->archive.file.path, coding == MC_PMTILES_BROTLI ? "brotli" : "zstd");
-    if (gzip == (coding == MC_PMTILES_GZIP) || (!gzip && coding != MC_PMTILES_GZIP))
+    mc_buf *packed = NULL;
+    mc_packing wanted = packing_of_coding(merge->description.coding);
+    bool vector = merge->description.type == MC_PMTILES_MVT;
+    mc_packing given = vector ? mc_packing_of(data, size) : mc_is_gzip(data, size) ? MC_PACKED_GZIP : MC_NOT_PACKED;
+    if (given == wanted)
         return mc_pmtiles_writer_add(merge->writer, id, 1, data, size, merge->scratch);
-    if (gzip)
-        MC_TRY(mc_gunzip(&packed, data, size, MC_TILE_BYTES_MAX, merge->scratch));
-    else
-        MC_TRY(mc_gzip(&packed, data, size, MC_GZIP_GOOD, merge->scratch));
-    if (packed->size == 0) /* of nothing, which only a packed tile can be */
+    MC_TRY(mc_unpack(&packed, data, size, given, MC_TILE_BYTES_MAX, merge->scratch));
+    if (packed->size == 0 && wanted == MC_NOT_PACKED) /* of nothing, which only a packed tile can be */
         return MC_OK;
+    MC_TRY(mc_pack(&packed, packed->data, packed->size, wanted, MC_GZIP_GOOD, merge->scratch));
     return mc_pmtiles_writer_add(merge->writer, id, 1, packed->data, packed->size, merge->scratch);
 }
 

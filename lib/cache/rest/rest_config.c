@@ -168,7 +168,7 @@ mc_rest_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
     const char *who = apr_psprintf(build->pool, "tileset \"%s\" on grid \"%s\"", use->tileset, use->grid->name);
     const char *other = apr_hash_get(cache->uses, url, APR_HASH_KEY_STRING);
     if (other != NULL && strcmp(other, who) != 0)
-        mc_complain(build->diagnostics, MC_WARNING, node,
+        mc_complain(build->diagnostics, mc_cache_use_severity(use), node,
                     "%s and %s have the same addresses in cache \"%s\": put {tileset} and {grid} into <url>", who,
                     other, base->name);
     if (other != NULL)

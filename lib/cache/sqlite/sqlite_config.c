@@ -227,7 +227,7 @@ mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, 
         if (strcmp(other->path, path) == 0 &&
             (strcmp(other->tileset, tileset) != 0 || strcmp(other->grid, grid->name) != 0)) {
             mc_complain(
-                build->diagnostics, MC_WARNING, node,
+                build->diagnostics, mc_cache_use_severity(use), node,
                 "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" share the files of cache \"%s\","
                 " and %s files cannot tell their tiles apart: put {tileset} and {grid} into <dbfile>",
                 tileset, grid->name, other->tileset, other->grid, base->name, base->ops->type);

@@ -488,7 +488,7 @@ mc_ingest_run(mc_ingest *ingest, mc_ctx *ctx)
     set_up_ingest_run(&run, ingest);
     mc_error *error = mc_workers_create(&run.workers, ingest->plan.threads - 1, ingest->pool);
     if (error == MC_OK)
-        error = mc_ingest_writer_create(&run.writer, ingest->plan.tileset->cache, ctx, ingest->pool);
+        error = mc_ingest_writer_create(&run.writer, ingest->plan.tileset, ctx, ingest->pool);
     if (error == MC_OK) {
         error = mc_error_copy(ingest_all_images(&run), ingest->pool);
         mc_error *late = mc_ingest_writer_wait(run.writer, ingest->pool);

@@ -15,7 +15,7 @@ struct mc_ingest_writer {
     pthread_mutex_t lock; /* of all below, but for what the thread has while it is busy: storing, ctx */
     pthread_cond_t changed;
     bool busy, stop;
-    mc_cache *cache;
+    const mc_tileset *tileset;
     mc_ingest_writes storing;
     mc_ctx ctx; /* its pool is the thread's */
     apr_pool_t *failures;
@@ -55,7 +55,9 @@ store_ingested_tiles(mc_ingest_writer *writer)
 {
     apr_array_header_t *list = writer->storing.list;
     qsort(list->elts, (size_t)list->nelts, sizeof(mc_tile_write), in_store_order);
-    return mc_cache_put(writer->cache, (const mc_tile_write *)(const void *)list->elts, list->nelts, &writer->ctx);
+    const mc_tile_write *writes = (const mc_tile_write *)(const void *)list->elts;
+    MC_TRY(mc_cache_put(writer->tileset->cache, writes, list->nelts, &writer->ctx));
+    return mc_tileset_forget_formats(writer->tileset, writes, list->nelts, &writer->ctx);
 }
 
 static void *
@@ -89,11 +91,11 @@ run_ingest_writer(void *baton)
 }
 
 mc_error *
-mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, const mc_ctx *ctx, apr_pool_t *pool)
+mc_ingest_writer_create(mc_ingest_writer **writer, const mc_tileset *tileset, const mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_ingest_writer *made = apr_pcalloc(pool, sizeof(*made));
     sigset_t all, before;
-    made->cache = cache;
+    made->tileset = tileset;
     made->storing = mc_ingest_writes_create(pool);
     made->failures = mc_task_pool_acquire();
     made->ctx = *ctx;

@@ -15,8 +15,8 @@ void mc_ingest_writes_release(mc_ingest_writes *writes); /* empties it */
 
 typedef struct mc_ingest_writer mc_ingest_writer;
 
-/* MC_ERR_LIMIT without a thread. */
-mc_error *mc_ingest_writer_create(mc_ingest_writer **writer, mc_cache *cache, const mc_ctx *ctx,
+/* Of a tileset's tiles, which all have the same grid and values of dimensions. MC_ERR_LIMIT without a thread. */
+mc_error *mc_ingest_writer_create(mc_ingest_writer **writer, const mc_tileset *tileset, const mc_ctx *ctx,
                                   apr_pool_t *pool) MC_CHECKED;
 
 /* Whether a batch is being stored. */

@@ -18,7 +18,7 @@ check_strict_extension(mc_param_reader *reader)
 {
     const mc_tile_path *tile = reader->target;
     const mc_tileset *first = tile->stack.tiles[0].tileset;
-    if (!reader->call->service->strict || mc_tileset_takes_extension(first, tile->row.extension))
+    if (!reader->call->service->strict || mc_tileset_offers_extension(first, tile->row.extension))
         return MC_OK;
     return mc_error_create(reader->pool, MC_ERR_NOT_FOUND, "the extension \"%s\" is not %s", tile->row.extension,
                            mc_tileset_address_extension(first));
@@ -37,7 +37,7 @@ const mc_param_row mc_tile_path_params[] = {
                      .kind = MC_ERR_NOT_FOUND, .refusal = "x \"{value}\" is not a column"),
     MC_PARAM_FILE("y", offsetof(mc_tile_path, row),
                   "The row, 0 at the bottom (TMS) or at the top (gmaps), perhaps `@2x` or what the tileset's <density> "
-                  "offers, and an extension: any, of a strict service that of the format.",
+                  "offers, and an extension: any, of a strict service that of a format of the tileset, or `auto`.",
                   .flags = MC_PARAM_REQUIRED | MC_PARAM_EXTENSION | MC_PARAM_DENSITY, .kind = MC_ERR_NOT_FOUND,
                   .refusal = "y \"{value}\" is not a row with an extension"),
     MC_PARAM_STEP(check_strict_extension),
@@ -59,8 +59,10 @@ mc_tile_path_parse(mc_request *request, const mc_call *call, const apr_array_hea
             return mc_error_create(pool, MC_ERR_NOT_FOUND, "layer %s is not offered at @%dx", one->tileset->name,
                                    tile.row.density);
     }
+    MC_TRY(mc_stack_choose(&tile.stack, tile.row.extension, call, pool));
     const mc_format *format = tile.stack.tiles[0].tileset->format; /* of the extension, which a strict service checks */
-    if (call->service->strict && format != NULL && mc_format_coding(format) != MC_CODING_UNKNOWN)
+    if (call->service->strict && tile.stack.exact == NULL && format != NULL &&
+        mc_format_coding(format) != MC_CODING_UNKNOWN)
         tile.stack.exact = format;
     request->u.tile = tile.stack;
     return mc_stack_place(&request->u.tile, tile.z, tile.x, tile.row.number, from_top, pool);

@@ -138,9 +138,36 @@ find_tilejson_place(tilejson_square *at, const mc_grid_link *link, bool web, boo
     return MC_OK;
 }
 
-/* styles: the member of that name as JSON; NULL: there is none. */
+/* What a document leads to. */
+typedef struct tilejson_addresses {
+    const char *tiles;
+    const char
+        *base; /* of the tiles, without the extension, for those of other formats; NULL: nothing is said of them */
+    const char *styles; /* the member of that name as JSON; NULL: there is none */
+} tilejson_addresses;
+
+/* Of a tileset with <formats>: the addresses of all of its formats, by media type, as a key of ours (3: who does not
+ * know a key acts as without it). "tiles" cannot have them, as its addresses are of the same tiles (3.2). */
+static void
+write_tilejson_formats(mc_json_writer *json, const mc_tileset *tileset, const char *address, apr_pool_t *pool)
+{
+    if (tileset->variant_count == 0)
+        return;
+    mc_json_open_object(json, "formats");
+    if (tileset->format->type != MC_FORMAT_MIXED)
+        mc_json_string(json, mc_coding_mime(mc_format_coding(tileset->format)),
+                       apr_pstrcat(pool, address, mc_tileset_address_extension(tileset), NULL));
+    for (int i = 0; i < tileset->variant_count; i++) {
+        const mc_format *format = tileset->variants[i]->format;
+        mc_json_string(json, mc_coding_mime(mc_format_coding(format)),
+                       apr_pstrcat(pool, address, format->extension, NULL));
+    }
+    mc_json_string(json, "*/*", apr_pstrcat(pool, address, MC_EXTENSION_BY_ACCEPT, NULL));
+    mc_json_close(json);
+}
+
 static mc_error *
-write_tilejson(mc_request *request, const mc_tile_request *tile, const char *url, const char *styles, bool from_top,
+write_tilejson(mc_request *request, const mc_tile_request *tile, const tilejson_addresses *to, bool from_top,
                mc_ctx *ctx, apr_pool_t *pool)
 {
     tilejson_square place;
@@ -158,8 +185,10 @@ write_tilejson(mc_request *request, const mc_tile_request *tile, const char *url
     write_tilejson_member(json, "attribution", mc_meta(metadata, "attribution"));
     mc_json_string(json, "scheme", from_top ? "xyz" : "tms");
     mc_json_open_array(json, "tiles");
-    mc_json_string(json, NULL, url);
+    mc_json_string(json, NULL, to->tiles);
     mc_json_close(json);
+    if (to->base != NULL)
+        write_tilejson_formats(json, tile->tileset, to->base, pool);
     mc_json_integer(json, "minzoom", tile->link->minzoom);
     mc_json_integer(json, "maxzoom", tile->link->maxzoom);
     write_tilejson_bounds(json, tile->tileset, tile->link, web);
@@ -169,8 +198,8 @@ write_tilejson(mc_request *request, const mc_tile_request *tile, const char *url
         write_tilejson_place(json, &place, tile->link->grid);
     if (layers != NULL)
         mc_json_raw(json, "vector_layers", layers);
-    if (styles != NULL)
-        mc_json_raw(json, "styles", styles);
+    if (to->styles != NULL)
+        mc_json_raw(json, "styles", to->styles);
     mc_json_close(json);
     mc_json_space(json, "\n");
     request->kind = MC_REQUEST_DOCUMENT;
@@ -207,15 +236,16 @@ mc_tilejson(mc_request *request, const char *layer, const char *path, bool from_
 {
     mc_tile_request tile;
     MC_TRY(mc_layer_parse(&tile, layer, call, MC_ERR_NOT_FOUND, pool));
-    const char *url = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.",
-                                  mc_tileset_address_extension(tile.tileset), NULL);
-    return write_tilejson(request, &tile, url, list_tilejson_styles(&tile, layer, path, call, pool), from_top, ctx,
-                          pool);
+    const char *base = apr_pstrcat(pool, call->base, path, "/", mc_url_segment(layer, pool), "/{z}/{x}/{y}.", NULL);
+    tilejson_addresses to = { .tiles = apr_pstrcat(pool, base, mc_tileset_address_extension(tile.tileset), NULL),
+                              .base = base,
+                              .styles = list_tilejson_styles(&tile, layer, path, call, pool) };
+    return write_tilejson(request, &tile, &to, from_top, ctx, pool);
 }
 
 mc_error *
 mc_tilejson_at(mc_request *request, const mc_tile_request *tile, const char *url, bool from_top, mc_ctx *ctx,
                apr_pool_t *pool)
 {
-    return write_tilejson(request, tile, url, NULL, from_top, ctx, pool);
+    return write_tilejson(request, tile, &(tilejson_addresses){ .tiles = url }, from_top, ctx, pool);
 }

@@ -160,6 +160,18 @@ find_cell(int *z, int *x, int *y, const mc_map_request *map)
     return mc_grid_find_tile(grid, &map->box, map->width, map->height, z, x, y);
 }
 
+/* The tile of one layer in the format that the client names, where the tileset has it in that one, too. */
+static void
+use_stored_format(mc_tile_stack *stack, const map_parts *parts)
+{
+    const char *type = mc_coding_mime(mc_format_coding(parts->map.format));
+    mc_tileset *variant = stack->count != 1 || !parts->format_named_by_client || type == NULL
+                              ? NULL
+                              : mc_tileset_variant_of_type(stack->tiles[0].tileset, type);
+    if (variant != NULL)
+        stack->tiles[0].tileset = variant;
+}
+
 /* True and `stack` filled if the map is exactly one cell of the grid, in which at least one layer has a tile. */
 static bool
 as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_pool_t *pool)
@@ -182,6 +194,7 @@ as_tile(mc_tile_stack *stack, const map_parts *parts, const mc_call *call, apr_p
     for (int i = 0; i < map->count; i++)
         stack->tiles[i] = (mc_tile_request){ map->layers[i].tileset, map->layers[i].link, z, x, y,
                                              map->layers[i].values,  map->layers[i].style };
+    use_stored_format(stack, parts);
     return mc_stack_clip(stack, pool) == MC_OK;
 }
 

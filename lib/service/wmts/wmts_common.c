@@ -19,24 +19,31 @@ coding_type(const mc_format *format)
     return type == NULL ? "image/png" : type;
 }
 
+static void
+add_first_formats(apr_array_header_t *formats, const mc_format *format)
+{
+    if (format != NULL && format->mime != NULL) {
+        /* Tiles are served with the type that their bytes tell: no word of "image/png; mode=8bit" then. */
+        APR_ARRAY_PUSH(formats, const char *) = format->type == MC_FORMAT_PNG ? "image/png" : format->mime;
+        return;
+    }
+    if (format != NULL && format->type == MC_FORMAT_RAW) {
+        APR_ARRAY_PUSH(formats, const char *) = "application/octet-stream";
+        return;
+    }
+    /* mixed, or as the source sent them: each tile is one or the other */
+    bool mixed = format != NULL && format->type == MC_FORMAT_MIXED;
+    APR_ARRAY_PUSH(formats, const char *) = mixed ? coding_type(format->transparent) : "image/png";
+    APR_ARRAY_PUSH(formats, const char *) = mixed ? coding_type(format->opaque) : "image/jpeg";
+}
+
 const apr_array_header_t *
 mc_wmts_formats(const mc_tileset *tileset, apr_pool_t *pool)
 {
     apr_array_header_t *formats = apr_array_make(pool, 2, sizeof(const char *));
-    if (tileset->format != NULL && tileset->format->mime != NULL) {
-        /* Tiles are served with the type that their bytes tell: no word of "image/png; mode=8bit" then. */
-        APR_ARRAY_PUSH(formats, const char *) =
-            tileset->format->type == MC_FORMAT_PNG ? "image/png" : tileset->format->mime;
-        return formats;
-    }
-    if (tileset->format != NULL && tileset->format->type == MC_FORMAT_RAW) {
-        APR_ARRAY_PUSH(formats, const char *) = "application/octet-stream";
-        return formats;
-    }
-    /* mixed, or as the source sent them: each tile is one or the other */
-    bool mixed = tileset->format != NULL && tileset->format->type == MC_FORMAT_MIXED;
-    APR_ARRAY_PUSH(formats, const char *) = mixed ? coding_type(tileset->format->transparent) : "image/png";
-    APR_ARRAY_PUSH(formats, const char *) = mixed ? coding_type(tileset->format->opaque) : "image/jpeg";
+    add_first_formats(formats, tileset->format);
+    for (int i = 0; i < tileset->variant_count; i++)
+        APR_ARRAY_PUSH(formats, const char *) = coding_type(tileset->variants[i]->format);
     return formats;
 }
 
@@ -68,6 +75,9 @@ const char *
 mc_wmts_extension(const mc_tileset *tileset, const char *mime)
 {
     const mc_format *format = tileset->format;
+    const mc_tileset *variant = mc_tileset_variant_of_type(tileset, mime);
+    if (variant != NULL)
+        return mc_tileset_extension(variant);
     if (format != NULL && format->type != MC_FORMAT_MIXED)
         return mc_tileset_extension(tileset);
     return strcmp(mime, "image/jpeg") == 0 ? "jpg" : strcmp(mime, "image/webp") == 0 ? "webp" : "png";

@@ -93,9 +93,11 @@ const mc_param_row mc_wmts_kvp_tile_params[] = {
         "style", offsetof(kvp_params, style), "The style of the layer: `default`, or the name of one of its palettes.",
         .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "style", .refusal = "style \"{value}\" is not known"),
     MC_PARAM_STEP(find_kvp_style),
-    MC_PARAM_TEXT("format", offsetof(kvp_params, format),
-                  "The media type of the layer's tiles; not read where the service is not strict.",
-                  .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "format"),
+    MC_PARAM_TEXT(
+        "format", offsetof(kvp_params, format),
+        "The media type of the layer's tiles. Where the service is not strict, a type that the layer does not have is "
+        "passed over, and without one Accept chooses from the <formats> of the tileset.",
+        .flags = MC_PARAM_STRICT | MC_PARAM_EMPTY, .locator = "format"),
     MC_PARAM_STEP(check_kvp_format),
     MC_PARAM_TEXT("TileMatrixSet", offsetof(kvp_params, set), "The name of a grid of the tileset.",
                   .flags = MC_PARAM_REQUIRED | MC_PARAM_EMPTY, .locator = "TileMatrixSet"),
@@ -116,9 +118,16 @@ read_kvp_tile(mc_tile_stack *stack, kvp_params *params, const mc_call *call, apr
     MC_TRY(mc_params_read(params, mc_wmts_kvp_tile_params, call, pool));
     mc_tile_request *tile = apr_pmemdup(pool, &params->tile, sizeof(*tile));
     *stack = (mc_tile_stack){ .tiles = tile, .count = 1 };
-    if (call->service->strict)
-        stack->exact = mc_wmts_format(tile->tileset, params->format, call);
     return mc_stack_place(stack, params->z, params->column, params->row, true, pool);
+}
+
+static mc_error *
+choose_kvp_format(mc_tile_stack *stack, const char *mime, const mc_call *call, apr_pool_t *pool)
+{
+    MC_TRY(mc_stack_choose_type(stack, mime, call, pool));
+    if (call->service->strict)
+        stack->exact = mc_wmts_format(stack->tiles[0].tileset, mime, call);
+    return MC_OK;
 }
 
 static mc_error *
@@ -200,7 +209,8 @@ mc_wmts_parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_poo
     switch (asked.operation) {
     case GET_TILE:
         request->kind = MC_REQUEST_TILE;
-        return read_kvp_tile(&request->u.tile, &params, call, pool);
+        MC_TRY(read_kvp_tile(&request->u.tile, &params, call, pool));
+        return choose_kvp_format(&request->u.tile, params.format, call, pool);
     case GET_FEATURE_INFO:
         return read_kvp_info(request, call, pool);
     default:

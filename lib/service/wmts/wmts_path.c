@@ -132,7 +132,7 @@ check_path_extension(mc_param_reader *reader)
     if (params->is_info)
         return extension != NULL ? mc_param_refuse(reader) : MC_OK;
     if (!reader->call->service->strict ||
-        (extension != NULL && (mc_tileset_takes_extension(params->tile.tileset, extension) ||
+        (extension != NULL && (mc_tileset_offers_extension(params->tile.tileset, extension) ||
                                mime_of_extension(params->tile.tileset, extension, reader->pool) != NULL)))
         return MC_OK;
     return refuse_path_value("the extension", extension, reader->pool);
@@ -212,10 +212,11 @@ mc_wmts_parse_path(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_po
     MC_TRY(mc_stack_place(&stack, params.z, params.column.number, params.row, true, pool));
     if (params.is_info)
         return read_path_info(request, &params, tile, call, path, next, pool);
-    const char *mime =
-        mime_of_extension(tile->tileset, params.column.extension == NULL ? "" : params.column.extension, pool);
+    const char *extension = params.column.extension == NULL ? "" : params.column.extension;
+    MC_TRY(mc_stack_choose(&stack, extension, call, pool));
+    const char *mime = mime_of_extension(stack.tiles[0].tileset, extension, pool);
     if (call->service->strict && mime != NULL)
-        stack.exact = mc_wmts_format(tile->tileset, mime, call);
+        stack.exact = mc_wmts_format(stack.tiles[0].tileset, mime, call);
     request->kind = MC_REQUEST_TILE;
     request->u.tile = stack;
     return MC_OK;

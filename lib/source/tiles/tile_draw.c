@@ -2,7 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "compress/gzip.h"
+#include "compress/packing.h"
 #include "mapcache/trace.h"
 #include "source/tiles/tile_origin.h"
 #include "vector/mvt/mvt.h"
@@ -179,8 +179,9 @@ zip_vector_tile(mc_buf **zipped, const mc_buf *body, const tile_map *map)
         return mc_mvt_empty(zipped, map->pool);
     mc_buf *plain;
     *zipped = NULL;
-    if (mc_is_gzip(body->data, body->size)) {
-        mc_error *error = mc_gunzip(&plain, body->data, body->size, 256 << 20, map->pool);
+    mc_packing packed = mc_packing_of(body->data, body->size);
+    if (packed != MC_NOT_PACKED) {
+        mc_error *error = mc_unpack(&plain, body->data, body->size, packed, 256 << 20, map->pool);
         if (error != MC_OK)
             return mc_error_wrap(map->pool, error, MC_ERR_UPSTREAM, "source \"%s\": a vector tile cannot be expanded",
                                  map->supply.source);
@@ -191,7 +192,9 @@ zip_vector_tile(mc_buf **zipped, const mc_buf *body, const tile_map *map)
     if (((const uint8_t *)body->data)[0] != 0x1a)
         return mc_error_create(map->pool, MC_ERR_UPSTREAM,
                                "source \"%s\" answered with something that is no vector tile", map->supply.source);
-    return mc_gzip(zipped, body->data, body->size, (mc_gzip_level)map->wanted->vector_tile->compression, map->pool);
+    const mc_mvt_options *options = map->wanted->vector_tile;
+    return mc_pack(zipped, body->data, body->size, (mc_packing)options->encoding, (mc_gzip_level)options->compression,
+                   map->pool);
 }
 
 /* The place of a tile of the mosaic in the block that is wanted, by rows from the upper left tile; -1: none. */

@@ -172,7 +172,7 @@ finish_block(vector_tile_making *m, mc_mvt *mvt, const vector_tile_place *at, mc
             m->sum.dropped += made.dropped;
             m->sum.bytes += made.bytes;
             m->tiles[(at->row - m->all->row + row) * m->all->columns + at->column - m->all->column + column] =
-                made.gzip;
+                made.packed;
         }
     return MC_OK;
 }

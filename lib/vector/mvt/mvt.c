@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "compress/gzip.h"
+#include "compress/packing.h"
 #include "mapcache/trace.h"
 #include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt_layer.h"
@@ -440,7 +440,8 @@ mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *c
         return out_of_memory(pool);
     MC_ASSERT(write_vector_tile(bytes, t, mvt) == bytes + size);
     *result = (mc_mvt_result){ .features = t->count, .dropped = t->dropped, .bytes = size };
-    mc_error *error = mc_gzip(&result->gzip, bytes, size, (mc_gzip_level)mvt->options.compression, pool);
+    mc_error *error = mc_pack(&result->packed, bytes, size, (mc_packing)mvt->options.encoding,
+                              (mc_gzip_level)mvt->options.compression, pool);
     free(bytes);
     return error;
 }

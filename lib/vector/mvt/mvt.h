@@ -14,7 +14,7 @@ enum {
 
 /* An encoded tile. */
 typedef struct mc_mvt_result {
-    mc_buf *gzip; /* attached to the pool of mc_mvt_finish */
+    mc_buf *packed; /* attached to the pool of mc_mvt_finish */
     int64_t features, dropped;
     size_t bytes; /* before compression */
 } mc_mvt_result;
@@ -53,7 +53,7 @@ bool mc_mvt_crowded(const mc_mvt *mvt);
 mc_error *mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
 
-/* A tile without anything in it, as it is stored: gzip. In `pool`. */
+/* A tile without anything in it, which any client takes: gzip, whatever others are packed with. In `pool`. */
 mc_error *mc_mvt_empty(mc_buf **gzip, apr_pool_t *pool) MC_CHECKED;
 
 #endif

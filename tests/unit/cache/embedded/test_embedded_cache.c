@@ -211,9 +211,9 @@ START_TEST(keys_that_cannot_be_are_refused)
         other.name = "b-c";
         mc_cache *cache = embedded(types[i], "");
         mc_build build = config_build();
-        mc_cache_used_by(cache, &(mc_cache_use){ "a-b", &one, false, "png" }, config_elements("<t/>"), &build);
+        mc_cache_used_by(cache, &(mc_cache_use){ "a-b", &one, false, "png", false }, config_elements("<t/>"), &build);
         ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
-        mc_cache_used_by(cache, &(mc_cache_use){ "a", &other, false, "png" }, config_elements("<t/>"), &build);
+        mc_cache_used_by(cache, &(mc_cache_use){ "a", &other, false, "png", false }, config_elements("<t/>"), &build);
         ck_assert_int_eq(build.diagnostics->complaints->nelts, 1);
     }
 }

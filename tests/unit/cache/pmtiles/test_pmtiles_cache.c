@@ -536,7 +536,7 @@ START_TEST(configurations_that_cannot_be_are_refused)
     mc_grid_builtins(grids, pool);
     const char *const names[] = { "GoogleMapsCompatible", "g", "WGS84" };
     for (int i = 0; i < 3; i++) {
-        const mc_cache_use use = { "ts", apr_hash_get(grids, names[i], APR_HASH_KEY_STRING), false, "png" };
+        const mc_cache_use use = { "ts", apr_hash_get(grids, names[i], APR_HASH_KEY_STRING), false, "png", false };
         mc_build each = config_build();
         mc_cache *own = i < 2 ? pmtiles(names[i]) : cache;
         mc_cache_used_by(own, &use, config_elements("<cache/>"), &each);

@@ -431,8 +431,8 @@ complaints_of_uses(const char *template, const char *second, bool dimensions)
     const char *xml = apr_psprintf(pool, "<cache name='c' type='rest'><url>http://h/%s</url></cache>", template);
     mc_node *node = config_elements(xml);
     mc_cache *cache = mc_cache_from_config(node, &build);
-    const mc_cache_use first = { "ts", &cache_grid, dimensions, "png" },
-                       other = { second, &cache_grid, dimensions, "png" };
+    const mc_cache_use first = { "ts", &cache_grid, dimensions, "png", false },
+                       other = { second, &cache_grid, dimensions, "png", false };
     ck_assert_ptr_nonnull(cache);
     mc_cache_used_by(cache, &first, node, &build);
     mc_cache_used_by(cache, &first, node, &build);
@@ -457,7 +457,7 @@ END_TEST
 START_TEST(the_tile_that_is_asked_for_first_has_the_extension_of_its_tileset)
 {
     mc_cache *cache = plain_store("");
-    const mc_cache_use use = { "photos", &cache_grid, false, "jpg" };
+    const mc_cache_use use = { "photos", &cache_grid, false, "jpg", false };
     mc_build build = config_build();
     mc_cache_used_by(cache, &use, config_elements("<cache/>"), &build);
     ck_ok(cache->ops->reach(cache, &ctx));

@@ -243,7 +243,7 @@ tile_of(int count, mc_field_type type, const char *const *values, const mc_mvt_o
     mc_geometry_free(&geometry);
     ck_ok(mc_mvt_finish(result, mvt, 0, 0, &ctx, pool));
     mc_buf *bytes;
-    ck_ok(mc_gunzip(&bytes, result->gzip->data, result->gzip->size, 1 << 20, pool));
+    ck_ok(mc_gunzip(&bytes, result->packed->data, result->packed->size, 1 << 20, pool));
     ck_assert_uint_eq(bytes->size, result->bytes);
     return bytes;
 }
@@ -392,8 +392,8 @@ START_TEST(tiles_of_a_block_are_those_that_are_made_alone)
             ck_assert_int_eq(one.features, other.features);
             ck_assert_int_eq(one.dropped, other.dropped);
             ck_assert_int_eq(one.dropped > 0, i > 0);
-            ck_assert_uint_eq(one.gzip->size, other.gzip->size);
-            ck_assert_mem_eq(one.gzip->data, other.gzip->data, one.gzip->size);
+            ck_assert_uint_eq(one.packed->size, other.packed->size);
+            ck_assert_mem_eq(one.packed->data, other.packed->data, one.packed->size);
         }
     }
 }

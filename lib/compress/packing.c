@@ -1,0 +1,87 @@
+/* See packing.h. */
+#include "compress/packing.h"
+
+#include <string.h>
+
+#include "compress/expand.h"
+
+/* By mc_gzip_level. Measured: docs/formats.md. */
+static const int brotli_qualities[] = { 4, 6, 11 };
+static const int zstd_qualities[] = { 3, 9, 19 };
+
+/* The low bits of a stream of Brotli that say that its window has 22 bits. */
+enum { WINDOW_MASK = 0x0f, WINDOW_22 = 0x0b };
+
+static const uint8_t zstd_magic[] = { 0x28, 0xb5, 0x2f, 0xfd };
+
+const char *
+mc_packing_coding(mc_packing packing)
+{
+    switch (packing) {
+    case MC_PACKED_GZIP:
+        return "gzip";
+    case MC_PACKED_BROTLI:
+        return "br";
+    case MC_PACKED_ZSTD:
+        return "zstd";
+    case MC_NOT_PACKED:
+        break;
+    }
+    return "identity";
+}
+
+mc_packing
+mc_packing_of(const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    if (mc_is_gzip(data, size))
+        return MC_PACKED_GZIP;
+    if (size >= sizeof(zstd_magic) && memcmp(data, zstd_magic, sizeof(zstd_magic)) == 0)
+        return MC_PACKED_ZSTD;
+    return size > 0 && (bytes[0] & WINDOW_MASK) == WINDOW_22 ? MC_PACKED_BROTLI : MC_NOT_PACKED;
+}
+
+mc_error *
+mc_pack(mc_buf **out, const void *data, size_t size, mc_packing packing, mc_gzip_level level, apr_pool_t *pool)
+{
+    switch (packing) {
+    case MC_PACKED_GZIP:
+        return mc_gzip(out, data, size, level, pool);
+    case MC_PACKED_BROTLI:
+        return mc_brotli_compress(out, data, size, brotli_qualities[level], pool);
+    case MC_PACKED_ZSTD:
+        return mc_zstd_compress(out, data, size, zstd_qualities[level], pool);
+    case MC_NOT_PACKED:
+        break;
+    }
+    return mc_buf_duplicate(out, data, size, pool);
+}
+
+mc_error *
+mc_unpack(mc_buf **out, const void *data, size_t size, mc_packing packing, size_t most, apr_pool_t *pool)
+{
+    switch (packing) {
+    case MC_PACKED_GZIP:
+        return mc_gunzip(out, data, size, most, pool);
+    case MC_PACKED_BROTLI:
+        return mc_brotli_expand(out, data, size, most, pool);
+    case MC_PACKED_ZSTD:
+        return mc_zstd_expand(out, data, size, most, pool);
+    case MC_NOT_PACKED:
+        break;
+    }
+    if (size > most)
+        return mc_error_create(pool, MC_ERR_LIMIT, "more than %lu bytes", (unsigned long)most);
+    return mc_buf_duplicate(out, data, size, pool);
+}
+
+mc_error *
+mc_repack(mc_buf **data, mc_packing packing, mc_gzip_level level, size_t most, apr_pool_t *pool)
+{
+    mc_buf *plain;
+    mc_packing packed = mc_packing_of((*data)->data, (*data)->size);
+    if (packed == packing)
+        return MC_OK;
+    MC_TRY(mc_unpack(&plain, (*data)->data, (*data)->size, packed, most, pool));
+    return mc_pack(data, plain->data, plain->size, packing, level, pool);
+}
