@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/seed/seed_stored.h"
+#include "compress/packing.h"
 #include "copy.h"
 #include "grid/same.h"
 #include "mapcache/upkeep.h"
@@ -56,6 +57,26 @@ check_formats(mc_seed_pair *pair, bool to_tileset, apr_pool_t *pool)
         return NULL;
     pair->convert = from == NULL || from->type != to->type;
     return NULL;
+}
+
+static void
+look_for_gzip_store(void *baton, mc_cache *part)
+{
+    bool *found = baton;
+    *found = *found || strcmp(part->ops->type, "mbtiles") == 0;
+}
+
+/* Vector tiles of MBTiles are gzip (MBTiles 1.3, "Content"), however the source packs them. */
+static void
+pack_for_target(const mc_seed_pair *pair, mc_tileset *target, apr_pool_t *pool)
+{
+    bool gzip = false;
+    mc_cache_parts(pair->target->cache, look_for_gzip_store, &gzip);
+    if (!gzip || target->format == NULL || target->format->type != MC_FORMAT_MVT)
+        return;
+    mc_format *format = apr_pmemdup(pool, target->format, sizeof(*format));
+    format->mvt.encoding = MC_PACKED_GZIP;
+    target->format = format;
 }
 
 /* Tells the cache about a tileset that the configuration does not give it. NULL, or why it cannot have the tiles. */
@@ -134,11 +155,14 @@ plan_link(mc_copy *copy, const mc_tileset *tileset, const mc_grid_link *link)
     mc_cache *to = copy->to.cache != NULL ? copy->to.cache : other->cache;
     apr_array_header_t *values;
     const char *problem = NULL;
+    mc_tileset *target = mc_copy_stored_tileset(other, to, pool);
     mc_seed_pair pair = { .config = copy->from.file && !copy->to.file ? copy->to.config : copy->from.config,
                           .source = mc_copy_stored_tileset(tileset, from, pool),
-                          .target = mc_copy_stored_tileset(other, to, pool),
+                          .target = target,
                           .source_link = link,
                           .target_link = to_tileset ? match_link(other, link, pool) : link };
+    if (!to_tileset)
+        pack_for_target(&pair, target, pool);
     if (!mc_tileset_same_dimensions(other, tileset))
         return apr_psprintf(pool, "tilesets \"%s\" and \"%s\" have different dimensions", tileset->name, other->name);
     if (is_same_place(&pair))

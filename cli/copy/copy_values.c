@@ -30,6 +30,8 @@ mc_copy_stored_tileset(const mc_tileset *tileset, mc_cache *cache, apr_pool_t *p
     mc_tileset *stored = apr_pmemdup(pool, tileset, sizeof(*tileset));
     stored->cache = cache;
     stored->assembly = MC_ASSEMBLE_NONE;
+    if (cache != tileset->cache)
+        stored->variant_count = 0; /* further formats in the other cache are not those of these tiles */
     stored->read_only = true;
     stored->metatile_columns = stored->metatile_rows = BLOCK_SIDE;
     stored->dimensions = apr_palloc(pool, sizeof(mc_dimension *) * (size_t)(tileset->dimension_count + 1));

@@ -61,6 +61,10 @@ static mc_error *
 compress_brotli(mc_buf *out, const void *data, size_t size, int quality, apr_pool_t *pool)
 {
     size_t room = out->capacity - out->size;
+    if (size == 0) { /* the library's has another window: ours says 22 bits and that it is the last and empty */
+        out->data[out->size++] = 0x3b;
+        return MC_OK;
+    }
     if (!BrotliEncoderCompress(quality, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, size, data, &room,
                                out->data + out->size))
         return mc_error_create(pool, MC_ERR_NO_MEMORY, "no memory to compress with brotli");

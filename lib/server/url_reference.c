@@ -27,7 +27,7 @@ static const char example_page_head[] =
     "        <format>PNG</format><dimensions><dimension type=\"values\" name=\"time\" default=\"2024\">"
     "<value>2023</value><value>2024</value></dimension></dimensions></tileset>\n"
     "      <tileset name=\"roads\"><source>roads</source><cache>tiles</cache>"
-    "<grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>\n"
+    "<grid>GoogleMapsCompatible</grid><format>PNG</format><formats>WEBP</formats></tileset>\n"
     "      <tileset name=\"roads-mvt\"><source>roads</source><cache>tiles</cache>"
     "<grid>GoogleMapsCompatible</grid><format>mvt</format></tileset>\n"
     "      <jobs><connection>dbname=jobs</connection></jobs>\n"

@@ -117,7 +117,7 @@ typedef struct mc_url_example {
     const char *body; /* of a POST, or NULL */
 } mc_url_example;
 
-#define MC_URL_EXAMPLES_MAX 9 /* of an operation, with the end of the list */
+#define MC_URL_EXAMPLES_MAX 12 /* of an operation, with the end of the list */
 
 /* One operation of a protocol, for the references. Several tables may make up an operation. */
 typedef struct mc_operation {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/seldom.h"
+#include "compress/packing.h"
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
 #include "tileset/variant.h"
@@ -294,6 +295,28 @@ look_for_pictures(void *baton, mc_cache *part)
         *type = part->ops->type;
 }
 
+static void
+look_for_mbtiles(void *baton, mc_cache *part)
+{
+    const char **name = baton;
+    if (strcmp(part->ops->type, "mbtiles") == 0)
+        *name = part->name;
+}
+
+/* MBTiles 1.3, "Content": vector tiles are gzip. */
+static void
+warn_of_packing(const mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    const char *name = NULL;
+    if (tileset->cache != NULL && tileset->format->mvt.encoding != MC_PACKED_GZIP)
+        mc_cache_parts(tileset->cache, look_for_mbtiles, &name);
+    if (name != NULL)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\" stores tiles with an <encoding> other than gzip in cache \"%s\" of type mbtiles:"
+                    " other programs cannot read them (pmtiles archives may have brotli and zstd)",
+                    tileset->name, name);
+}
+
 /* Vector tiles are made by a source that can; nothing is drawn on them or made of them. */
 static void
 check_vector_tiles(const mc_tileset *tileset, const mc_node *node, mc_build *build)
@@ -326,6 +349,7 @@ check_format(const mc_tileset *tileset, const mc_node *node, mc_build *build)
     bool metatiled = tileset->metatile_columns != 1 || tileset->metatile_rows != 1;
     if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MVT) {
         check_vector_tiles(tileset, node, build);
+        warn_of_packing(tileset, node, build);
         return;
     }
     if (tileset->format == NULL) {

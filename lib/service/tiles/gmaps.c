@@ -26,6 +26,8 @@ static const mc_operation gmaps_operations[] = {
         { "/gmaps/years[time=2023]@GoogleMapsCompatible/2/1/1.png", 200, "image/png", "A value of a dimension.", NULL },
         { "/gmaps/roads-mvt@GoogleMapsCompatible/2/1/1.mvt", 200, "application/vnd.mapbox-vector-tile",
           "A vector tile.", NULL },
+        { "/gmaps/roads/2/1/1.webp", 200, "image/webp", "In another one of its formats.", NULL },
+        { "/gmaps/roads/2/1/1.auto", 200, "image/png", "In the one that `Accept` chooses: here there is none.", NULL },
         { "/gmaps/world@GoogleMapsCompatible/2/4/1.png", 404, "text/plain", "Level 2 has columns 0 to 3.", NULL },
         { "/gmaps/nothing@GoogleMapsCompatible/2/1/1.png", 400, "text/plain", "There is no such layer.", NULL } } },
     { "TileJSON",
