@@ -1,7 +1,8 @@
 /*
- * Processor time and bytes of vector tiles packed with gzip, brotli and zstd: `micro_packing ROUNDS FILE...`, files with
- * a tile each, packed or not. A line for each packing and level: its name, the level, bytes of all tiles, microseconds a
- * tile to pack and to unpack (the best of the rounds), with tabs between; the first line has the bytes of plain tiles.
+ * Processor time and bytes of vector tiles packed with gzip, brotli and zstd: `micro_packing ROUNDS FILE...`, files
+ * with a tile each, packed or not. A line for each packing and level: its name, the level, bytes of all tiles,
+ * microseconds a tile to pack and to unpack (the best of the rounds), with tabs between; the first line has the bytes
+ * of plain tiles.
  */
 #include <apr_general.h>
 #include <stdio.h>

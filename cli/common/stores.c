@@ -54,7 +54,7 @@ has_level(const mc_tileset *tileset, const mc_store_group *group)
 
 /* Also of its further formats, whose names in stores are their own. */
 static bool
-is_named(const mc_tileset *tileset, const char *name)
+is_stored_as(const mc_tileset *tileset, const char *name)
 {
     bool named = strcmp(name, tileset->name) == 0;
     for (int i = 0; i < tileset->variant_count && !named; i++)
@@ -69,7 +69,8 @@ mc_stores_known(const mc_config *config, mc_cache *cache, const mc_store_group *
         return true; /* clients name the tilesets */
     for (int i = 0; i < config->tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
-        bool meant = group->tileset == NULL ? tileset_uses_cache(tileset, cache) : is_named(tileset, group->tileset);
+        bool meant =
+            group->tileset == NULL ? tileset_uses_cache(tileset, cache) : is_stored_as(tileset, group->tileset);
         if (meant && has_level(tileset, group) && match_dimension_value_count(tileset, group->dim))
             return true;
     }

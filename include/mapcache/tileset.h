@@ -36,7 +36,9 @@ typedef struct mc_tileset {
     struct mc_tileset **variants;
     int variant_count;
     struct mc_tileset *master; /* of a further format: the tileset of the first one; else NULL */
-    mc_keeping keeping;        /* of a further format */
+    const struct mc_variant_ops
+        *own;           /* of a further format: how its tiles are had (lib/tileset/variant.h); else NULL */
+    mc_keeping keeping; /* of a further format */
     mc_grid_link **links;
     int link_count;
     mc_grid_link **dense_links; /* of variants for fine screens: for each link and each density that is offered */

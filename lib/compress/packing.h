@@ -4,7 +4,7 @@
 
 #include "compress/gzip.h"
 
-/* In the order of mc_packing_choices. */
+/* In the order of MC_PACKING_CHOICES. */
 typedef enum mc_packing { MC_PACKED_GZIP, MC_PACKED_BROTLI, MC_PACKED_ZSTD, MC_NOT_PACKED } mc_packing;
 
 /* As the configuration names them: a choice of mc_packing. */

@@ -12,14 +12,14 @@ typedef struct accept_item {
 } accept_item;
 
 static const char *
-skip_blanks(const char *at)
+skip_accept_blanks(const char *at)
 {
     return at + strspn(at, " \t");
 }
 
 /* Behind a text in quotes, in which a backslash makes the next character a plain one (RFC 9110, 5.6.4). */
 static const char *
-skip_quoted(const char *at)
+skip_accept_quoted(const char *at)
 {
     for (at++; *at != '\0' && *at != '"'; at++)
         if (*at == '\\' && at[1] != '\0')
@@ -29,16 +29,16 @@ skip_quoted(const char *at)
 
 /* Up to the next comma or semicolon that stands in no quotes. */
 static const char *
-skip_parameter(const char *at)
+skip_accept_parameter(const char *at)
 {
     while (*at != '\0' && *at != ',' && *at != ';')
-        at = *at == '"' ? skip_quoted(at) : at + 1;
+        at = *at == '"' ? skip_accept_quoted(at) : at + 1;
     return at;
 }
 
 /* "0.75" as thousandths; digits beyond the third are passed over. */
 static int
-read_weight(const char *at)
+read_accept_weight(const char *at)
 {
     bool negative = *at == '-';
     at += negative || *at == '+';
@@ -65,19 +65,19 @@ next_accept_item(accept_item *item, const char **list)
     item->name = at;
     item->weight = MC_WEIGHT_MAX;
     bool weighted = false;
-    at = skip_parameter(at);
+    at = skip_accept_parameter(at);
     item->size = (size_t)(at - item->name);
     while (item->size > 0 && strchr(" \t", item->name[item->size - 1]) != NULL)
         item->size--;
     while (*at == ';') {
-        at = skip_blanks(at + 1);
+        at = skip_accept_blanks(at + 1);
         if ((*at == 'q' || *at == 'Q') && !weighted) {
-            const char *equals = skip_blanks(at + 1);
+            const char *equals = skip_accept_blanks(at + 1);
             weighted = *equals == '=';
             if (weighted)
-                item->weight = read_weight(skip_blanks(equals + 1));
+                item->weight = read_accept_weight(skip_accept_blanks(equals + 1));
         }
-        at = skip_parameter(at);
+        at = skip_accept_parameter(at);
     }
     *list = at;
     return true;

@@ -18,8 +18,8 @@ mc_tileset_get(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_p
 mc_error *
 mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
 {
-    if (wanted->tileset->master != NULL)
-        return mc_variant_get(tile, wanted, if_tag, ctx, pool);
+    if (wanted->tileset->own != NULL)
+        return wanted->tileset->own->get(tile, wanted, if_tag, ctx, pool);
     if (!above_cached_zoom(wanted)) {
         MC_TRY(mc_tileset_get_cached(tile, wanted, if_tag, ctx, pool));
         return mc_tile_restyle(*tile, wanted, pool);

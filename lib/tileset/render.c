@@ -281,8 +281,8 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
                    apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_tileset_render_metatile");
-    if (tileset->master != NULL)
-        return mc_variant_render(tile, store_error, tileset, key, ctx, pool);
+    if (tileset->own != NULL)
+        return tileset->own->render(tile, store_error, tileset, key, ctx, pool);
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
     mc_rendered map = { 0 };
     MC_TRY(render_from_source(&map, tileset, key, &metatile, ctx, pool));

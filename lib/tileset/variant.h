@@ -10,13 +10,14 @@ void mc_variants_from_config(mc_tileset *tileset, const mc_node *formats, mc_bui
 /* The children of <formats>. */
 extern const mc_key mc_variants_keys[];
 
-/* mc_tileset_get_unless of a further format. */
-mc_error *mc_variant_get(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
-                         apr_pool_t *pool) MC_CHECKED;
-
-/* mc_metatile_render of a further format: made of the stored tile, which is rendered first where it is not there. */
-mc_error *mc_variant_render(mc_tile **tile, mc_error **store_error, mc_tileset *variant, const mc_tile_key *key,
-                            mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+/* What a further format does in its own way (mc_tileset.own). get: mc_tileset_get_unless. render: mc_metatile_render,
+ * of the stored tile, which is rendered first where it is not there. */
+struct mc_variant_ops {
+    mc_error *(*get)(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool);
+    mc_error *(*render)(mc_tile **tile, mc_error **store_error, mc_tileset *variant, const mc_tile_key *key,
+                        mc_ctx *ctx, apr_pool_t *pool);
+};
+extern const struct mc_variant_ops mc_variant_ops;
 
 /* The key of the same tile in a further format. */
 mc_tile_key mc_variant_key(const mc_tileset *variant, const mc_tile_key *key);

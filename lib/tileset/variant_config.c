@@ -76,6 +76,7 @@ add_variant(mc_tileset *tileset, const mc_format *format, mc_keeping keeping, co
     variant->format = format;
     variant->keeping = keeping;
     variant->master = tileset;
+    variant->own = &mc_variant_ops;
     variant->variants = NULL;
     variant->variant_count = 0;
     variant->metatile_columns = variant->metatile_rows = 1;

@@ -1,5 +1,5 @@
-/* What clients say in Accept and Accept-Encoding: no text breaks the reader, weights keep to their limits, what is added
- * behind a list changes nothing that the list has named, and the case of letters means nothing. */
+/* What clients say in Accept and Accept-Encoding: no text breaks the reader, weights keep to their limits, what is
+ * added behind a list changes nothing that the list has named, and the case of letters means nothing. */
 #include <apr_lib.h>
 #include <stdlib.h>
 #include <string.h>

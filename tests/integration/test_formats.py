@@ -186,6 +186,8 @@ def test_documents_name_all_formats(server):
     assert found["tiles"][0].endswith("{y}.png") and len(found["tiles"]) == 1
     assert {mime: url.rsplit(".", 1)[1] for mime, url in found["formats"].items()} == {
         "image/png": "png", "image/webp": "webp", "image/jpeg": "jpg", "*/*": "auto"}
+    layers = {layer["name"]: layer for layer in json.loads(ask(server, "/demo/layers.json").body)["layers"]}
+    assert layers["asked"]["further"] == ["webp", "jpg", "auto"] and "further" not in layers["plain"] and "asked@webp" not in layers
     assert "formats" not in json.loads(ask(server, "/gmaps/plain.json").body)
 
 

@@ -136,6 +136,19 @@ write_given(mc_json_writer *json, const char *key, const char *text)
         mc_json_string(json, key, text);
 }
 
+/* Extensions of addresses, for tilesets with <formats>. */
+static void
+write_further_formats(mc_json_writer *json, const mc_tileset *tileset)
+{
+    if (tileset->variant_count == 0)
+        return;
+    mc_json_open_array(json, "further");
+    for (int i = 0; i < tileset->variant_count; i++)
+        mc_json_string(json, NULL, mc_tileset_extension(tileset->variants[i]));
+    mc_json_string(json, NULL, MC_EXTENSION_BY_ACCEPT);
+    mc_json_close(json);
+}
+
 static void
 write_style_choice(mc_json_writer *json, const char *name, const char *title)
 {
@@ -160,6 +173,7 @@ write_layer_summary(mc_json_writer *json, const mc_tileset *tileset)
     if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MIXED)
         mc_json_string(json, "format", "JPEG or PNG"); /* "mime" is the one that WMS is asked for */
     mc_json_string(json, "extension", mc_tileset_address_extension(tileset));
+    write_further_formats(json, tileset);
     mc_json_boolean(json, "image", mc_tileset_is_image(tileset));
     mc_json_boolean(json, "legend", mc_tileset_style_has_legend(tileset, NULL));
     if (tileset->palette_count == 0 || mc_tileset_dimension(tileset, "style", false) >= 0)

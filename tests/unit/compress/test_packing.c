@@ -77,7 +77,9 @@ END_TEST
 
 START_TEST(pictures_and_plain_tiles_are_not_packed)
 {
-    static const char *const texts[] = { "\x1a\x02\x0a", "\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "RIFF", "(\xb5/", "\x1f" };
+    static const char *const texts[] = {
+        "\x1a\x02\x0a", "\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "RIFF", "(\xb5/", "\x1f"
+    };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         ck_assert_int_eq(mc_packing_of(texts[i], strlen(texts[i])), MC_NOT_PACKED);
     ck_assert_int_eq(mc_packing_of("", 0), MC_NOT_PACKED);
@@ -88,4 +90,4 @@ START_TEST(pictures_and_plain_tiles_are_not_packed)
 END_TEST
 
 UNIT_MAIN("packing", what_is_packed_is_told_and_comes_back, repacking_keeps_the_tile, damaged_streams_are_errors,
-           pictures_and_plain_tiles_are_not_packed)
+          pictures_and_plain_tiles_are_not_packed)

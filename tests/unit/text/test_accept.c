@@ -40,11 +40,15 @@ START_TEST(weights_are_read_and_bounded)
         const char *text;
         int weight;
     } rows[] = {
-        { "q=1", 1000 },      { "q=0", 0 },         { "q=0.", 0 },        { "q=0.5", 500 },      { "q=.5", 500 },
-        { "q=0.001", 1 },     { "q=0.0009", 0 },    { "q=0.9999", 999 },  { "q=1.000", 1000 },   { "q=00.25", 250 },
-        { "q=7", 1000 },      { "q=10", 1000 },     { "q=-1", 0 },        { "q=-0", 0 },         { "q=", 1000 },
-        { "q=none", 1000 },   { "q=.", 1000 },      { "q", 1000 },        { "Q = 0.25 ", 250 },  { "a=1;q=0.5", 500 },
-        { "q=0.5;q=1", 500 }, { "a=\";q=1\";q=0", 0 }, { "quality=0", 1000 }, { "q=1e9", 1000 }, { "q=\"0\"", 1000 },
+        { "q=1", 1000 },         { "q=0", 0 },          { "q=0.", 0 },
+        { "q=0.5", 500 },        { "q=.5", 500 },       { "q=0.001", 1 },
+        { "q=0.0009", 0 },       { "q=0.9999", 999 },   { "q=1.000", 1000 },
+        { "q=00.25", 250 },      { "q=7", 1000 },       { "q=10", 1000 },
+        { "q=-1", 0 },           { "q=-0", 0 },         { "q=", 1000 },
+        { "q=none", 1000 },      { "q=.", 1000 },       { "q", 1000 },
+        { "Q = 0.25 ", 250 },    { "a=1;q=0.5", 500 },  { "q=0.5;q=1", 500 },
+        { "a=\";q=1\";q=0", 0 }, { "quality=0", 1000 }, { "q=1e9", 1000 },
+        { "q=\"0\"", 1000 },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         mc_accept_match match;
@@ -80,4 +84,4 @@ START_TEST(long_lists_are_read_to_their_end)
 END_TEST
 
 UNIT_MAIN("accept", the_most_exact_item_counts, weights_are_read_and_bounded, quoted_commas_part_nothing,
-           long_lists_are_read_to_their_end)
+          long_lists_are_read_to_their_end)

@@ -51,6 +51,8 @@ export function layerAddresses(offer, layer, grid) {
   const found = [], name = grid.grid, key = layerKey(layer, name);
   if (offers(offer, 'gmaps')) {
     found.push(['XYZ', base + 'gmaps/' + key + '/{z}/{x}/{y}.' + layer.extension]);
+    for (const extension of layer.further || [])
+      found.push(['XYZ, ' + extension, base + 'gmaps/' + key + '/{z}/{x}/{y}.' + extension]);
     found.push(['TileJSON', base + 'gmaps/' + key + '.json']);
   }
   if ((offers(offer, 'gmaps') || offers(offer, 'tms')) && isWebMercator(grid) && (layer.image || isVector(layer)))
