@@ -28,10 +28,10 @@ accepts_packing(const char *accepted, mc_packing packing)
     mc_accept_match match;
     if (accepted == NULL)
         return packing == MC_NOT_PACKED;
-    int weight = mc_accept_weight(&match, accepted, mc_packing_coding(packing));
+    int weight = mc_accept_share(&match, accepted, mc_packing_coding(packing));
     if (packing == MC_PACKED_GZIP && match != MC_NAMED) { /* the old name means the same (RFC 9110, 8.4.1.3) */
         mc_accept_match old;
-        int old_weight = mc_accept_weight(&old, accepted, "x-gzip");
+        int old_weight = mc_accept_share(&old, accepted, "x-gzip");
         if (old == MC_NAMED)
             return old_weight > 0;
     }
@@ -47,7 +47,7 @@ tag_of_form(uint64_t tag, mc_packing packing)
 }
 
 static mc_error *
-choose_form(mc_packing *chosen, mc_packing stored, const char *accepted, apr_pool_t *pool)
+choose_packed_form(mc_packing *chosen, mc_packing stored, const char *accepted, apr_pool_t *pool)
 {
     const mc_packing forms[] = { stored, MC_PACKED_GZIP, MC_NOT_PACKED };
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
@@ -64,7 +64,7 @@ mc_result_negotiate(mc_result *result, const mc_http_request *request, apr_pool_
 {
     const char *accepted = request->headers == NULL ? NULL : apr_table_get(request->headers, "Accept-Encoding");
     mc_packing stored = (mc_packing)result->packing, chosen = MC_NOT_PACKED;
-    MC_TRY(choose_form(&chosen, stored, accepted, pool));
+    MC_TRY(choose_packed_form(&chosen, stored, accepted, pool));
     if (chosen == stored)
         return MC_OK;
     result->packing = chosen;

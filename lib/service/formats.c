@@ -24,7 +24,7 @@ static format_claim
 claim_of_type(const char *accept, const char *type)
 {
     format_claim claim;
-    claim.weight = mc_accept_weight(&claim.match, accept, type);
+    claim.weight = mc_accept_share(&claim.match, accept, type);
     return claim;
 }
 

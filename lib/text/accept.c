@@ -98,7 +98,7 @@ match_accept_item(const accept_item *item, const char *name)
 }
 
 int
-mc_accept_weight(mc_accept_match *match, const char *list, const char *name)
+mc_accept_share(mc_accept_match *match, const char *list, const char *name)
 {
     accept_item item;
     int weight = 0;

@@ -23,6 +23,6 @@ typedef enum mc_accept_match {
  * wants it; one beyond the limits as the limit. Time is in proportion to the length of the list, and no memory is
  * taken.
  */
-int mc_accept_weight(mc_accept_match *match, const char *list, const char *name);
+int mc_accept_share(mc_accept_match *match, const char *list, const char *name);
 
 #endif

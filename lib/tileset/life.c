@@ -93,9 +93,9 @@ mc_tileset_redirect(const char **url, const mc_tile_request *wanted, mc_ctx *ctx
     mc_tile_key key;
     const mc_tileset *tileset = wanted->tileset;
     *url = NULL;
-    if (tileset->master != NULL || tileset->cache == NULL || tileset->cache->ops->redirect == NULL || tileset->not_built != NULL ||
-        tileset->assembly != MC_ASSEMBLE_NONE || above_cached_zoom(wanted) || wanted->link->ruleset != NULL ||
-        wanted->style != NULL)
+    if (tileset->master != NULL || tileset->cache == NULL || tileset->cache->ops->redirect == NULL ||
+        tileset->not_built != NULL || tileset->assembly != MC_ASSEMBLE_NONE || above_cached_zoom(wanted) ||
+        wanted->link->ruleset != NULL || wanted->style != NULL)
         return MC_OK;
     MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
     return mc_cache_redirect(url, tileset->cache, &key, pool);

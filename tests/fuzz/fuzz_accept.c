@@ -14,11 +14,11 @@ static void
 check_name(const char *list, const char *longer, const char *shouted, const char *name)
 {
     mc_accept_match match, again, loud;
-    int weight = mc_accept_weight(&match, list, name);
+    int weight = mc_accept_share(&match, list, name);
     MC_ASSERT(weight >= 0 && weight <= MC_WEIGHT_MAX && match >= MC_NOT_NAMED && match <= MC_NAMED);
     MC_ASSERT(match != MC_NOT_NAMED || weight == 0);
-    MC_ASSERT(mc_accept_weight(&loud, shouted, name) == weight && loud == match);
-    int added = mc_accept_weight(&again, longer, name);
+    MC_ASSERT(mc_accept_share(&loud, shouted, name) == weight && loud == match);
+    int added = mc_accept_share(&again, longer, name);
     MC_ASSERT(again >= match && (again > match || added == weight));
 }
 

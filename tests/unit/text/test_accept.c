@@ -28,7 +28,7 @@ START_TEST(the_most_exact_item_counts)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         mc_accept_match match;
-        int weight = mc_accept_weight(&match, rows[i].list, rows[i].name);
+        int weight = mc_accept_share(&match, rows[i].list, rows[i].name);
         ck_assert_msg(weight == rows[i].weight && match == rows[i].match, "%s: %d %d", rows[i].list, weight, match);
     }
 }
@@ -53,9 +53,9 @@ START_TEST(weights_are_read_and_bounded)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         mc_accept_match match;
         const char *list = apr_pstrcat(pool, "x, gzip ; ", rows[i].text, " , y;q=0.75", NULL);
-        int weight = mc_accept_weight(&match, list, "gzip");
+        int weight = mc_accept_share(&match, list, "gzip");
         ck_assert_msg(weight == rows[i].weight && match == MC_NAMED, "%s: %d", list, weight);
-        ck_assert_int_eq(mc_accept_weight(&match, list, "y"), 750);
+        ck_assert_int_eq(mc_accept_share(&match, list, "y"), 750);
     }
 }
 END_TEST
@@ -63,11 +63,11 @@ END_TEST
 START_TEST(quoted_commas_part_nothing)
 {
     mc_accept_match match;
-    ck_assert_int_eq(mc_accept_weight(&match, "a;b=\"x,gzip\\\",gzip\";q=0.5,br", "gzip"), 0);
+    ck_assert_int_eq(mc_accept_share(&match, "a;b=\"x,gzip\\\",gzip\";q=0.5,br", "gzip"), 0);
     ck_assert_int_eq(match, MC_NOT_NAMED);
-    ck_assert_int_eq(mc_accept_weight(&match, "a;b=\"x,gzip\\\",gzip\";q=0.5,br", "a"), 500);
-    ck_assert_int_eq(mc_accept_weight(&match, "a;b=\"x,gzip\\\",gzip\";q=0.5,br", "br"), 1000);
-    ck_assert_int_eq(mc_accept_weight(&match, "a;b=\"never closed,br", "br"), 0);
+    ck_assert_int_eq(mc_accept_share(&match, "a;b=\"x,gzip\\\",gzip\";q=0.5,br", "a"), 500);
+    ck_assert_int_eq(mc_accept_share(&match, "a;b=\"x,gzip\\\",gzip\";q=0.5,br", "br"), 1000);
+    ck_assert_int_eq(mc_accept_share(&match, "a;b=\"never closed,br", "br"), 0);
 }
 END_TEST
 
@@ -77,9 +77,9 @@ START_TEST(long_lists_are_read_to_their_end)
     char *list = apr_palloc(pool, 65536);
     memset(list, ',', 65000);
     memcpy(list + 65000, "br;q=0.125", 11);
-    ck_assert_int_eq(mc_accept_weight(&match, list, "br"), 125);
+    ck_assert_int_eq(mc_accept_share(&match, list, "br"), 125);
     memset(list, 'x', 65000);
-    ck_assert_int_eq(mc_accept_weight(&match, list, "br"), 0);
+    ck_assert_int_eq(mc_accept_share(&match, list, "br"), 0);
 }
 END_TEST
 
