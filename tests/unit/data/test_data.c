@@ -256,7 +256,8 @@ END_TEST
 START_TEST(pcraster_is_no_map_file)
 {
     mc_data_found found;
-    run("gdal_create -of GTiff -ot Byte -bands 1 -burn 10 -outsize 20 20 -a_srs EPSG:4326 -a_ullr 7 47 8 46 flat.tif && "
+    run("gdal_create -of GTiff -ot Byte -bands 1 -burn 10 -outsize 20 20 -a_srs EPSG:4326 -a_ullr 7 47 8 46 flat.tif "
+        "&& "
         "gdal_translate -of PCRaster -mo PCRASTER_VALUESCALE=VS_NOMINAL flat.tif land.map && rm -f flat.tif");
     ck_ok(mc_data_find(&found, in_folder("land.map"), NULL, &ctx, pool));
     const mc_data_layer *layer = layer_at(&found, 0);
@@ -353,10 +354,16 @@ END_TEST
 int
 main(void)
 {
-    const TTest *const tests[] = { raster_says_where_it_lies,          bands_make_a_picture,
-                                   vector_files_say_what_they_hold,    written_configuration_loads,
-                                   rasters_alone_need_no_vector_tiles, texts_of_data_end_no_comment,
-                                   codes_of_a_crs_are_numbers,         map_files_say_where_they_lie, pcraster_is_no_map_file,
-                                   a_slow_file_leaves_what_was_found,  large_vectors_are_not_read_for_their_box };
+    const TTest *const tests[] = { raster_says_where_it_lies,
+                                   bands_make_a_picture,
+                                   vector_files_say_what_they_hold,
+                                   written_configuration_loads,
+                                   rasters_alone_need_no_vector_tiles,
+                                   texts_of_data_end_no_comment,
+                                   codes_of_a_crs_are_numbers,
+                                   map_files_say_where_they_lie,
+                                   pcraster_is_no_map_file,
+                                   a_slow_file_leaves_what_was_found,
+                                   large_vectors_are_not_read_for_their_box };
     return unit_run_between("data", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up, tear_down);
 }

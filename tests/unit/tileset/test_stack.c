@@ -281,7 +281,7 @@ START_TEST(what_is_assembled_of_provisional_tiles_is_provisional)
             ck_assert_int_le(mc_tileset_lifetime(&tileset, tile, apr_time_now()), 60);
             ck_assert_int_eq(cache.puts, 0);
         }
-    mc_tile_request seeded = { &tileset, &grid_link, 3, 2, 5, (const char *[]){ "left,spare", NULL } };
+    mc_tile_request seeded = { &tileset, &grid_link, 3, 2, 5, (const char *[]){ "left,spare", NULL }, NULL };
     ck_fails(UNAVAILABLE, mc_tileset_render(&seeded, &ctx));
     ck_assert_int_eq(cache.puts, 0);
     ck_assert_double_eq(get("left", NULL)->provisional, 0);
