@@ -107,7 +107,7 @@ START_TEST(current_is_the_latest_time_that_has_begun)
              "<value>early</value><value>2020-12-31</value><value>9999</value></dimension>");
     ck_assert_str_eq(settle(dimension, "current"), "2021");
     ck_assert_str_eq(settle(dimension, "2020-03"), "2020-03");
-    ck_assert_str_eq(settle(dimension, "Current"), "Current");
+    ck_assert_str_eq(settle(dimension, "Current"), "2021");
     dimension = make("<dimension name='TIME' type='values' default='x' time='true'><value>y</value></dimension>");
     ck_assert_str_eq(settle(dimension, "current"), "x");
     dimension = make("<dimension name='TIME' type='values' default='current' time='true'><value>y</value></dimension>");
