@@ -1,7 +1,7 @@
 """Stores of the kinds that are only read, each with tiles of the levels 0 and 1 in a folder of the test's own, by those who write such files."""
 from conftest import png
 from osgeo import gdal
-from test_block_archives import bundle, slab
+from test_block_archives import bundle, metatile, slab
 from test_cog_cache import cog, raster
 from test_geopackage import picture
 
@@ -24,6 +24,12 @@ def make_slabs(folder):
     return f"<base>{folder}/slabs/{{z}}</base>", folder / "slabs"
 
 
+def make_metatiles(folder):
+    for level in 0, 1:
+        metatile(folder / "default", level, 0, 0, {(x, y): data for (y, x), data in tiles_of_level(level).items()})
+    return f"<base>{folder}/default</base>", folder / "default"
+
+
 def make_mrf(folder):
     picture(folder / "world.tif", 512)
     options = ["BLOCKSIZE=256", "COMPRESS=PNG", "INTERLEAVE=PIXEL", "UNIFORM_SCALE=2"]
@@ -37,4 +43,4 @@ def make_cog(folder):
 
 
 # By kind: what stands in <cache>, and the file or folder that has the tiles.
-MAKERS = {"bundle": make_bundles, "rok4": make_slabs, "mrf": make_mrf, "cog": make_cog}
+MAKERS = {"bundle": make_bundles, "rok4": make_slabs, "mod_tile": make_metatiles, "mrf": make_mrf, "cog": make_cog}

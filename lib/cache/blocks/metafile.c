@@ -169,6 +169,7 @@ metafile_from_config(const mc_node *node, mc_build *build)
     cache->block.identity = 9;
     if (!mc_cache_read(&cache->block.base, &mc_cache_metafile, true, node, build))
         return NULL;
+    cache->block.place = cache->folder;
     cache->template = mc_template_compile(cache->folder, &rules, build->pool);
     return &cache->block.base.cache;
 }
@@ -186,6 +187,7 @@ const mc_cache_ops mc_cache_metafile = {
     .exists = mc_block_exists,
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
+    .reach = mc_block_reach,
     .tells_grids = metafile_tells_grids,
     MC_BLOCK_LISTING_OPS,
 };
