@@ -10,6 +10,8 @@
 typedef struct mc_cache mc_cache;
 struct mc_store_location; /* lib/cache/cache_base.h */
 struct mc_upkeep;         /* mapcache/upkeep.h */
+struct mc_uses;           /* lib/cache/uses.h */
+struct mc_quota;          /* lib/cache/quota/quota.h */
 
 /* *json: the layers of a vector tile's tileset as TileJSON lists them (3.0.0, vector_layers); NULL where the layers are
  * not known. Allocated in `pool`. */
@@ -132,6 +134,9 @@ struct mc_cache {
     double remember_for; /* seconds, for stores without a stamp; 0: as long as the stamp holds */
     uint64_t serial; /* of this cache in the process: part of the key of tiles that are remembered without a stamp */
     mc_store_state state;
+    apr_int64_t max_size;   /* <max_size>: bytes; 0: no limit */
+    struct mc_uses *uses;   /* when which tiles were used last; NULL without <max_size> */
+    struct mc_quota *quota; /* who keeps to <max_size>; NULL without it */
 };
 
 /* All kinds of this build; NULL at the end. A new kind is one line in lib/cache/registry.c. */

@@ -47,6 +47,7 @@ typedef struct mc_process {
     struct mc_clock_cache *provisional;     /* tiles that are not to be stored (lib/tileset) */
     struct mc_documents *documents;         /* capabilities as they were written last (lib/service) */
     struct mc_write_behinds *write_behinds; /* puts that wait for slow stores (lib/cache) */
+    struct mc_quotas *quotas;               /* threads that keep caches to their <max_size> (lib/cache/quota) */
     bool brief;                             /* ends after one request: what is made once for many maps does not pay */
     bool lasting;                           /* serves until it is told to end, and then closes what it has open */
     _Atomic bool draining;                  /* it has been told to end */

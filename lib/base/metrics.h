@@ -59,6 +59,8 @@
     X(remote_rests_total, "Requests not sent because their memcached or redis server had failed a moment before.")     \
     X(behind_stored_total, "Tiles stored behind the answer (<write>behind</write> of a multitier cache).")             \
     X(behind_lost_total, "Tiles that waited to be stored behind the answer and were lost.")                            \
+    X(quota_tiles_total, "Tiles removed to keep caches to their max_size.")                                            \
+    X(quota_bytes_total, "Bytes of the tiles removed to keep caches to their max_size.")                               \
     X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \
     X(dimension_remembered_total, "Questions of dimensions that the memory of the process answered.")                  \
     X(response_bytes_total, "Bytes of response bodies.")

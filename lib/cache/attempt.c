@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "cache/uses.h"
 #include "mapcache/trace.h"
 
 /* After a failed operation: whether it is to be made again; waits before. */
@@ -111,6 +112,8 @@ mc_cache_put_now(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx 
 {
     MC_SPAN(ctx, "mapcache_cache_tile_set");
     const mc_store_call call = { .operation = MC_STORE_PUT, .writes = tiles, .count = count };
+    if (cache->uses != NULL)
+        mc_uses_put(cache->uses, tiles, count, ctx);
     mc_error *error = mc_cache_attempt(cache, &call, ctx);
     for (int i = 0; i < count; i++)
         forget_cached_tile(cache, &tiles[i].key, ctx);
@@ -124,6 +127,8 @@ remove_tiles(mc_cache *cache, mc_store_operation operation, const mc_tile_key *k
     mc_error *error = mc_cache_attempt(cache, &call, ctx);
     for (int i = 0; i < count; i++)
         forget_cached_tile(cache, &keys[i], ctx);
+    if (cache->uses != NULL)
+        mc_uses_remove(cache->uses, keys, count, ctx);
     return error;
 }
 

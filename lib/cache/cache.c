@@ -6,6 +6,7 @@
 
 #include "base/metrics.h"
 #include "cache/attempt.h"
+#include "cache/uses.h"
 #include "mapcache/trace.h"
 #include "text/text.h"
 
@@ -38,6 +39,8 @@ mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const 
 void
 mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
+    if (cache->uses != NULL)
+        mc_uses_add_tileset(cache->uses, use);
     if (cache->ops->used_by != NULL)
         cache->ops->used_by(cache, use, node, build);
 }
@@ -109,6 +112,8 @@ mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ct
     mc_count(cache_metrics(ctx), *tile == NULL ? MC_COUNT_cache_misses_total : MC_COUNT_cache_hits_total, 1);
     if (*tile == NULL)
         mc_span_note(&span, "CACHE_MISS");
+    else if (cache->uses != NULL)
+        mc_uses_note(cache->uses, key, ctx);
     return MC_OK;
 }
 

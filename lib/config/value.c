@@ -102,7 +102,7 @@ mc_value_expected(const mc_key *key, apr_pool_t *pool)
     case MC_PRESENT:
         return "empty: its presence counts";
     case MC_SIZE:
-        return range_in_words(key, "a size in bytes, or with K, M, G", pool);
+        return range_in_words(key, "a size in bytes, or with K, M, G or T", pool);
     case MC_CHOICE:
         return choices_in_words(key, "", pool);
     case MC_CHOICE_CI:

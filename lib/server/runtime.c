@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "base/semaphore.h"
 #include "base/workers.h"
+#include "cache/quota/quota.h"
 #include "cache/write_behind.h"
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
@@ -168,6 +169,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->provisional = threads && has_sources(config) ? mc_clock_cache_create(PROVISIONAL_BYTES) : NULL;
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
+    process->quotas = mc_quotas_create();
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -191,6 +193,7 @@ mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
     mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
+    mc_quotas_destroy(process->quotas);               /* these, too */
     mc_workers_destroy(process->io);
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)

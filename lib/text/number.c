@@ -71,14 +71,15 @@ mc_parse_size(int64_t *out, const char *text)
     for (; is_number_text_digit(*text); text++)
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value))
             return false;
-    int64_t unit = 1;
-    if (*text == 'k' || *text == 'K')
-        unit = 1024;
-    else if (*text == 'm' || *text == 'M')
-        unit = 1024 * 1024;
-    else if (*text == 'g' || *text == 'G')
-        unit = 1024 * 1024 * 1024;
-    if (text[unit > 1 ? 1 : 0] != '\0' || __builtin_mul_overflow(value, unit, &value))
+    static const char units[] = "kmgt";
+    const char *unit = *text == '\0' ? NULL : strchr(units, *text | 0x20);
+    int64_t factor = 1;
+    if (unit != NULL) {
+        factor = INT64_C(1) << (10 * (unit - units + 1));
+        text++;
+        text += strcmp(text, "B") == 0 ? 1 : strcmp(text, "iB") == 0 ? 2 : 0;
+    }
+    if (*text != '\0' || __builtin_mul_overflow(value, factor, &value))
         return false;
     *out = value;
     return true;

@@ -32,6 +32,7 @@ static const mc_key disk_keys[] = {
     MC_KEY_PRESENT("detect_blank", FIELD(detect_blank), "Fully transparent tiles are not written."),
     MC_KEY_INT("creation_retry", FIELD(creation_retry), "How often the creation of a file is repeated.", .max = 1000,
                .fallback = "0"),
+    MC_QUOTA_KEY(disk_cache),
     MC_KEY_END,
 };
 
@@ -83,6 +84,8 @@ disk_from_config(const mc_node *node, mc_build *build)
         cache->template =
             mc_template_compile(cache->layout == TEMPLATE ? cache->template_text : cache->root, &rules, build->pool);
     }
+    if (!mc_quota_from_config(&cache->base.cache, &mc_disk_quota, MC_QUOTA_SHIFT, node, build))
+        return NULL;
     return &cache->base.cache;
 }
 
@@ -211,8 +214,9 @@ check_disk_root(disk_cache *cache, mc_ctx *ctx)
 static mc_error *
 create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link, mc_ctx *ctx)
 {
+    enum { FOLDERS_AGAIN = 10 }; /* <max_size> removes folders that are empty */
     const char *temporary = temporary_name(path, ctx->pool);
-    const int retries = cache->creation_retry;
+    const int retries = cache->creation_retry, missing = cache->base.cache.quota == NULL ? 0 : FOLDERS_AGAIN;
     for (int attempt = 0;; attempt++) {
         bool made = false;
         if (link != NULL) {
@@ -234,7 +238,7 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link,
             MC_TRY(check_disk_root(cache, ctx));
         int reason = code == ENOENT || code == ENOTDIR ? mc_files_make_folders(path) : 0;
         /* The first time, the folders are simply not there yet. */
-        if (attempt > retries || (code != ENOENT && attempt >= retries))
+        if (attempt > retries + (reason == 0 ? missing : 0) || (code != ENOENT && attempt >= retries))
             return disk_io_error(path, "a tile cannot be stored", reason != 0 ? reason : code, ctx->pool);
     }
 }

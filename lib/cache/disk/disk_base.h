@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "cache/cache_base.h"
+#include "cache/quota/quota.h"
 
 /* Of the layouts behind TEMPLATE, <base> is the folder of one tileset and one grid, and may have placeholders. */
 typedef enum layout {
@@ -48,6 +48,9 @@ mc_error *mc_disk_tile_path(char *path, const disk_cache *cache, const mc_tile_k
 mc_error *mc_disk_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
 bool mc_disk_tells_groups(const mc_cache *cache);
 mc_error *mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+
+/* For <max_size>. */
+extern const mc_quota_store mc_disk_quota;
 
 /* mc_cache_ops.place */
 const char *mc_disk_place(bool *file, const mc_cache *cache, apr_pool_t *pool);

@@ -32,6 +32,12 @@ const char mc_dedup_unused[] =
     "SELECT coalesce(sum(length(data)), 0) FROM images WHERE id NOT IN (SELECT image FROM places)";
 const char mc_dedup_tidy_up[] = "DELETE FROM images WHERE id NOT IN (SELECT image FROM places)";
 
+const char mc_dedup_content[] = "SELECT image FROM places WHERE tileset = :tileset AND grid = :grid AND dim = :dim"
+                                " AND z = :z AND x = :x AND y = :y";
+const char mc_dedup_remove_content[] = "DELETE FROM images WHERE id = CAST(:key AS integer)"
+                                       " AND NOT EXISTS(SELECT 1 FROM places WHERE image = CAST(:key AS integer))";
+const char mc_dedup_index[] = "CREATE INDEX IF NOT EXISTS places_by_image ON places(image)";
+
 /* The first column of a statement's only row, or -1. */
 static mc_error *
 find_number(int64_t *number, mc_handle *handle, const char *sql, const sqlite_binds *binds, apr_pool_t *pool)

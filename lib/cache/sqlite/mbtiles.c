@@ -31,6 +31,9 @@ static const mc_sqlite_counts counts = {
     .unused = "SELECT coalesce(sum(length(tile_data)), 0) FROM images"
               " WHERE tile_id NOT IN (SELECT tile_id FROM map WHERE tile_id IS NOT NULL)",
     .tidy_up = "DELETE FROM images WHERE tile_id NOT IN (SELECT tile_id FROM map WHERE tile_id IS NOT NULL)",
+    .content = "SELECT tile_id FROM map WHERE tile_column=:x AND tile_row=:y AND zoom_level=:z AND tile_id LIKE '=%'",
+    .remove_content = "DELETE FROM images WHERE tile_id = :key AND NOT EXISTS(SELECT 1 FROM map WHERE tile_id = :key)",
+    .index_contents = "CREATE INDEX IF NOT EXISTS map_by_picture ON map(tile_id)",
     .table_groups = "SELECT NULL, NULL, NULL, zoom_level, count(*), 0, sum(length(tile_data)) FROM tiles"
                     " GROUP BY zoom_level",
     .table_remove = "DELETE FROM tiles WHERE rowid IN (SELECT rowid FROM tiles WHERE zoom_level IS :z LIMIT 2000)",

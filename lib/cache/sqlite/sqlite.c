@@ -25,6 +25,9 @@ static const mc_sqlite_counts counts = {
     .remove = mc_dedup_remove,
     .tidy_up = mc_dedup_tidy_up,
     .unused = mc_dedup_unused,
+    .content = mc_dedup_content,
+    .remove_content = mc_dedup_remove_content,
+    .index_contents = mc_dedup_index,
     .table_groups = GROUPS_SQL,
     .table_remove =
         "DELETE FROM tiles WHERE rowid IN (SELECT rowid FROM tiles WHERE tileset IS :tileset AND grid IS :grid"
@@ -170,8 +173,8 @@ mc_sqlite_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx
     return MC_OK;
 }
 
-static mc_error *
-remove_sqlite_tile(const sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key, apr_pool_t *pool)
+mc_error *
+mc_sqlite_remove_tile(const sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key, apr_pool_t *pool)
 {
     return cache->remove_tile != NULL ? cache->remove_tile(handle, cache, key, pool)
                                       : mc_sqlite_run(handle, cache->remove, key, NULL, pool);
@@ -191,7 +194,7 @@ remove_from_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *g
     const mc_tile_key *keys = items;
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
     for (int i = groups->first[group]; i >= 0; i = groups->next[i])
-        MC_TRY(remove_sqlite_tile(cache, handle, &keys[i], ctx->pool));
+        MC_TRY(mc_sqlite_remove_tile(cache, handle, &keys[i], ctx->pool));
     return mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool);
 }
 
@@ -208,16 +211,22 @@ locate_all(const char **paths, const sqlite_cache *cache, const mc_tile_key *key
 }
 
 mc_error *
-mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+mc_sqlite_change(sqlite_cache *cache, const mc_tile_key *keys, int count, mc_sqlite_work *work, const void *items,
+                 mc_ctx *ctx)
 {
-    sqlite_cache *cache = (sqlite_cache *)base;
     const char **paths = apr_palloc(ctx->pool, sizeof(*paths) * (size_t)(count + 1));
     MC_TRY(locate_all(paths, cache, keys, count, ctx));
-    MC_TRY(write_files(cache, paths, count, count > 0 && keys[0].client_named, remove_from_file, keys, ctx));
+    MC_TRY(write_files(cache, paths, count, count > 0 && keys[0].client_named, work, items, ctx));
     for (int i = 0; i < count; i++)
         if (paths[i] != NULL)
             forget_sqlite_tile(cache, paths[i], &keys[i], ctx);
     return MC_OK;
+}
+
+mc_error *
+mc_sqlite_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+{
+    return mc_sqlite_change((sqlite_cache *)base, keys, count, remove_from_file, keys, ctx);
 }
 
 const mc_cache_ops mc_cache_sqlite = {

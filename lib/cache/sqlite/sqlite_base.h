@@ -4,8 +4,10 @@
 
 #include <stdatomic.h>
 
-#include "cache/cache_base.h"
+#include "cache/quota/quota.h"
 #include "cache/sqlite/coverage.h"
+
+struct mc_path_groups;
 
 /* Statements about all tiles of a file; NULL: not known. */
 typedef struct mc_sqlite_counts {
@@ -18,6 +20,9 @@ typedef struct mc_sqlite_counts {
     const char *remove, *tidy_up;
     /* Of a file whose `tiles` is a view: the bytes that `tidy_up` removes. */
     const char *unused;
+    /* Of a file whose `tiles` is a view, for one place: the name of the content that other places may have, too (text;
+     * no row: it has none); removes the content :key that no place has any more; makes the index for that. */
+    const char *content, *remove_content, *index_contents;
     /* `groups` and `remove` of a file whose `tiles` is a table, where ours is a view; NULL: it always is one. */
     const char *table_groups, *table_remove;
 } mc_sqlite_counts;
@@ -154,6 +159,21 @@ mc_error *mc_sqlite_remove_all(mc_cache *cache, const mc_tile_key *keys, int cou
 bool mc_sqlite_lists(const mc_cache *cache, const mc_tile_key *key);
 mc_error *mc_sqlite_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                          void *baton, mc_ctx *ctx);
+
+/* Work on tiles of one file: `items` as given to mc_sqlite_change. */
+typedef mc_error *mc_sqlite_work(sqlite_cache *cache, mc_handle *handle, const struct mc_path_groups *groups, int group,
+                                 const void *items, mc_ctx *ctx);
+
+/* Works on the files of tiles, as far as they are there, one after the other, open for writing; forgets the tiles. */
+mc_error *mc_sqlite_change(sqlite_cache *cache, const mc_tile_key *keys, int count, mc_sqlite_work *work,
+                           const void *items, mc_ctx *ctx) MC_CHECKED;
+
+/* Removes a tile, within the caller's transaction. */
+mc_error *mc_sqlite_remove_tile(const sqlite_cache *cache, mc_handle *handle, const mc_tile_key *key,
+                                apr_pool_t *pool) MC_CHECKED;
+
+/* For <max_size>. */
+extern const mc_quota_store mc_sqlite_quota;
 
 /* mc_cache_ops.place */
 const char *mc_sqlite_place(bool *file, const mc_cache *cache, apr_pool_t *pool);

@@ -59,7 +59,8 @@ static const mc_key pragma_keys[] = {
     MC_KEY_TEXT("base", FIELD(historical_base), "Historical; refused."), \
     MC_KEY_TEXT("dbname_template", FIELD(historical_template), "Historical; refused."), \
     MC_KEY_BOOL("immutable", FIELD(immutable), "The files never change while they are served: no locks are taken.", .flags = MC_KEY_OURS, .fallback = "false"), \
-    MC_KEY_CHOICE("index_check", FIELD(index_check), "warn|error|off", "What happens when the get statement reads whole tables.", .flags = MC_KEY_OURS, .fallback = "warn")
+    MC_KEY_CHOICE("index_check", FIELD(index_check), "warn|error|off", "What happens when the get statement reads whole tables.", .flags = MC_KEY_OURS, .fallback = "warn"), \
+    MC_QUOTA_KEY(sqlite_cache)
 /* clang-format on */
 
 const mc_key mc_sqlite_keys[] = {
@@ -201,7 +202,12 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     }
     cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
     atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
-    return true;
+    if (cache->immutable && cache->base.cache.max_size > 0) {
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "max_size"),
+                    "files that are <immutable> never change: no tile of theirs can be removed for <max_size>");
+        return false;
+    }
+    return mc_quota_from_config(&cache->base.cache, &mc_sqlite_quota, MC_QUOTA_SHIFT, node, build);
 }
 
 void
