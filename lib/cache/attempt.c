@@ -98,8 +98,10 @@ mc_cache_attempt(mc_cache *cache, const mc_store_call *call, mc_ctx *ctx)
 
 /* What is written here is seen here at once. */
 static void
-forget_cached_tile(const mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
+tell_changed_tile(const mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
+    if (cache->uses != NULL)
+        mc_uses_change(cache->uses, key, ctx);
     if (cache->remember_for <= 0)
         return;
     mc_memory_key memory_key;
@@ -116,7 +118,7 @@ mc_cache_put_now(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx 
         mc_uses_put(cache->uses, tiles, count, ctx);
     mc_error *error = mc_cache_attempt(cache, &call, ctx);
     for (int i = 0; i < count; i++)
-        forget_cached_tile(cache, &tiles[i].key, ctx);
+        tell_changed_tile(cache, &tiles[i].key, ctx);
     return error;
 }
 
@@ -126,9 +128,7 @@ remove_tiles(mc_cache *cache, mc_store_operation operation, const mc_tile_key *k
     const mc_store_call call = { .operation = operation, .keys = keys, .count = count };
     mc_error *error = mc_cache_attempt(cache, &call, ctx);
     for (int i = 0; i < count; i++)
-        forget_cached_tile(cache, &keys[i], ctx);
-    if (cache->uses != NULL)
-        mc_uses_remove(cache->uses, keys, count, ctx);
+        tell_changed_tile(cache, &keys[i], ctx);
     return error;
 }
 

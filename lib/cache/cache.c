@@ -199,6 +199,8 @@ mc_cache_exists(bool *exists, mc_cache *cache, const mc_tile_key *key, mc_ctx *c
     *exists = false;
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
+    if (cache->uses != NULL)
+        mc_uses_begin(cache->uses, ctx);
     return mc_cache_attempt(cache, &(mc_store_call){ .operation = MC_STORE_EXISTS, .keys = key, .exists = exists },
                             ctx);
 }
@@ -226,6 +228,8 @@ mc_cache_exist_all(bool *exists, mc_cache *cache, const mc_tile_key *keys, int c
         if (ctx->writes != NULL)
             MC_TRY(mc_cache_writes_settle(cache, &keys[i], ctx));
     }
+    if (cache->uses != NULL)
+        mc_uses_begin(cache->uses, ctx);
     const mc_store_call call = { .operation = MC_STORE_EXIST_ALL, .keys = keys, .count = count, .exists = exists };
     return mc_cache_attempt(cache, &call, ctx);
 }

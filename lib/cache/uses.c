@@ -14,14 +14,14 @@ enum {
     SLOTS = 1 << 15,      /* a power of two: two million tiles in use between two looks */
     FULL = SLOTS / 4 * 3, /* slots in use: what is more is not noted until the next look */
     PROBES = 64,          /* slots that are tried for a block */
-    INTEND_AGAIN = 10,    /* seconds for which an intention to store holds */
+    INTEND_AGAIN = 3,     /* seconds for which an intention to store holds */
     BLOCKS_AT_ONCE = 64   /* of one question to `intend` */
 };
 
 typedef struct use_slot {
     _Atomic uint64_t hash; /* 0: empty */
     _Atomic uint32_t used; /* seconds; 0: not */
-    _Atomic bool changed;  /* tiles were removed */
+    _Atomic bool changed;  /* tiles were stored or removed */
     uint32_t taken;        /* `used` when it was taken last */
     _Atomic uint32_t put;  /* seconds: when the last intention was noted */
     mc_tile_key block;     /* by the lock; its texts are of `pool` */
@@ -97,7 +97,7 @@ mc_uses_waiting(const mc_uses *uses)
 }
 
 static inline uint64_t
-hash_block(const mc_uses *uses, const mc_tile_key *key)
+hash_use_block(const mc_uses *uses, const mc_tile_key *key)
 {
     const uint64_t column = (uint64_t)((unsigned)key->x >> uses->shift), row = (unsigned)key->y >> uses->shift;
     uint64_t words[3] = { column << 32 | row, (uint64_t)key->z, (uint64_t)(uintptr_t)key->grid };
@@ -190,7 +190,7 @@ add_use_slot(mc_uses *uses, const mc_tile_key *key, uint64_t hash)
 static inline use_slot *
 slot_of_block(mc_uses *uses, const mc_tile_key *key, mc_ctx *ctx)
 {
-    const uint64_t hash = hash_block(uses, key);
+    const uint64_t hash = hash_use_block(uses, key);
     use_slot *slot = find_use_slot(atomic_load_explicit(&uses->ready, memory_order_acquire), hash);
     if (atomic_load_explicit(&uses->now, memory_order_relaxed) == 0)
         uses->hooks.begin(uses->hooks.baton, ctx);
@@ -280,14 +280,19 @@ mc_uses_put(mc_uses *uses, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 }
 
 void
-mc_uses_remove(mc_uses *uses, const mc_tile_key *keys, int count, mc_ctx *ctx)
+mc_uses_change(mc_uses *uses, const mc_tile_key *key, mc_ctx *ctx)
 {
-    for (int i = 0; i < count; i++) {
-        use_slot *slot = slot_of_block(uses, &keys[i], ctx);
-        if (slot != NULL)
-            atomic_store_explicit(&slot->changed, true, memory_order_relaxed);
-    }
+    use_slot *slot = slot_of_block(uses, key, ctx);
+    if (slot != NULL)
+        atomic_store_explicit(&slot->changed, true, memory_order_relaxed);
     atomic_store_explicit(&uses->waiting, true, memory_order_relaxed);
+}
+
+void
+mc_uses_begin(mc_uses *uses, mc_ctx *ctx)
+{
+    if (atomic_load_explicit(&uses->now, memory_order_relaxed) == 0)
+        uses->hooks.begin(uses->hooks.baton, ctx);
 }
 
 /* With the lock held. */

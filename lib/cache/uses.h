@@ -13,7 +13,7 @@ typedef struct mc_uses mc_uses;
 /* Who is told. Called by any thread. */
 typedef struct mc_uses_hooks {
     void *baton;
-    /* Of the first use that a process notes, and of each until mc_uses_begin: time to look at the clock. */
+    /* Of the first use that a process notes, and of each until mc_uses_set_time. */
     void (*begin)(void *baton, mc_ctx *ctx);
     /* Before tiles of these blocks are stored (a key is that of a block's first tile). False: could not be noted. */
     bool (*intend)(void *baton, const mc_tile_key *blocks, int count, mc_ctx *ctx);
@@ -43,8 +43,11 @@ void mc_uses_note(mc_uses *uses, const mc_tile_key *key, mc_ctx *ctx);
 /* Tiles are about to be stored: asks `intend` for those blocks for which it was not asked in the last seconds. */
 void mc_uses_put(mc_uses *uses, const mc_tile_write *tiles, int count, mc_ctx *ctx);
 
-/* Tiles were removed: what is known of the size of their blocks is out of date. */
-void mc_uses_remove(mc_uses *uses, const mc_tile_key *keys, int count, mc_ctx *ctx);
+/* Something else is asked of the cache: whoever waits for the first use need not wait any more. */
+void mc_uses_begin(mc_uses *uses, mc_ctx *ctx);
+
+/* A tile was stored or removed: what is known of the size of its block is out of date. */
+void mc_uses_change(mc_uses *uses, const mc_tile_key *key, mc_ctx *ctx);
 
 /* Whether there is something to take; cheap. */
 bool mc_uses_waiting(const mc_uses *uses);
@@ -53,7 +56,7 @@ bool mc_uses_waiting(const mc_uses *uses);
 typedef struct mc_use {
     mc_tile_key block; /* of its first tile; texts are of the caller's pool */
     apr_int64_t time;  /* of the last use, Unix seconds; 0: it was not used */
-    bool changed;      /* tiles were removed */
+    bool changed;      /* tiles were stored or removed */
     uint64_t hash;
 } mc_use;
 

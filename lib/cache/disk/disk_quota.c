@@ -3,10 +3,12 @@
  * a tile of one colour counts as what it takes up itself; the files of colours in the folders "blanks" are few, and not
  * counted.
  */
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <errno.h>
 #include <fts.h>
-#include <stdio.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -164,35 +166,54 @@ split_disk_path(disk_parts *split, char *below)
     return split->count > 0;
 }
 
-/* The three numbers that stand in three folders each, or their likes of the other layouts, by their last parts. Whether
- * the path is that of a tile shows when it is made anew of these. */
+/* Digits behind a prefix; what follows them shows when the path is made anew. */
+static bool
+scan_disk_number(int *number, const char *text, const char *prefix, int base)
+{
+    const size_t size = strlen(prefix);
+    char *end;
+    if (strncmp(text, prefix, size) != 0 || !apr_isxdigit(text[size]))
+        return false;
+    const unsigned long value = strtoul(text + size, &end, base);
+    *number = (int)value;
+    return end > text + size && value <= INT_MAX;
+}
+
+/* Three folders of three digits. */
+static bool
+scan_thousands(int *number, char *const *parts)
+{
+    int n[3];
+    for (int i = 0; i < 3; i++)
+        if (!scan_disk_number(&n[i], parts[i], "", 10) || n[i] > 999)
+            return false;
+    *number = n[0] * 1000000 + n[1] * 1000 + n[2];
+    return true;
+}
+
+/* Level, column and row by the last parts; returns which part is the first of these, -1: it is no tile. Whether the
+ * path is that of a tile shows when it is made anew. */
 static int
 parse_disk_place(mc_tile_key *tile, const disk_parts *split, layout layout)
 {
     static const int behind[] = { [TILECACHE] = 7, [ARCGIS] = 3, [WORLDWIND] = 3 };
     const int first = split->count - behind[layout];
     char *const *place = split->parts + first;
-    unsigned x, y;
-    int n[7];
     if (first < (layout == WORLDWIND ? 0 : 2))
         return -1;
+    bool found;
     if (layout == ARCGIS) {
-        if (sscanf(place[0], "L%d", &tile->z) != 1 || sscanf(place[1], "R%x", &y) != 1 ||
-            sscanf(place[2], "C%x", &x) != 1)
-            return -1;
-        tile->x = (int)x;
-        tile->y = (int)y;
-        return first;
+        found = scan_disk_number(&tile->z, place[0], "L", 10) && scan_disk_number(&tile->y, place[1], "R", 16) &&
+                scan_disk_number(&tile->x, place[2], "C", 16);
+    } else if (layout == WORLDWIND) {
+        const char *behind_row = strchr(place[2], '_');
+        found = behind_row != NULL && scan_disk_number(&tile->z, place[0], "", 10) &&
+                scan_disk_number(&tile->y, place[1], "", 10) && scan_disk_number(&tile->x, behind_row, "_", 10);
+    } else {
+        found = scan_disk_number(&tile->z, place[0], "", 10) && scan_thousands(&tile->x, place + 1) &&
+                scan_thousands(&tile->y, place + 4);
     }
-    if (layout == WORLDWIND)
-        return sscanf(place[0], "%d", &tile->z) == 1 && sscanf(place[2], "%d_%d", &tile->y, &tile->x) == 2 ? first : -1;
-    for (int i = 0; i < 7; i++)
-        if (sscanf(place[i], "%3d", &n[i]) != 1 || n[i] < 0)
-            return -1;
-    tile->z = n[0];
-    tile->x = n[1] * 1000000 + n[2] * 1000 + n[3];
-    tile->y = n[4] * 1000000 + n[5] * 1000 + n[6];
-    return first;
+    return found ? first : -1;
 }
 
 static const char *

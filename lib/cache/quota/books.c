@@ -173,7 +173,7 @@ mc_books_do(const mc_books *which, mc_books_work *work, void *baton, mc_ctx *ctx
 
 /* The number of a name, given where it has none. */
 static mc_error *
-find_series(int64_t *id, mc_handle *books, const mc_quota_name *name, apr_pool_t *pool)
+find_book_series(int64_t *id, mc_handle *books, const mc_quota_name *name, apr_pool_t *pool)
 {
     const int64_t named = name->client_named;
     static const char find[] =
@@ -196,9 +196,9 @@ mc_books_note(mc_handle *books, const mc_quota_name *name, const mc_tile_key *bl
         " ON CONFLICT DO UPDATE SET used = max(used, excluded.used), stored = max(stored, excluded.stored),"
         " changed = max(changed, ?7) WHERE excluded.used > used OR excluded.stored > stored OR ?7 > changed";
     int64_t series, none;
-    MC_TRY(find_series(&series, books, name, pool));
+    MC_TRY(find_book_series(&series, books, name, pool));
     return ask_books(&none, books, pool, sql, "iiiiiii", series, (int64_t)block->z, (int64_t)block->x,
-                     (int64_t)block->y, event == MC_BOOK_REMOVED ? 0 : (int64_t)time,
+                     (int64_t)block->y, event == MC_BOOK_CHANGED ? 0 : (int64_t)time,
                      event == MC_BOOK_STORED ? (int64_t)time : 0, event == MC_BOOK_USED ? (int64_t)0 : (int64_t)2);
 }
 

@@ -17,7 +17,7 @@ typedef struct mc_books {
 typedef enum mc_book_event {
     MC_BOOK_USED,    /* a tile was read, or found in the store */
     MC_BOOK_STORED,  /* tiles are about to be stored */
-    MC_BOOK_REMOVED, /* tiles were removed by others than the keeper */
+    MC_BOOK_CHANGED, /* tiles were stored, or removed by others than the keeper */
 } mc_book_event;
 
 /* A block as it stands in the books. */

@@ -42,6 +42,27 @@ mc_quota_total(int64_t *bytes, mc_quota *quota, mc_ctx *ctx)
     return MC_OK;
 }
 
+typedef struct quota_lease {
+    const mc_quota *quota;
+    bool mine;
+} quota_lease;
+
+static mc_error *
+take_lease(mc_handle *books, void *baton, mc_ctx *ctx)
+{
+    quota_lease *lease = baton;
+    return mc_books_lease(&lease->mine, books, lease->quota->holder, apr_time_sec(apr_time_now()), ctx->pool);
+}
+
+mc_error *
+mc_quota_renew(bool *mine, mc_quota *quota, mc_ctx *ctx)
+{
+    quota_lease lease = { quota, false };
+    MC_TRY(mc_books_do(&quota->books, take_lease, &lease, ctx));
+    *mine = lease.mine;
+    return MC_OK;
+}
+
 /* Once an hour: what was removed was in use not long ago. */
 static void
 warn_of_young(mc_quota *quota, apr_int64_t age, mc_ctx *ctx)
@@ -55,23 +76,34 @@ warn_of_young(mc_quota *quota, apr_int64_t age, mc_ctx *ctx)
                  quota->cache->name, age < 0 ? 0 : age);
 }
 
-/* A block whose grid is no longer configured, and whose tiles cannot be named without, is given up. */
+/* One step. */
+typedef struct quota_eviction {
+    mc_quota *quota;
+    int64_t needed; /* bytes that are too much */
+    mc_quota_amount gone;
+    bool left; /* there was something old enough */
+} quota_eviction;
+
+/* As many of the blocks as are needed; *count: how many these were. A block whose grid is no longer configured, and
+ * whose tiles cannot be named without, is given up. */
 static mc_error *
-evict_blocks(mc_quota_amount *gone, mc_quota *quota, const mc_book_block *blocks, int count, mc_ctx *ctx)
+evict_blocks(quota_eviction *step, const mc_book_block *blocks, int *count, mc_ctx *ctx)
 {
-    mc_tile_key *keys = apr_palloc(ctx->pool, sizeof(*keys) * (size_t)count * TILES_MOST);
-    mc_error *error = MC_OK;
-    for (int i = 0; i < count && error == MC_OK; i++) {
+    mc_tile_key *keys = apr_palloc(ctx->pool, sizeof(*keys) * TILES_MOST);
+    const mc_quota *quota = step->quota;
+    const int most = *count;
+    for (*count = 0; *count < most && step->gone.bytes < step->needed; (*count)++) {
         mc_tile_key first;
         mc_quota_amount some = { 0, 0 };
-        if (!mc_quota_block_key(&first, quota, &blocks[i], ctx->pool))
+        if (!mc_quota_block_key(&first, quota, &blocks[*count], ctx->pool))
             continue;
         const int tiles = mc_quota_tile_keys(keys, &first, mc_uses_shift(quota->cache->uses));
-        error = quota->store->evict(&some, quota->cache, keys, tiles, ctx);
-        gone->tiles += some.tiles;
-        gone->bytes += some.bytes;
+        mc_error *error = quota->store->evict(&some, quota->cache, keys, tiles, ctx);
+        step->gone.tiles += some.tiles;
+        step->gone.bytes += some.bytes;
+        MC_TRY(error);
     }
-    return error;
+    return MC_OK;
 }
 
 static mc_error *
@@ -83,13 +115,6 @@ write_evicted(mc_handle *books, const mc_book_block *blocks, int count, const mc
     MC_TRY(mc_books_number(&removed, books, MC_BOOKS_REMOVED, ctx->pool));
     return mc_books_set_number(books, MC_BOOKS_REMOVED, removed + gone->tiles, ctx->pool);
 }
-
-/* One step. */
-typedef struct quota_eviction {
-    mc_quota *quota;
-    mc_quota_amount gone;
-    bool left; /* there was something old enough */
-} quota_eviction;
 
 static mc_error *
 evict_some(mc_handle *books, void *baton, mc_ctx *ctx)
@@ -103,12 +128,12 @@ evict_some(mc_handle *books, void *baton, mc_ctx *ctx)
     step->gone = (mc_quota_amount){ 0, 0 };
     MC_TRY(mc_books_oldest(blocks, &count, BLOCKS_AT_ONCE, now - MC_QUOTA_FRESH, books, ctx->pool));
     step->left = count > 0;
-    mc_error *error = evict_blocks(&step->gone, quota, blocks, count, ctx);
+    mc_error *error = evict_blocks(step, blocks, &count, ctx);
     mc_count(metrics, MC_COUNT_quota_tiles_total, (uint64_t)step->gone.tiles);
     mc_count(metrics, MC_COUNT_quota_bytes_total, (uint64_t)step->gone.bytes);
     MC_TRY(error);
     MC_TRY(write_evicted(books, blocks, count, &step->gone, ctx));
-    if (step->gone.tiles > 0 && blocks[count - 1].used > 1)
+    if (step->gone.tiles > 0 && count > 0 && blocks[count - 1].used > 1)
         warn_of_young(quota, now - blocks[count - 1].used, ctx);
     return MC_OK;
 }
@@ -147,6 +172,7 @@ evict_down(mc_quota *quota, int64_t total, int64_t goal, mc_ctx *ctx)
     apr_pool_create(&own.pool, ctx->pool);
     while (total > goal && step.left && mine && error == MC_OK) {
         apr_pool_clear(own.pool);
+        step.needed = total - goal;
         error = evict_step(&step, &own);
         total -= step.gone.bytes;
         if (error == MC_OK && mc_clock_now() - renewed > RENEW_AFTER) {

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/wait.h"
 #include "cache/quota/quota_private.h"
 
 enum {
@@ -36,7 +37,7 @@ write_uses(mc_handle *books, void *baton, mc_ctx *ctx)
         if (use->time > 0)
             MC_TRY(mc_books_note(books, &name, &use->block, use->time, MC_BOOK_USED, ctx->pool));
         if (use->changed)
-            MC_TRY(mc_books_note(books, &name, &use->block, now, MC_BOOK_REMOVED, ctx->pool));
+            MC_TRY(mc_books_note(books, &name, &use->block, now, MC_BOOK_CHANGED, ctx->pool));
     }
     return MC_OK;
 }
@@ -222,17 +223,30 @@ run_quota_turn(mc_quota *quota, apr_time_t *flushed, mc_ctx *ctx)
     tell_failure(quota, error, ctx);
 }
 
-/* What is known is written down; a program that ends after its work, as the seeder does, removes what is too much. */
+/* A program that ends after its work, as the seeder does, removes what is too much, as soon as it is old enough. */
+static mc_error *
+end_above_limit(mc_quota *quota, mc_ctx *ctx)
+{
+    mc_error *error = mc_quota_round(quota, ctx);
+    while (error == MC_OK && quota->removing && mc_ctx_remaining(ctx, 1) > 0) {
+        (void)mc_wait_pause(APR_USEC_PER_SEC, ctx);
+        apr_pool_clear(ctx->pool);
+        error = mc_quota_round(quota, ctx);
+    }
+    return error;
+}
+
+/* What is known is written down. */
 static void
 end_quota_turns(mc_quota *quota, mc_ctx *ctx)
 {
-    enum { END_MOST = 20 /* seconds */ };
+    enum { END_MOST = MC_QUOTA_FRESH + 10 /* seconds */ };
     const bool lasting = quota->process->lasting;
     ctx->abandoned = NULL;
     ctx->deadline = mc_clock_now() + (lasting ? 1 : END_MOST) * APR_USEC_PER_SEC;
     mc_error *error = mc_quota_flush(quota, ctx);
     if (error == MC_OK && !lasting)
-        error = mc_quota_round(quota, ctx);
+        error = end_above_limit(quota, ctx);
     if (error != MC_OK)
         mc_log_error(ctx, MC_LOG_INFO, error);
 }

@@ -3,27 +3,6 @@
 
 enum { BLOCKS_AT_ONCE = 32, TILES_MOST = 1 << (2 * MC_QUOTA_SHIFT) /* of a block */ };
 
-typedef struct quota_lease {
-    const mc_quota *quota;
-    bool mine;
-} quota_lease;
-
-static mc_error *
-take_lease(mc_handle *books, void *baton, mc_ctx *ctx)
-{
-    quota_lease *lease = baton;
-    return mc_books_lease(&lease->mine, books, lease->quota->holder, apr_time_sec(apr_time_now()), ctx->pool);
-}
-
-mc_error *
-mc_quota_renew(bool *mine, mc_quota *quota, mc_ctx *ctx)
-{
-    quota_lease lease = { quota, false };
-    MC_TRY(mc_books_do(&quota->books, take_lease, &lease, ctx));
-    *mine = lease.mine;
-    return MC_OK;
-}
-
 /* Some blocks. Between looking into the store and writing down what was there nobody waits: what was stored meanwhile
  * was said to be before, so that the block is measured again. */
 typedef struct quota_measuring {

@@ -10,7 +10,7 @@
 
 /* Seconds: a block that was used or written to so short a time ago is not removed, and what somebody is storing there
  * is not yet measured for good. More than a put takes, and than the clocks of hosts differ. */
-#define MC_QUOTA_FRESH 30
+#define MC_QUOTA_FRESH 15
 
 struct mc_quota {
     mc_cache *cache;

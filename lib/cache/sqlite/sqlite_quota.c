@@ -4,7 +4,7 @@
  */
 #include <apr_strings.h>
 #include <glob.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,7 +23,7 @@ is_one_known_file(const sqlite_cache *cache)
 static bool
 has_tileset_column(const sqlite_cache *cache)
 {
-    return cache->base.cache.ops == &mc_cache_sqlite;
+    return strcmp(cache->base.cache.ops->type, "sqlite3") == 0;
 }
 
 static mc_quota_name
@@ -355,8 +355,10 @@ parse_survey_place(const char *place, apr_pool_t *pool)
 {
     sqlite_row row = { .name = { "", "", "", "", false }, .z = -1, .x = -1, .y = -1 };
     const char **const texts[] = { &row.name.tileset, &row.name.grid, &row.name.dim };
-    if (sscanf(place, "%d %d %d", &row.z, &row.x, &row.y) != 3)
-        return row;
+    int *const numbers[] = { &row.z, &row.x, &row.y };
+    char *end = apr_pstrdup(pool, place);
+    for (int i = 0; i < 3 && *place != '\0'; i++)
+        *numbers[i] = (int)strtol(end, &end, 10);
     const char *at = strchr(place, '\n');
     for (int i = 0; i < 3 && at != NULL; i++) {
         const char *begin = at + 1;

@@ -45,8 +45,9 @@ START_TEST(sizes_know_their_units)
     ck_assert(mc_parse_size(&size, "7MiB") && size == 7 << 20);
     ck_assert(mc_parse_size(&size, "1T") && size == INT64_C(1) << 40);
     ck_assert(mc_parse_size(&size, "0") && size == 0);
-    static const char *const bad[] = { "", "M", "-1", "+1", "1P", "1B", "1Mb", "1MBB", "1i", "1 M", "\x0b",
-                                       "9223372036854775807K", "9999999999G" };
+    static const char *const bad[] = { "",           "M",    "-1", "+1",  "1P",   "1B",
+                                       "1Mb",        "1MBB", "1i", "1 M", "\x0b", "9223372036854775807K",
+                                       "9999999999G" };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         ck_assert_msg(!mc_parse_size(&size, bad[i]), "accepted '%s'", bad[i]);
     ck_assert_int_eq(size, 0);
