@@ -27,11 +27,31 @@ name_only_grid(const char *name, int z, apr_pool_t *pool)
     return grid;
 }
 
+/* A part of a path that leads elsewhere: nobody of us has written that down. */
+static bool
+is_path_elsewhere(const char *text)
+{
+    for (; *text != '\0'; text += strspn(text, "/")) {
+        const size_t size = strcspn(text, "/");
+        if ((size == 1 && *text == '.') || (size == 2 && strncmp(text, "..", 2) == 0))
+            return true;
+        text += size;
+    }
+    return false;
+}
+
+static bool
+is_name_ours(const mc_quota_name *name)
+{
+    return !is_path_elsewhere(name->tileset) && !is_path_elsewhere(name->grid) && !is_path_elsewhere(name->dim) &&
+           strchr(name->extension, '/') == NULL;
+}
+
 bool
 mc_quota_block_key(mc_tile_key *key, const mc_quota *quota, const mc_book_block *block, apr_pool_t *pool)
 {
     enum { LEVELS_MOST = 1000 };
-    if (block->z < 0 || block->z >= LEVELS_MOST || block->x < 0 || block->y < 0)
+    if (block->z < 0 || block->z >= LEVELS_MOST || block->x < 0 || block->y < 0 || !is_name_ours(&block->name))
         return false; /* nobody has written that down */
     *key = (mc_tile_key){ .grid = find_quota_grid(quota, block->name.grid, block->z),
                           .z = block->z,
