@@ -8,7 +8,7 @@
 
 static const char *const layouts[] = { "tilecache", "arcgis", "worldwind" };
 static const char *const kinds[] = { "disk", "sqlite3", "mbtiles" };
-enum { TILE_BYTES = 8000, SIDE = 32 /* tiles of level 5 */ };
+enum { TILE_BYTES = 3900, SIDE = 32 /* tiles of level 5 */ };
 
 static mc_cache *
 limited(const char *kind, const char *inner)

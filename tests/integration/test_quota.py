@@ -1,0 +1,283 @@
+"""<max_size>: real servers and seeders on caches of a bounded size: what goes, what stays, and what is never seen."""
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import wait_until
+from fastcgi import Client, Server
+from origin import Origin
+from patience import patience
+
+KINDS = ("disk", "sqlite3", "mbtiles", "geopackage")
+LIMIT = 2 << 20
+GRID = "GoogleMapsCompatible"
+
+
+def write_config(folder, kind, origin=None, size="2MB", inner=""):
+    place = f"<base>{folder}/store</base>" if kind == "disk" else f"<dbfile>{folder}/store.db</dbfile>"
+    source = "" if origin is None else f"""<source name="origin" type="wms"><http><url>{origin.url("/pattern?")}</url></http>
+    <getmap><params><FORMAT>image/png</FORMAT><LAYERS>x</LAYERS></params></getmap></source>"""
+    path = folder / "mapcache.xml"
+    path.write_text(f"""<mapcache>
+  {source}
+  <cache name="bounded" type="{kind}">{place}<max_size>{size}</max_size>{inner}</cache>
+  <cache name="full" type="sqlite3"><dbfile>{folder}/full.db</dbfile></cache>
+  <tileset name="full"><cache>full</cache><grid>{GRID}</grid><format>PNG</format></tileset>
+  <tileset name="tiles">{"<source>origin</source>" if origin else ""}<cache>bounded</cache><grid>{GRID}</grid><format>PNG</format>
+    <metatile>2 2</metatile></tileset>
+  <service type="tms" enabled="true"/><service type="metrics" enabled="true"/><service type="status" enabled="true"/>
+  <lock_dir>{folder}</lock_dir>
+</mapcache>
+""")
+    return path
+
+
+def books_of(folder, kind):
+    return folder / ("store/mapcache.books" if kind == "disk" else "store.db.books")
+
+
+def ask(path, sql):
+    database = sqlite3.connect(path, timeout=patience(30))
+    try:
+        rows = database.execute(sql).fetchall()
+        database.commit()
+        return rows
+    finally:
+        database.close()
+
+
+def used(folder, kind):
+    """Bytes that the store takes up, found out without the books."""
+    if kind != "disk":
+        if not (folder / "store.db").exists():
+            return 0
+        size, = ask(folder / "store.db", "pragma page_size")[0]
+        pages, = ask(folder / "store.db", "pragma page_count")[0]
+        free, = ask(folder / "store.db", "pragma freelist_count")[0]
+        return size * (pages - free)
+    total = 0
+    for place, _, names in os.walk(folder / "store"):
+        for name in names:
+            if name.endswith(".png"):
+                try:
+                    total += os.lstat(os.path.join(place, name)).st_blocks * 512
+                except FileNotFoundError:
+                    pass
+    return total
+
+
+def environment(build):
+    return {**os.environ, "MAPCACHE_MODULES": str(build / "modules"), "LD_LIBRARY_PATH": str(build / "lib")}
+
+
+def seed(build, config, *options, seconds=120):
+    return subprocess.run([build / "bin/mapcache", "seed", "-c", config, "--quiet", *map(str, options)], env=environment(build),
+                          capture_output=True, text=True, timeout=patience(seconds))
+
+
+def content(z, x, y):
+    return b"\x89PNG\r\n\x1a\n" + f"{z}/{x}/{y} ".encode() * 600
+
+
+def fill(folder, level=6):
+    with sqlite3.connect(folder / "full.db") as database:
+        database.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
+                         " primary key(tileset, grid, x, y, z, dim))")
+        database.executemany(f"insert into tiles values('full', '{GRID}', ?, ?, ?, ?, '', '2020-01-02 03:04:05')",
+                             ((x, y, level, content(level, x, y)) for x in range(2**level) for y in range(2**level)))
+    database.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seeder_keeps_to_the_limit(tmp_path, build, kind):
+    """20 MB into 2: the seeder says so, ends below the limit, and what is left is what was stored."""
+    fill(tmp_path)
+    config = write_config(tmp_path, kind)
+    run = seed(build, config, "-t", "full", "--mode", "transfer", "--transfer", "tiles", "-z", "6,6")
+    assert run.returncode == 0 and "<max_size> is too small" in run.stderr, run.stderr
+    assert used(tmp_path, kind) <= LIMIT, run.stderr
+    removed, = ask(books_of(tmp_path, kind), "select value from state where name = 'removed'")[0]
+    assert 2000 < removed < 4096
+    copy = subprocess.run([build / "bin/mapcache", "copy", "-c", config, "--from", "tiles", "--to", "full", "-z", "6,6", "--verify"],
+                          env=environment(build), capture_output=True, text=True, timeout=patience(120))
+    wrong = [(x, y) for x, y, data in ask(tmp_path / "full.db", "select x, y, data from tiles") if data != content(6, x, y)]
+    assert not wrong, (wrong[:5], copy.stderr)
+
+
+class Load(threading.Thread):
+    """Asks for tiles over a connection of its own until it is told to stop; `wrong` has what was no tile of that place."""
+
+    def __init__(self, address, places, known, lock):
+        super().__init__()
+        self.address, self.places, self.known, self.lock = address, places, known, lock
+        self.wrong, self.asked, self.over = [], 0, threading.Event()
+
+    def run(self):
+        client = None
+        while not self.over.is_set():
+            for z, x, y in self.places():
+                if self.over.is_set():
+                    return
+                try:
+                    client = client or Client(self.address)
+                    answer = client.get(f"/tms/1.0.0/tiles@{GRID}/{z}/{x}/{y}.png".encode())
+                except (OSError, EOFError):
+                    client = None  # the server was killed
+                    time.sleep(0.05)
+                    continue
+                self.asked += 1
+                with self.lock:
+                    first = self.known.setdefault((z, x, y), answer.body)
+                if answer.status != 200 or answer.body != first:
+                    self.wrong.append((z, x, y, answer.status, len(answer.body)))
+
+
+@pytest.mark.parametrize("kind", ("disk", "sqlite3"))
+def test_several_processes_under_load(tmp_path, build, kind):
+    """Two servers share a cache, one of them is killed now and then: every answer is right, what is often asked stays, the rest goes."""
+    known, lock = {}, threading.Lock()
+    hot = [(7, x, y) for x in range(4, 6) for y in range(4, 6)]
+
+    def cold():
+        cold.turn = getattr(cold, "turn", 0) + 1
+        for place in range(64 * 60):
+            yield 7, 40 + place % 50, place // 50 + cold.turn % 2
+
+    with Origin() as origin:
+        folders = [tmp_path / name for name in ("one", "two")]
+        for folder in folders:
+            folder.mkdir()
+        config = write_config(tmp_path, kind, origin)
+        servers = [Server(build, config, folder) for folder in folders]
+        loads = [Load(servers[0].address, lambda: hot, known, lock)]
+        loads += [Load(server.address, cold, known, lock) for server in servers for _ in range(2)]
+        for load in loads:
+            load.start()
+        try:
+            wait_until(lambda: used(tmp_path, kind) > 0 and books_of(tmp_path, kind).exists(), "tiles are stored")
+            for _ in range(3):
+                time.sleep(1)  # the load goes on meanwhile; nothing is waited for
+                os.killpg(servers[1].program.process.pid, signal.SIGKILL)
+                servers[1].program.process.wait()
+                servers[1].program.output.close()
+                servers[1] = Server(build, config, folders[1])
+            wait_until(lambda: dict(ask(books_of(tmp_path, kind), "select name, value from state")).get("removed", 0) > 0,
+                       "tiles are removed", 180)
+        finally:
+            for load in loads:
+                load.over.set()
+            for load in loads:
+                load.join()
+        assert not [wrong for load in loads for wrong in load.wrong]
+        assert all(load.asked > 0 for load in loads)
+        servers[0].get(f"/tms/1.0.0/tiles@{GRID}/7/4/4.png")
+        wait_until(lambda: used(tmp_path, kind) <= LIMIT, "the cache is below its limit", 120)
+        before = len(origin.requests())
+        for z, x, y in hot:
+            assert servers[0].get(f"/tms/1.0.0/tiles@{GRID}/{z}/{x}/{y}.png").body == known[z, x, y]
+        assert len(origin.requests()) == before  # none of these was rendered again
+        for server in servers:
+            server.stop()
+
+
+@pytest.mark.parametrize("kind", ("disk", "sqlite3", "mbtiles"))
+@pytest.mark.parametrize("spoil", ("removed", "nonsense", "new"))
+def test_books_are_made_anew(tmp_path, build, kind, spoil):
+    """Without books, with damaged ones, and where <max_size> is new: what is there counts, and goes below the limit."""
+    fill(tmp_path)
+    large = write_config(tmp_path, kind, size="1GB")
+    assert seed(build, large, "-t", "full", "--mode", "transfer", "--transfer", "tiles", "-z", "6,6").returncode == 0
+    assert used(tmp_path, kind) > 4 * LIMIT
+    books = books_of(tmp_path, kind)
+    if spoil == "nonsense":
+        books.write_bytes(b"these are no books" * 1000)
+    elif spoil == "removed":
+        books.unlink()
+    else:
+        ask(books, "update blocks set used = used - 100, stored = stored - 100")
+    config = write_config(tmp_path, kind)
+    server = Server(build, config, tmp_path)
+    server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png")
+    wait_until(lambda: used(tmp_path, kind) <= LIMIT, "the cache is below its limit", 120)
+    left = used(tmp_path, kind)
+    server.stop()
+    assert left > LIMIT // 4, left
+    assert ("is damaged and made anew" in server.program.log()) == (spoil == "nonsense")
+    assert ("that were there before" in server.program.log()) == (spoil != "new")
+
+
+def test_killed_in_the_middle_of_removing(tmp_path, build):
+    """kill -9 again and again: each time the next process goes on, and books and files agree in the end."""
+    fill(tmp_path)
+    large = write_config(tmp_path, "disk", size="1GB")
+    assert seed(build, large, "-t", "full", "--mode", "transfer", "--transfer", "tiles", "-z", "6,6").returncode == 0
+    books = books_of(tmp_path, "disk")
+    ask(books, "update blocks set used = used - 100, stored = stored - 100")
+    config = write_config(tmp_path, "disk")
+    start = used(tmp_path, "disk")
+    for _ in range(20):
+        server = Server(build, config, tmp_path)
+        now = used(tmp_path, "disk")
+        server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png")
+        if now > LIMIT:
+            wait_until(lambda now=now: used(tmp_path, "disk") < now, "something goes", 90)
+        os.killpg(server.program.process.pid, signal.SIGKILL)
+        server.program.process.wait()
+        server.program.output.close()
+        if now <= LIMIT:
+            break
+    assert start > 4 * LIMIT
+    server = Server(build, config, tmp_path)
+    server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png")
+    wait_until(lambda: used(tmp_path, "disk") <= LIMIT and ask(books, "select count(*) from blocks where changed > 0")[0][0] == 0,
+               "all is measured", 90)
+    assert ask(books, "select value from state where name = 'bytes'")[0][0] == ask(books, "select sum(bytes) from blocks")[0][0]
+    assert used(tmp_path, "disk") <= ask(books, "select sum(bytes) from blocks")[0][0] <= LIMIT
+    server.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder that root may not write to needs another user")
+def test_a_store_that_cannot_be_written(tmp_path, build):
+    """Nothing can be removed: the log says so, and tiles are served."""
+    fill(tmp_path)
+    os.chmod(tmp_path, 0o755)
+    large = write_config(tmp_path, "sqlite3", size="1GB")
+    assert seed(build, large, "-t", "full", "--mode", "transfer", "--transfer", "tiles", "-z", "6,6").returncode == 0
+    books_of(tmp_path, "sqlite3").unlink()
+    folder = pathlib.Path(tmp_path / "run")
+    folder.mkdir()
+    shutil.chown(folder, "nobody")
+    server = Server(build, write_config(tmp_path, "sqlite3"), folder, user="nobody")
+    assert server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png").body == content(6, 1, 1)
+    wait_until(lambda: "is not kept to its <max_size>" in server.program.log(), "the log says so")
+    assert server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png").status == 200
+    server.stop()
+
+
+@pytest.mark.parametrize("size, words", (("0", "at least"), ("5 bananas", "size in bytes"), ("100K", "at least"), ("-1G", "size in bytes")))
+def test_check_refuses_nonsense(tmp_path, build, size, words):
+    run = subprocess.run([build / "bin/mapcache", "check", write_config(tmp_path, "disk", size=size)], env=environment(build),
+                         capture_output=True, text=True, timeout=patience(60))
+    assert run.returncode == 1 and "max_size" in run.stdout and ":3:" in run.stdout, run.stdout
+
+
+def test_check_warns_of_a_shared_place(tmp_path, build):
+    path = write_config(tmp_path, "disk")
+    path.write_text(path.read_text().replace("<cache name=\"full\"", f"<cache name='other' type='disk'><base>{tmp_path}/store</base>"
+                                             "<max_size>1G</max_size></cache><cache name=\"full\""))
+    run = subprocess.run([build / "bin/mapcache", "check", path], env=environment(build), capture_output=True, text=True, timeout=patience(60))
+    assert run.returncode == 2 and 'cache "bounded" has its tiles in' in run.stdout, run.stdout
+
+
+def test_a_kind_without_the_key_says_so(tmp_path, build):
+    path = write_config(tmp_path, "disk")
+    path.write_text(path.read_text().replace("<cache name=\"full\"", f"<cache name='t' type='tiff'><template>{tmp_path}/{{x}}-{{y}}-{{z}}.tif"
+                                             "</template><max_size>1G</max_size></cache><cache name=\"full\""))
+    run = subprocess.run([build / "bin/mapcache", "check", path], env=environment(build), capture_output=True, text=True, timeout=patience(60))
+    assert "max_size" in run.stdout and run.returncode != 0, run.stdout
