@@ -160,12 +160,16 @@ main(int argc, char **argv)
     process.lasting = false;
     compare_reads("sqlite3 deduplicated", wanted,
                   apr_psprintf(pool, "<dbfile>%s/d.db</dbfile><deduplicate>true</deduplicate>", folder), rounds);
+    compare_reads("sqlite3 with max_size", wanted,
+                  apr_psprintf(pool, "<dbfile>%s/q.db</dbfile><max_size>1T</max_size>", folder), rounds);
     compare_reads("mbtiles", wanted, apr_psprintf(pool, "<dbfile>%s/m.db</dbfile>", folder), rounds);
     compare_reads("pmtiles", wanted, apr_psprintf(pool, "<file>%s/p.pmtiles</file>", folder), rounds);
     compare_reads("tiff", wanted, apr_psprintf(pool, "<template>%s/{z}-{x}-{y}.tif</template>", folder), rounds);
     compare_reads("lmdb", wanted, apr_psprintf(pool, "<base>%s/lmdb</base>", folder), rounds);
     compare_reads("bdb", wanted, apr_psprintf(pool, "<base>%s/bdb</base>", folder), rounds);
     compare_reads("disk", wanted, apr_psprintf(pool, "<base>%s/disk</base>", folder), rounds);
+    compare_reads("disk with max_size", wanted,
+                  apr_psprintf(pool, "<base>%s/bounded</base><max_size>1T</max_size>", folder), rounds);
     compare_reads_of("multitier", wanted, "<cache>near</cache><cache>far</cache>",
                      apr_psprintf(pool,
                                   "<cache name='near' type='disk'><base>%s/near</base></cache>"

@@ -133,6 +133,39 @@ report_cache_stores(void *baton, mc_cache *part)
         report->error = mc_cache_upkeep(part, &task, report->ctx);
 }
 
+/* How a cache keeps to its <max_size>. */
+static void
+report_cache_quota(void *baton, mc_cache *part)
+{
+    stores *report = baton;
+    apr_pool_t *pool = report->ctx->pool;
+    mc_cache_quota state;
+    if (part->quota == NULL)
+        return;
+    mc_error *error = mc_cache_quota_look(&state, part, report->ctx);
+    mc_json_open_object(report->json, NULL);
+    mc_json_string(report->json, "cache", part->name);
+    mc_json_integer(report->json, "limit", part->max_size);
+    if (error != MC_OK) {
+        mc_json_string(report->json, "error", mc_error_chain(error, pool));
+    } else {
+        mc_json_integer(report->json, "size", state.bytes);
+        mc_json_integer(report->json, "nb_removed_tiles", state.removed);
+        write_store_number(report->json, "oldest_use", state.oldest);
+        mc_json_boolean(report->json, "looked_through", state.complete);
+    }
+    mc_json_close(report->json);
+    if (report->lines == NULL)
+        return;
+    const char *line =
+        error != MC_OK
+            ? mc_error_chain(error, pool)
+            : apr_psprintf(pool, "%s of at most %s, %s removed%s", known_size_words(state.bytes, pool),
+                           known_size_words(part->max_size, pool), mc_cli_count_words(state.removed, "tile", pool),
+                           state.complete ? "" : "; not all is looked through yet");
+    APR_ARRAY_PUSH(report->lines, const char *) = apr_psprintf(pool, "max_size of cache %s: %s", part->name, line);
+}
+
 mc_error *
 mc_detail_stores(mc_json_writer *json, apr_array_header_t *lines, const mc_config *config, mc_cache *cache, mc_ctx *ctx)
 {
@@ -143,6 +176,9 @@ mc_detail_stores(mc_json_writer *json, apr_array_header_t *lines, const mc_confi
                       .orphans = apr_array_make(ctx->pool, 4, sizeof(mc_store_group)) };
     mc_json_open_array(json, "stores");
     mc_cache_parts(cache, report_cache_stores, &report);
+    mc_json_close(json);
+    mc_json_open_array(json, "quotas");
+    mc_cache_parts(cache, report_cache_quota, &report);
     mc_json_close(json);
     return report.error;
 }

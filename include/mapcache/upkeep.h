@@ -52,6 +52,18 @@ bool mc_cache_tells_groups(const mc_cache *cache);
  * cache itself. */
 void mc_cache_parts(mc_cache *cache, void (*visit)(void *baton, mc_cache *part), void *baton);
 
+/* How a cache keeps to its <max_size>, as its books say. */
+typedef struct mc_cache_quota {
+    apr_int64_t limit; /* bytes; 0: the cache has none, and nothing else is known */
+    int64_t bytes;     /* that its tiles take up */
+    int64_t removed;   /* tiles, since the books were made */
+    int64_t oldest; /* seconds since the block was used that would be removed first; -1: not known, or there is none */
+    bool complete;  /* what the cache had before its books has been looked through */
+} mc_cache_quota;
+
+/* Reads the books, which may be away or of no use: MC_ERR_IO, MC_ERR_CORRUPT, MC_ERR_UNAVAILABLE past the deadline. */
+mc_error *mc_cache_quota_look(mc_cache_quota *state, const mc_cache *cache, mc_ctx *ctx) MC_CHECKED;
+
 /* What of a store in files this process may not write, though storing a tile of a tileset would write there. */
 typedef struct mc_cache_denial {
     const char *path;   /* a file, or a folder that is there or would have to be made; NULL: all can be written */

@@ -261,6 +261,36 @@ mc_metrics_write_gauge(mc_buf *out, const char *name, const char *help, uint64_t
 }
 
 mc_error *
+mc_metrics_write_family(mc_buf *out, const char *name, const char *help, apr_pool_t *pool)
+{
+    return append_metrics_text(
+        out, apr_psprintf(pool, "# TYPE mapcache_%s gauge\n# HELP mapcache_%s %s\n", name, name, help), pool);
+}
+
+/* A value of a label: backslash, quote and line feed are escaped (OpenMetrics 1.0, escaping). */
+static const char *
+escape_label(const char *text, apr_pool_t *pool)
+{
+    char *escaped = apr_palloc(pool, 2 * strlen(text) + 1), *at = escaped;
+    for (; *text != '\0'; text++) {
+        if (*text == '\\' || *text == '"' || *text == '\n')
+            *at++ = '\\';
+        *at++ = *text == '\n' ? 'n' : *text;
+    }
+    *at = '\0';
+    return escaped;
+}
+
+mc_error *
+mc_metrics_write_labelled(mc_buf *out, const char *name, const char *label, const char *thing, int64_t value,
+                          apr_pool_t *pool)
+{
+    return append_metrics_text(
+        out, apr_psprintf(pool, "mapcache_%s{%s=\"%s\"} %" PRId64 "\n", name, label, escape_label(thing, pool), value),
+        pool);
+}
+
+mc_error *
 mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr_pool_t *pool)
 {
     bool open = format == MC_METRICS_OPEN;

@@ -96,6 +96,11 @@ typedef enum mc_metrics_format { MC_METRICS_OPEN, MC_METRICS_PLAIN } mc_metrics_
 mc_error *mc_metrics_write_gauge(mc_buf *out, const char *name, const char *help, uint64_t value,
                                  apr_pool_t *pool) MC_CHECKED;
 
+/* The same of several things that a label names: "# TYPE" and "# HELP" first, then a line for each. */
+mc_error *mc_metrics_write_family(mc_buf *out, const char *name, const char *help, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_metrics_write_labelled(mc_buf *out, const char *name, const char *label, const char *thing, int64_t value,
+                                    apr_pool_t *pool) MC_CHECKED;
+
 /* Text of everything else. */
 mc_error *mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,
                            apr_pool_t *pool) MC_CHECKED;

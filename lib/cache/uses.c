@@ -47,8 +47,6 @@ free_uses(void *data)
 {
     mc_uses *uses = data;
     free(uses->slots);
-    if (uses->texts != NULL)
-        apr_pool_destroy(uses->texts);
     pthread_mutex_destroy(&uses->lock);
     return APR_SUCCESS;
 }
@@ -61,6 +59,11 @@ mc_uses_create(const mc_uses_hooks *hooks, int shift, apr_pool_t *pool)
     uses->shift = shift;
     uses->tilesets = apr_array_make(pool, 4, sizeof(mc_cache_use));
     uses->seed = mc_hash_seed();
+    /* With memory of its own, as the pool of the configuration is no thread's; it goes with that pool. */
+    apr_allocator_t *allocator;
+    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
+    MC_ASSERT(apr_pool_create_ex(&uses->texts, pool, mc_memory_exhausted, allocator) == APR_SUCCESS);
+    apr_allocator_owner_set(allocator, uses->texts);
     pthread_mutex_init(&uses->lock, NULL);
     apr_pool_cleanup_register(pool, uses, free_uses, apr_pool_cleanup_null);
     return uses;
@@ -96,16 +99,19 @@ mc_uses_waiting(const mc_uses *uses)
     return atomic_load_explicit(&uses->waiting, memory_order_relaxed);
 }
 
+/* Names that the configuration has stand where they stand as long as it lives: their address is as good as the text. */
 static inline uint64_t
 hash_use_block(const mc_uses *uses, const mc_tile_key *key)
 {
+    static const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xd6e8feb86659fd93u;
     const uint64_t column = (uint64_t)((unsigned)key->x >> uses->shift), row = (unsigned)key->y >> uses->shift;
-    uint64_t words[3] = { column << 32 | row, (uint64_t)key->z, (uint64_t)(uintptr_t)key->grid };
-    uint64_t seed = uses->seed;
+    uint64_t hash = uses->seed ^ (uint64_t)(uintptr_t)key->grid;
     for (int i = 0; i < key->dimension_count; i++)
-        seed = mc_hash64(key->dimensions[i].value, strlen(key->dimensions[i].value), seed);
-    seed = mc_hash64(key->tileset, strlen(key->tileset), seed);
-    return mc_hash64(words, sizeof(words), seed) | 1;
+        hash = mc_hash64(key->dimensions[i].value, strlen(key->dimensions[i].value), hash);
+    hash = key->client_named ? mc_hash64(key->tileset, strlen(key->tileset), hash)
+                             : (hash ^ (uint64_t)(uintptr_t)key->tileset) * odd;
+    hash = (hash ^ hash >> 32 ^ (uint64_t)key->z << 56 ^ column << 28 ^ row) * other;
+    return (hash ^ hash >> 32) | 1;
 }
 
 /* The slot of a hash; NULL: there is none. */
@@ -143,16 +149,12 @@ copy_block_key(const mc_tile_key *key, int shift, apr_pool_t *pool)
     return block;
 }
 
-/* With the lock held. Memory of its own, as the pool of the configuration is not this thread's. */
+/* With the lock held. */
 static void
 make_use_slots(mc_uses *uses)
 {
-    apr_allocator_t *allocator;
     uses->slots = calloc(SLOTS, sizeof(*uses->slots));
     MC_ASSERT(uses->slots != NULL);
-    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
-    MC_ASSERT(apr_pool_create_ex(&uses->texts, NULL, mc_memory_exhausted, allocator) == APR_SUCCESS);
-    apr_allocator_owner_set(allocator, uses->texts);
     atomic_store_explicit(&uses->ready, uses->slots, memory_order_release);
 }
 

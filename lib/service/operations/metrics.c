@@ -6,9 +6,64 @@
 #include <string.h>
 
 #include "cache/write_behind.h"
+#include "mapcache/upkeep.h"
 #include "service/operations/operations.h"
 
 enum { TEXT_MAX = 1 << 20 };
+
+static int64_t
+quota_limit(const mc_cache_quota *state)
+{
+    return state->limit;
+}
+
+static int64_t
+quota_bytes(const mc_cache_quota *state)
+{
+    return state->bytes;
+}
+
+static int64_t
+quota_age(const mc_cache_quota *state)
+{
+    return state->oldest < 0 ? 0 : state->oldest;
+}
+
+static const struct {
+    const char *name, *help;
+    int64_t (*value)(const mc_cache_quota *state);
+} quota_gauges[] = {
+    { "quota_limit_bytes", "The max_size of a cache.", quota_limit },
+    { "quota_used_bytes", "Bytes that the tiles of a cache with max_size take up.", quota_bytes },
+    { "quota_oldest_seconds", "Seconds since the tiles were used that are removed next; 0: not known.", quota_age },
+};
+
+/* Of caches with <max_size>; one whose books cannot be read now is left out. */
+static mc_error *
+write_quota_gauges(mc_buf *text, const mc_config *config, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const int caches = config->caches->nelts;
+    mc_cache_quota *states = apr_pcalloc(pool, sizeof(*states) * (size_t)(caches + 1));
+    int limited = 0;
+    for (int i = 0; i < caches; i++) {
+        const mc_cache *cache = APR_ARRAY_IDX(config->caches, i, mc_cache *);
+        mc_error *error = cache->quota == NULL ? MC_OK : mc_cache_quota_look(&states[i], cache, ctx);
+        if (error != MC_OK) {
+            mc_log_error(ctx, MC_LOG_INFO, error);
+            states[i].limit = 0;
+        }
+        limited += states[i].limit > 0;
+    }
+    for (size_t g = 0; limited > 0 && g < sizeof(quota_gauges) / sizeof(*quota_gauges); g++) {
+        MC_TRY(mc_metrics_write_family(text, quota_gauges[g].name, quota_gauges[g].help, pool));
+        for (int i = 0; i < caches; i++)
+            if (states[i].limit > 0)
+                MC_TRY(mc_metrics_write_labelled(text, quota_gauges[g].name, "cache",
+                                                 APR_ARRAY_IDX(config->caches, i, mc_cache *)->name,
+                                                 quota_gauges[g].value(&states[i]), pool));
+    }
+    return MC_OK;
+}
 
 static mc_error *
 metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
@@ -27,6 +82,7 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
                                   "Bytes of tiles of the answering process that wait to be stored behind the answer.",
                                   ctx->process == NULL ? 0 : mc_write_behinds_waiting(ctx->process->write_behinds),
                                   pool));
+    MC_TRY(write_quota_gauges(text, call->config, ctx, pool));
     MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics,
                             open ? MC_METRICS_OPEN : MC_METRICS_PLAIN, text, pool));
     mc_operations_respond(request, text,

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "db/sqlite/handles.h"
+#include "mapcache/upkeep.h"
 #include "service/operations/operations.h"
 #include "text/json_writer.h"
 #include "text/text.h"
@@ -95,6 +96,35 @@ write_status_stores(mc_json_writer *json, const mc_config *config)
     mc_json_close(json);
 }
 
+/* Of caches with <max_size>. */
+static void
+write_status_quotas(mc_json_writer *json, const mc_config *config, mc_ctx *ctx)
+{
+    mc_json_open_array(json, "quotas");
+    for (int i = 0; i < config->caches->nelts; i++) {
+        const mc_cache *cache = APR_ARRAY_IDX(config->caches, i, mc_cache *);
+        mc_cache_quota state;
+        if (cache->quota == NULL)
+            continue;
+        mc_error *error = mc_cache_quota_look(&state, cache, ctx);
+        mc_json_open_object(json, NULL);
+        mc_json_string(json, "cache", cache->name);
+        mc_json_integer(json, "limit_bytes", cache->max_size);
+        if (error == MC_OK) {
+            mc_json_integer(json, "bytes", state.bytes);
+            mc_json_integer(json, "removed_tiles", state.removed);
+            if (state.oldest >= 0)
+                mc_json_integer(json, "oldest_seconds", state.oldest);
+            mc_json_boolean(json, "looked_through", state.complete);
+        } else {
+            mc_log_error(ctx, MC_LOG_INFO, error);
+            mc_json_string(json, "error", error->message);
+        }
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+}
+
 static mc_error *
 status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -109,6 +139,7 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     write_status_configuration(json, call->config, pool);
     write_status_process(json, process);
     write_status_stores(json, call->config);
+    write_status_quotas(json, call->config, ctx);
     write_status_counters(json, process->metrics);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);
