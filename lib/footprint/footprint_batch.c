@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "cache/memory.h"
+#include "cache/uses.h"
 #include "footprint/footprint_private.h"
 #include "mapcache/trace.h"
 
@@ -195,6 +196,8 @@ recall_want(mc_footprints *batch, int index, tally *tally, mc_ctx *ctx)
             want->footprint = batch->held[index];
             want->known = want->footprint != NULL || !want->key.renderable;
             tally->footprints += want->footprint != NULL;
+            if (want->footprint != NULL && series->cache->uses != NULL)
+                mc_uses_note(series->cache->uses, &want->key, ctx);
             tally->absences += want->footprint == NULL && want->known;
         }
     }

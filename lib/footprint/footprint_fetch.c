@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/metrics.h"
 #include "cache/sqlite/sqlite_base.h"
+#include "cache/uses.h"
 #include "footprint/footprint_private.h"
 #include "mapcache/trace.h"
 
@@ -166,6 +167,8 @@ fetch_from_file(mc_footprints *batch, int index, mc_batch_series *series, const 
         settle_footprint(batch, index, NULL);
         return MC_OK;
     }
+    if (series->cache->uses != NULL)
+        mc_uses_note(series->cache->uses, key, ctx);
     mc_footprint *footprint = NULL;
     MC_TRY(decode_footprint_tile(&footprint, tile, key, ctx));
     settle_footprint(batch, index, footprint);
