@@ -135,7 +135,7 @@ end_survey(quota_survey *survey)
     MC_TRY(mc_books_do(&quota->books, write_survey_end, NULL, survey->ctx));
     MC_TRY(mc_quota_total(&bytes, quota, survey->ctx));
     if (survey->tiles > 0)
-        mc_log_write(survey->ctx, MC_LOG_NOTICE,
+        mc_log_write(survey->ctx, MC_LOG_WARN,
                      "cache \"%s\": %" APR_INT64_T_FMT
                      " tiles were found that were there before; it has %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
                      " bytes",
@@ -150,7 +150,7 @@ mc_quota_survey_store(bool *mine, mc_quota *quota, const char *from, mc_ctx *ctx
     mc_ctx own = *ctx;
     own.deadline = 0;
     if (*from != '\0')
-        mc_log_write(ctx, MC_LOG_NOTICE, "cache \"%s\": looking through what it has goes on where it ended",
+        mc_log_write(ctx, MC_LOG_WARN, "cache \"%s\": looking through what it has goes on where it ended",
                      quota->cache->name);
     quota_survey *survey = apr_pcalloc(ctx->pool, sizeof(*survey));
     *survey = (quota_survey){ .quota = quota, .ctx = &own, .mine = true, .error = MC_OK, .began = mc_clock_now() };
