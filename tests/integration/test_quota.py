@@ -209,6 +209,7 @@ def test_books_are_made_anew(tmp_path, build, kind, spoil):
     left = used(tmp_path, kind)
     if spoil != "new":
         wait_until(lambda: "that were there before" in server.program.log(), "the store is looked through", 120)
+    wait_until(lambda: json.loads(server.get("/status").body)["quotas"][0]["bytes"] <= LIMIT, "the books know", 60)
     status = json.loads(server.get("/status").body)["quotas"]
     assert [quota["cache"] for quota in status] == ["bounded"] and status[0]["limit_bytes"] == LIMIT
     assert 0 < status[0]["bytes"] <= LIMIT and status[0]["removed_tiles"] > 2000 and status[0]["looked_through"] is True
