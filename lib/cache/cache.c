@@ -112,6 +112,8 @@ mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ct
     mc_count(cache_metrics(ctx), *tile == NULL ? MC_COUNT_cache_misses_total : MC_COUNT_cache_hits_total, 1);
     if (*tile == NULL)
         mc_span_note(&span, "CACHE_MISS");
+    if (cache->uses != NULL && *tile == NULL)
+        mc_uses_begin(cache->uses, ctx);
     else if (cache->uses != NULL)
         mc_uses_note(cache->uses, key, ctx);
     return MC_OK;

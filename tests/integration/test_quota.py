@@ -1,8 +1,6 @@
 """<max_size>: real servers and seeders on caches of a bounded size: what goes, what stays, and what is never seen."""
 import json
 import os
-import pathlib
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -233,7 +231,7 @@ def test_killed_in_the_middle_of_removing(tmp_path, build):
     ask(books, "update blocks set used = used - 100, stored = stored - 100")
     config = write_config(tmp_path, "disk")
     start = used(tmp_path, "disk")
-    for _ in range(20):
+    for turn in range(20):
         server = Server(build, config, tmp_path)
         now = used(tmp_path, "disk")
         server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png")
@@ -244,6 +242,8 @@ def test_killed_in_the_middle_of_removing(tmp_path, build):
         server.program.output.close()
         if now <= LIMIT:
             break
+        if turn > 0:  # the first time the lease of the killed one has to run out by itself
+            ask(books, "update state set value = 0 where name = 'until'")
     assert start > 4 * LIMIT
     server = Server(build, config, tmp_path)
     server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png")
@@ -254,26 +254,23 @@ def test_killed_in_the_middle_of_removing(tmp_path, build):
     server.stop()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a folder that root may not write to needs another user")
-def test_a_store_that_cannot_be_written(tmp_path, build):
+def test_books_that_cannot_be_written(tmp_path, build):
     """Nothing can be removed: the log says so, and tiles are served."""
     fill(tmp_path)
-    os.chmod(tmp_path, 0o755)
     large = write_config(tmp_path, "sqlite3", size="1GB")
     assert seed(build, large, "-t", "full", "--mode", "transfer", "--transfer", "tiles", "-z", "6,6").returncode == 0
     books_of(tmp_path, "sqlite3").unlink()
-    folder = pathlib.Path(tmp_path / "run")
-    folder.mkdir()
-    shutil.chown(folder, "nobody")
-    server = Server(build, write_config(tmp_path, "sqlite3"), folder, user="nobody")
+    books_of(tmp_path, "sqlite3").mkdir()
+    server = Server(build, write_config(tmp_path, "sqlite3"), tmp_path)
     assert server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png").body == content(6, 1, 1)
     wait_until(lambda: "is not kept to its <max_size>" in server.program.log(), "the log says so")
     assert server.get(f"/tms/1.0.0/tiles@{GRID}/6/1/1.png").status == 200
+    assert used(tmp_path, "sqlite3") > 4 * LIMIT
     server.stop()
 
 
-@pytest.mark.parametrize("size, words", (("0", "at least"), ("5 bananas", "size in bytes"), ("100K", "at least"), ("-1G", "size in bytes")))
-def test_check_refuses_nonsense(tmp_path, build, size, words):
+@pytest.mark.parametrize("size", ("0", "5 bananas", "100K", "-1G"))
+def test_check_refuses_nonsense(tmp_path, build, size):
     run = subprocess.run([build / "bin/mapcache", "check", write_config(tmp_path, "disk", size=size)], env=environment(build),
                          capture_output=True, text=True, timeout=patience(60))
     assert run.returncode == 1 and "max_size" in run.stdout and ":3:" in run.stdout, run.stdout
