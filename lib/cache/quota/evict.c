@@ -81,26 +81,39 @@ typedef struct quota_eviction {
     mc_quota *quota;
     int64_t needed; /* bytes that are too much */
     mc_quota_amount gone;
-    bool left; /* there was something old enough */
+    int64_t relief; /* bytes by which the total went down: where the books have it, those that they had */
+    bool left;      /* there was something old enough */
 } quota_eviction;
 
-/* As many of the blocks as are needed; *count: how many these were. A block whose grid is no longer configured, and
- * whose tiles cannot be named without, is given up. */
+/* Of a block whose tiles a killed keeper has removed the books still have the bytes: without these a second one would
+ * remove as many again. */
+static void
+add_relief(quota_eviction *step, int64_t bytes)
+{
+    step->relief += bytes < 0 ? 0 : bytes > INT64_MAX - step->relief ? INT64_MAX - step->relief : bytes;
+}
+
+/* As many of the blocks as are needed, or until the process ends; *count: how many these were. A block whose grid is no
+ * longer configured, and whose tiles cannot be named without, is given up. */
 static mc_error *
 evict_blocks(quota_eviction *step, const mc_book_block *blocks, int *count, mc_ctx *ctx)
 {
     mc_tile_key *keys = apr_palloc(ctx->pool, sizeof(*keys) * TILES_MOST);
     const mc_quota *quota = step->quota;
     const int most = *count;
-    for (*count = 0; *count < most && step->gone.bytes < step->needed; (*count)++) {
+    for (*count = 0; *count < most && step->relief < step->needed && !mc_ctx_abandoned(ctx); (*count)++) {
         mc_tile_key first;
         mc_quota_amount some = { 0, 0 };
+        if (quota->store->total == NULL)
+            add_relief(step, blocks[*count].bytes);
         if (!mc_quota_block_key(&first, quota, &blocks[*count], ctx->pool))
             continue;
         const int tiles = mc_quota_tile_keys(keys, &first, mc_uses_shift(quota->cache->uses));
         mc_error *error = quota->store->evict(&some, quota->cache, keys, tiles, ctx);
         step->gone.tiles += some.tiles;
         step->gone.bytes += some.bytes;
+        if (quota->store->total != NULL)
+            add_relief(step, some.bytes);
         MC_TRY(error);
     }
     return MC_OK;
@@ -126,6 +139,7 @@ evict_some(mc_handle *books, void *baton, mc_ctx *ctx)
     const apr_int64_t now = apr_time_sec(apr_time_now());
     mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
     step->gone = (mc_quota_amount){ 0, 0 };
+    step->relief = 0;
     MC_TRY(mc_books_oldest(blocks, &count, BLOCKS_AT_ONCE, now - MC_QUOTA_FRESH, books, ctx->pool));
     step->left = count > 0;
     mc_error *error = evict_blocks(step, blocks, &count, ctx);
@@ -174,7 +188,7 @@ evict_down(mc_quota *quota, int64_t total, int64_t goal, mc_ctx *ctx)
         apr_pool_clear(own.pool);
         step.needed = total - goal;
         error = evict_step(&step, &own);
-        total -= step.gone.bytes;
+        total -= step.relief;
         if (error == MC_OK && mc_clock_now() - renewed > RENEW_AFTER) {
             renewed = mc_clock_now();
             error = mc_quota_renew(&mine, quota, &own);

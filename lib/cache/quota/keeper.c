@@ -17,6 +17,8 @@ enum {
     ROUND_MOST = 60,    /* seconds for one thing of a round */
 };
 
+#define GIVING_BACK (APR_USEC_PER_SEC / 2) /* of the lease, at most, where a round was cut off */
+
 /* --- uses --------------------------------------------------------------------------------------------------------- */
 
 typedef struct quota_uses {
@@ -135,6 +137,25 @@ end_round(mc_handle *books, void *baton, mc_ctx *ctx)
 }
 
 static mc_error *
+end_quota_lease(mc_handle *books, void *baton, mc_ctx *ctx)
+{
+    return mc_books_end_lease(books, baton, ctx->pool);
+}
+
+/* A round that was cut off, as by the end of the process, leaves the rest to whoever comes next, who need not wait
+ * until the lease runs out. */
+static void
+give_lease_back(mc_quota *quota, mc_ctx *ctx)
+{
+    mc_ctx own = *ctx;
+    own.abandoned = NULL;
+    own.deadline = mc_clock_now() + GIVING_BACK;
+    mc_error *error = mc_books_do(&quota->books, end_quota_lease, quota->holder, &own);
+    if (error != MC_OK)
+        mc_log_error(&own, MC_LOG_INFO, error);
+}
+
+static mc_error *
 keep_quota(bool *mine, mc_quota *quota, mc_ctx *ctx)
 {
     quota_start start = { .quota = quota, .from = "" };
@@ -156,6 +177,8 @@ mc_quota_round(mc_quota *quota, mc_ctx *ctx)
     bool mine;
     atomic_store(&quota->work, false);
     mc_error *error = keep_quota(&mine, quota, ctx);
+    if (error != MC_OK && mine)
+        give_lease_back(quota, ctx);
     if (error != MC_OK || !mine)
         atomic_store(&quota->work, true); /* another one is at it: whether it has seen everything shows then */
     return error;

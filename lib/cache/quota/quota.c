@@ -1,6 +1,7 @@
 /* <max_size>: made from the configuration, told of uses and puts, started and ended with the process. */
 #include <apr_strings.h>
 #include <apr_uuid.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -128,8 +129,13 @@ start_quota_thread(mc_quota *quota, mc_process *process)
     apr_uuid_format(quota->holder, &uuid);
     quota->process = process;
     atomic_store(&quota->work, true);
-    if (!process->brief)
-        quota->running = pthread_create(&quota->thread, NULL, mc_quota_keep, quota) == 0;
+    if (process->brief)
+        return;
+    sigset_t all, before; /* signals belong to the host's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    quota->running = pthread_create(&quota->thread, NULL, mc_quota_keep, quota) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* With the first use in this process. */

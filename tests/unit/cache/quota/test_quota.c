@@ -280,6 +280,57 @@ START_TEST(one_keeper_at_a_time)
 }
 END_TEST
 
+static bool
+is_end_near(void *baton)
+{
+    int *looks = baton;
+    return (*looks)-- <= 0;
+}
+
+/* Wherever a round is cut off: the lease is given back, and what is left to do is done by the next round. */
+START_TEST(a_round_that_is_cut_off_gives_its_lease_back)
+{
+    mc_cache *cache = limited("disk", "");
+    int cut = 0, cut_below_limit = 0;
+    fill(cache);
+    settle(cache);
+    let_time_pass(cache);
+    for (int i = 0; i < 100; i++) {
+        int looks = i;
+        mc_ctx own = ctx;
+        own.abandoned = is_end_near;
+        own.abandoned_baton = &looks;
+        mc_error *error = mc_quota_round(cache->quota, &own);
+        cut += error != MC_OK;
+        cut_below_limit += error != MC_OK && count_stored(cache) < SIDE * SIDE;
+        ck_assert_int_eq(ask(cache, "SELECT sum(value) FROM state WHERE name = 'until'"), 0);
+    }
+    ck_assert_int_gt(cut, 0);
+    ck_assert_int_gt(cut_below_limit, 0);
+    settle(cache);
+    ck_assert_int_le(ask(cache, "SELECT value FROM state WHERE name = 'bytes'"), 1 << 20);
+    ck_assert_int_eq(ask(cache, "SELECT value FROM state WHERE name = 'removed'"), SIDE * SIDE - count_stored(cache));
+}
+END_TEST
+
+/* A keeper was killed between removing and writing that down: what it has removed is not removed twice. */
+START_TEST(what_a_killed_keeper_has_removed_counts)
+{
+    mc_cache *cache = limited("disk", "");
+    fill(cache);
+    settle(cache);
+    let_time_pass(cache);
+    (void)ask(cache, "UPDATE blocks SET used = used - 1000 WHERE x < 16");
+    run_shell("rm -r $(find %s/store -type d -path '*/05/000/000/00[0-9]' -o -type d -path '*/05/000/000/01[0-5]')");
+    ck_assert_int_eq(count_stored(cache), SIDE * SIDE / 2);
+    settle(cache);
+    const int64_t bytes = ask(cache, "SELECT value FROM state WHERE name = 'bytes'");
+    ck_assert_int_le(bytes, 1 << 20);
+    ck_assert_int_ge(bytes, 1 << 19);
+    ck_assert_int_eq(bytes, (int64_t)count_stored(cache) * 4096);
+}
+END_TEST
+
 START_TEST(uses_of_the_future_are_uses_of_now)
 {
     mc_cache *cache = limited("disk", "");
@@ -365,5 +416,7 @@ START_TEST(nonsense_is_refused)
 END_TEST
 
 CACHE_MAIN("quota", the_least_recently_used_goes, what_was_there_before_is_found, dimensions_are_found,
-           shared_contents_go_last, removals_are_measured, one_keeper_at_a_time, uses_of_the_future_are_uses_of_now,
-           hostile_books_harm_nothing, uses_wait_until_they_are_taken, nonsense_is_refused)
+           shared_contents_go_last, removals_are_measured, one_keeper_at_a_time,
+           a_round_that_is_cut_off_gives_its_lease_back, what_a_killed_keeper_has_removed_counts,
+           uses_of_the_future_are_uses_of_now, hostile_books_harm_nothing, uses_wait_until_they_are_taken,
+           nonsense_is_refused)
