@@ -169,7 +169,7 @@ main(int argc, char **argv)
     compare_reads("bdb", wanted, apr_psprintf(pool, "<base>%s/bdb</base>", folder), rounds);
     compare_reads("disk", wanted, apr_psprintf(pool, "<base>%s/disk</base>", folder), rounds);
     compare_reads("disk with max_size", wanted,
-                  apr_psprintf(pool, "<base>%s/bounded</base><max_size>1T</max_size>", folder), rounds);
+                  apr_psprintf(pool, "<base>%s/kept</base><max_size>1T</max_size>", folder), rounds);
     compare_reads_of("multitier", wanted, "<cache>near</cache><cache>far</cache>",
                      apr_psprintf(pool,
                                   "<cache name='near' type='disk'><base>%s/near</base></cache>"
