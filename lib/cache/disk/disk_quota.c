@@ -38,15 +38,16 @@ name_disk_series(const mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
     const disk_cache *cache = (const disk_cache *)base;
     char tileset[MC_PATH_MAX];
     mc_text_out out = { .out = tileset };
+    const char *extension = cache->extension != NULL ? cache->extension : key->extension; /* as files are named */
     tileset[0] = '\0';
     if (cache->layout == WORLDWIND)
-        return (mc_quota_name){ "", "", "", key->extension, false };
+        return (mc_quota_name){ "", "", "", extension, false };
     if (cache->layout >= TEMPLATE)
-        return (mc_quota_name){ key->tileset, key->grid->name, mc_quota_pack_dimensions(key, pool), key->extension,
+        return (mc_quota_name){ key->tileset, key->grid->name, mc_quota_pack_dimensions(key, pool), extension,
                                 key->client_named };
     mc_text_put_tileset(&out, key);
-    return (mc_quota_name){ apr_pstrdup(pool, tileset), key->grid->name, name_dimension_folders(key, pool),
-                            key->extension, false };
+    return (mc_quota_name){ apr_pstrdup(pool, tileset), key->grid->name, name_dimension_folders(key, pool), extension,
+                            false };
 }
 
 static void
@@ -291,7 +292,8 @@ survey_disk_entry(const FTSENT *entry, const disk_cache *cache, const mc_quota_s
     return survey->visit(survey->baton, &name, &tile, (apr_int64_t)entry->fts_statp->st_mtime, below);
 }
 
-/* Layouts by a template are not told apart: what was there before counts from its next use on. */
+/* Layouts by a template, and those of other programs, are not told apart: what was there before counts from its next
+ * use on. */
 static mc_error *
 survey_disk(mc_cache *base, const mc_quota_survey *survey, mc_ctx *ctx)
 {

@@ -118,7 +118,7 @@ write_status_quotas(mc_json_writer *json, const mc_config *config, mc_ctx *ctx)
             mc_json_boolean(json, "looked_through", state.complete);
         } else {
             mc_log_error(ctx, MC_LOG_INFO, error);
-            mc_json_string(json, "error", error->message);
+            mc_json_string(json, "failure", mc_error_name(error->kind)); /* no path: who asks may be a stranger */
         }
         mc_json_close(json);
     }
