@@ -194,7 +194,7 @@ is_quota_ending(void *baton)
 
 /* The same failure is said once. */
 static void
-tell_failure(mc_quota *quota, const mc_error *error, mc_ctx *ctx)
+tell_quota_failure(mc_quota *quota, const mc_error *error, mc_ctx *ctx)
 {
     if (error == MC_OK) {
         quota->failure = 0;
@@ -243,7 +243,7 @@ run_quota_turn(mc_quota *quota, apr_time_t *flushed, mc_ctx *ctx)
     set_quota_time(quota);
     if (error == MC_OK && atomic_load(&quota->work))
         error = mc_quota_round(quota, ctx);
-    tell_failure(quota, error, ctx);
+    tell_quota_failure(quota, error, ctx);
 }
 
 /* A program that ends after its work, as the seeder does, removes what is too much, as soon as it is old enough. */
