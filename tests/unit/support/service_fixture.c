@@ -128,6 +128,7 @@ fixture_setup(void)
     mc_format_builtins(service_build.formats, pool);
     service_config = (mc_config){
         .metadata = mc_metadata_create(pool),
+        .caches = apr_array_make(pool, 1, sizeof(mc_cache *)),
         .grids = apr_array_make(pool, 4, sizeof(mc_grid *)),
         .tilesets = apr_array_make(pool, 8, sizeof(mc_tileset *)),
         .formats = apr_array_make(pool, 4, sizeof(mc_format *)),
