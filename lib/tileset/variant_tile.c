@@ -85,7 +85,10 @@ get_kept_variant(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag,
         return mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool);
     if (wanted->tileset->auto_expire > 0)
         return get_expiring(tile, &key, wanted, if_tag, ctx, pool);
-    return mc_tileset_get_sub(tile, wanted->tileset, &key, ctx, pool);
+    MC_TRY(mc_tileset_get_sub(tile, wanted->tileset, &key, ctx, pool));
+    if ((*tile)->no_data) /* it was waited for, and whoever made it has removed it again (remove_overtaken) */
+        *tile = NULL;
+    return MC_OK;
 }
 
 static mc_error *

@@ -3,12 +3,13 @@ import io
 import json
 import sqlite3
 import subprocess
+import threading
 import time
 
 import numpy
 import pytest
 from conftest import GRID
-from fastcgi import Server
+from fastcgi import Client, Server
 from patience import patience
 from PIL import Image
 from test_webp import raster
@@ -243,6 +244,38 @@ def test_expired_tiles_take_their_formats_with_them(build, folder):
         while pixels(ask(server, "/gmaps/aging/1/1/1.webp")).max() >= 10:
             assert time.monotonic() < until, server.log()
             time.sleep(0.05)
+    finally:
+        server.stop()
+
+
+def test_who_waits_for_a_format_gets_it(build, folder):
+    """Also where the tile that it is made of is removed meanwhile, so that it is not kept."""
+    noise = numpy.random.default_rng(1).integers(0, 255, (1024, 1024, 3), numpy.uint8)
+    Image.fromarray(noise).save(folder / "noise.png")
+    command_line = ("gdal_translate", "-q", "-a_srs", "EPSG:3857", "-a_ullr", "-20e6", "20e6", "20e6", "-20e6")
+    subprocess.run([*command_line, folder / "noise.png", folder / "raster.tif"], check=True, timeout=patience(60))
+    grid = """<grid name="big"><srs>EPSG:3857</srs><units>m</units><extent>-20e6 -20e6 20e6 20e6</extent><size>4096 4096</size>
+      <resolutions>9765.625</resolutions></grid>"""
+    config = configuration(folder, tileset("large", "<formats>WEBP</formats>", more="<grid>big</grid>"), more=grid)
+    server = Server(build, config, folder)
+    try:
+        assert kind(ask(server, "/gmaps/large@big/0/0/0.png")) == "PNG"
+        replies = []
+
+        def wait():
+            client = Client(server.address)
+            replies.append(client.get(b"/gmaps/large@big/0/0/0.webp"))
+            client.close()
+
+        waiting = [threading.Thread(target=wait) for _ in range(2)]  # the tile takes seconds to encode
+        for one in waiting:
+            one.start()
+        time.sleep(0.5)
+        with sqlite3.connect(folder / "tiles.sqlite3", timeout=patience(60)) as database:
+            database.execute("delete from tiles where tileset = 'large'")
+        for one in waiting:
+            one.join(patience(60))
+        assert [kind(reply) for reply in replies] == ["WEBP", "WEBP"]
     finally:
         server.stop()
 
