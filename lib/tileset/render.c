@@ -200,15 +200,17 @@ decode_map(mc_rendered *map, int width, int height, bool as_sent, mc_ctx *ctx, a
     return MC_OK;
 }
 
-/* Further formats before the first one: where that cannot be stored, the next render stores all of them again. */
+/* Further formats before the first one: where that cannot be stored, the next render stores all of them again. Where
+ * tiles expire they come after it, as one that is older than the first one is made anew of that. */
 static mc_error *
 put_rendered(mc_tile_write *writes, int count, int formats, mc_tileset *tileset, mc_ctx *ctx)
 {
     for (int i = 0; i < count * formats; i++)
         writes[i].lifetime = tileset->auto_expire;
-    for (int i = formats - 1; i >= 0; i--) {
-        mc_cache *cache = i == 0 ? tileset->cache : tileset->variants[i - 1]->cache;
-        MC_TRY(mc_cache_put(cache, &writes[i * count], count, ctx));
+    for (int i = 0; i < formats; i++) {
+        int format = tileset->auto_expire > 0 ? i : formats - 1 - i;
+        mc_cache *cache = format == 0 ? tileset->cache : tileset->variants[format - 1]->cache;
+        MC_TRY(mc_cache_put(cache, &writes[format * count], count, ctx));
     }
     return formats > 1 ? MC_OK : mc_tileset_forget_formats(tileset, writes, count, ctx);
 }

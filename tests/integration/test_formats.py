@@ -248,6 +248,22 @@ def test_expired_tiles_take_their_formats_with_them(build, folder):
         server.stop()
 
 
+def test_expiring_formats_are_those_of_the_picture(build, folder):
+    """With kept="rendered" nothing is made of the stored tile, also where the tiles of a metatile are written one after the other."""
+    raster(folder / "raster.tif")
+    more = "<metatile>4 4</metatile><auto_expire>100000</auto_expire>"
+    server = Server(build, configuration(folder, tileset("aging", '<formats kept="rendered">PNG</formats>', "JPEG", "disk", more)), folder)
+    try:
+        assert kind(ask(server, "/gmaps/aging/2/1/1.jpg")) == "JPEG"
+        tiles = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (folder / "cache").rglob("*.png")}
+        assert len(tiles) == 16
+        for y in range(4):
+            assert kind(ask(server, f"/gmaps/aging/2/1/{y}.png")) == "PNG"
+        assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in tiles} == tiles
+    finally:
+        server.stop()
+
+
 def test_who_waits_for_a_format_gets_it(build, folder):
     """Also where the tile that it is made of is removed meanwhile, so that it is not kept."""
     noise = numpy.random.default_rng(1).integers(0, 255, (1024, 1024, 3), numpy.uint8)
