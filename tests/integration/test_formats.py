@@ -18,7 +18,8 @@ KINDS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP"}
 CHROME = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
 FIREFOX = "image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"
 SERVICES = """<service type="wms" enabled="true"><full_wms>assemble</full_wms><format allow_client_override="true">PNG</format></service>
-  <service type="wmts" enabled="true"/><service type="tms" enabled="true"/><service type="gmaps" enabled="true"/><service type="demo" enabled="true"/>"""
+  <service type="wmts" enabled="true"/><service type="tms" enabled="true"/><service type="gmaps" enabled="true"/><service type="demo" enabled="true"/>
+  <service type="ogcapi" enabled="true"/>"""
 
 
 def tileset(name, formats, first="PNG", cache="tiles", more="<metatile>2 2</metatile>", source="<source>raster</source>"):
@@ -174,6 +175,15 @@ def test_maps_of_a_tile_have_the_named_format(server):
         reply = ask(server, "/", None, query + mime)
         assert kind(reply) == name
     assert ask(server, "/", None, query + "image/webp").body == ask(server, "/gmaps/asked/1/1/1.webp").body
+
+
+def test_collections_have_the_stored_formats(server):
+    address = "/ogcapi/collections/{}/map/tiles/WebMercatorQuad/1/1/1"
+    for layer in "asked", "rendered", "never", "mixed":
+        kept = ask(server, f"/gmaps/{layer}/1/1/1.webp")
+        for reply in ask(server, address.format(layer), query="f=webp"), ask(server, address.format(layer), "image/webp"):
+            assert kind(reply) == "WEBP" and (reply.body, reply.header("ETag")) == (kept.body, kept.header("ETag"))
+    assert kind(ask(server, address.format("asked"), query="f=png")) == kind(ask(server, address.format("asked"), "*/*")) == "PNG"
 
 
 def test_documents_name_all_formats(server):

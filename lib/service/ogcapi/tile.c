@@ -19,6 +19,23 @@ check_vector_accepted(mc_ogcapi_ask *ask)
                            ask->tileset->name);
 }
 
+/* Where the tileset has <formats>, what is kept of them is served. */
+static mc_error *
+choose_tile_image(mc_tile_stack *stack, mc_ogcapi_ask *ask)
+{
+    MC_TRY(mc_ogcapi_choose_image(&stack->exact, ask, false));
+    mc_tileset *variant =
+        stack->exact == NULL
+            ? NULL
+            : mc_tileset_variant_of_type(ask->tileset, mc_coding_mime(mc_format_coding(stack->exact)));
+    if (variant == NULL)
+        return MC_OK;
+    stack->tiles[0].tileset = variant;
+    stack->format = variant->format;
+    stack->exact = NULL;
+    return MC_OK;
+}
+
 mc_error *
 mc_ogcapi_tile(mc_ogcapi_ask *ask)
 {
@@ -36,7 +53,7 @@ mc_ogcapi_tile(mc_ogcapi_ask *ask)
     if (mc_ogcapi_is_vector(ask->tileset))
         MC_TRY(check_vector_accepted(ask));
     else
-        MC_TRY(mc_ogcapi_choose_image(&stack.exact, ask, false));
+        MC_TRY(choose_tile_image(&stack, ask));
     if (stack.format == NULL)
         stack.format = ask->call->config->default_format;
     ask->request->kind = MC_REQUEST_TILE;
