@@ -202,12 +202,20 @@ merge_tile_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted
     return MC_OK;
 }
 
+/* Whether the store has tiles of the type that was asked for. */
+static bool
+is_stored_so(const mc_tile_stack *wanted)
+{
+    const mc_format *stored = wanted->tiles[0].tileset->format;
+    return wanted->exact == NULL || (stored != NULL && mc_format_coding(stored) == mc_format_coding(wanted->exact));
+}
+
 /* <use_redirects>: the client gets the tile from the store itself. */
 static mc_error *
 send_to_store(mc_result *result, const mc_tile_stack *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *url = NULL;
-    if (wanted->count == 1)
+    if (wanted->count == 1 && is_stored_so(wanted))
         MC_TRY(mc_tileset_redirect(&url, &wanted->tiles[0], ctx, pool));
     if (url == NULL)
         return MC_OK;

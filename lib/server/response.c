@@ -44,6 +44,8 @@ mc_response_success(mc_http_response *response, const mc_result *result, const m
 {
     if (result->status != 0) {
         pass_on(response, result, pool);
+        if (result->vary != NULL)
+            apr_table_mergen(response->headers, "Vary", result->vary);
         return;
     }
     const char *tag;

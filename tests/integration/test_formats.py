@@ -306,6 +306,21 @@ def test_who_waits_for_a_format_gets_it(build, folder):
         server.stop()
 
 
+def test_redirects_say_what_accept_has_chosen(build, folder):
+    more = """<cache name="far" type="rest"><url>http://127.0.0.1:9/{tileset}/{z}/{x}/{y}.{ext}</url><use_redirects>true</use_redirects></cache>"""
+    raster(folder / "raster.tif")
+    server = Server(build, configuration(folder, tileset("asked", "<formats>WEBP</formats>", cache="far"), more=more), folder)
+    try:
+        plain, chosen = (ask(server, f"/gmaps/asked/1/1/1.{extension}", "image/png") for extension in ("png", "auto"))
+        assert (plain.status, plain.header("Vary")) == (302, None)
+        assert (chosen.status, chosen.header("Vary"), chosen.header("Location")) == (302, "Accept", plain.header("Location"))
+        address = "/ogcapi/collections/asked/map/tiles/WebMercatorQuad/1/1/1"
+        assert ask(server, address, query="f=png").header("Location") == plain.header("Location")
+        assert ask(server, address, query="f=jpeg").status != 302  # the store has no JPEG
+    finally:
+        server.stop()
+
+
 def test_commands_know_the_formats(build, folder):
     raster(folder / "raster.tif")
     config = configuration(folder, TILESETS)
