@@ -44,6 +44,8 @@ choose_cache(mc_seed_setup *setup)
     for (int i = 0; i < caches->nelts; i++) {
         mc_cache *cache = APR_ARRAY_IDX(caches, i, mc_cache *);
         if (strcmp(cache->name, setup->options.cache) == 0) {
+            if (cache != setup->tileset->cache)
+                setup->tileset->variant_count = 0; /* further formats in its own cache are not those of these tiles */
             setup->tileset->cache = cache;
             return NULL;
         }

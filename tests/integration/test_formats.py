@@ -338,6 +338,14 @@ def test_commands_know_the_formats(build, folder):
     assert rows(folder, "asked") == 0 and rows(folder, "asked@webp") == 0
 
 
+def test_tiles_in_another_cache_leave_the_formats_alone(build, folder):
+    raster(folder / "raster.tif")
+    config = configuration(folder, TILESETS)
+    command(build, folder, "seed", "-c", config, "-t", "asked@webp", "-z", "0,1", "-q")
+    command(build, folder, "seed", "-c", config, "-t", "asked", "--cache", "disk", "-z", "0,1", "-q")
+    assert rows(folder, "asked@webp") == 5 and len(list((folder / "cache").rglob("*.png"))) == 5
+
+
 def test_who_may_not_write_serves_all_the_same(build, folder):
     raster(folder / "raster.tif")
     config = configuration(folder, tileset("asked", "<formats>WEBP JPEG</formats>"))
