@@ -159,6 +159,15 @@ choose_order(mc_seed_setup *setup)
     setup->order = setup->options.has_order ? setup->options.order : down ? MC_SEED_DOWN : MC_SEED_LEVELS;
 }
 
+/* Of a further format also the tiles that it is made of. */
+static void
+set_read_only(mc_tileset *tileset, bool read_only)
+{
+    tileset->read_only = read_only;
+    if (tileset->master != NULL)
+        tileset->master->read_only = read_only;
+}
+
 /* A read-only tileset is written to all the same; the source of a transfer is only read. */
 static const char *
 choose_access(mc_seed_setup *setup)
@@ -169,7 +178,7 @@ choose_access(mc_seed_setup *setup)
     if (setup->task.mode == MC_SEED_TRANSFER) {
         if (!tileset->read_only && tileset->source != NULL && setup->options.older == 0) {
             printf("switching tileset (%s) to read-only as we are in transfer mode\n", tileset->name);
-            tileset->read_only = true;
+            set_read_only(tileset, true);
         }
         return NULL;
     }
@@ -183,7 +192,7 @@ choose_access(mc_seed_setup *setup)
                             tileset->name, tileset->cache->name);
     if (tileset->read_only) {
         printf("tileset (%s) is read-only, switching it to read-write for seeding\n", tileset->name);
-        tileset->read_only = false;
+        set_read_only(tileset, false);
     }
     return NULL;
 }

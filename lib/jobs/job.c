@@ -349,6 +349,8 @@ mc_job_task(mc_seed_task *task, mc_seed_area *area, const mc_job *job, const mc_
     tileset->metatile_rows = job->rows;
     /* As the seeder: what is read-only for clients is written to, and the source of a transfer is only read. */
     tileset->read_only = job->mode == MC_JOB_TRANSFER && job->older == 0;
+    if (tileset->master != NULL) /* of a further format: what it is made of */
+        tileset->master->read_only = tileset->read_only;
     *task = (mc_seed_task){ .mode = modes[job->mode],
                             .tileset = tileset,
                             .link = link,

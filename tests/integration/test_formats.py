@@ -346,6 +346,14 @@ def test_tiles_in_another_cache_leave_the_formats_alone(build, folder):
     assert rows(folder, "asked@webp") == 5 and len(list((folder / "cache").rglob("*.png"))) == 5
 
 
+def test_seeding_a_format_of_a_tileset_that_is_only_read(build, folder):
+    """What it is made of is seeded, too, and not taken for empty."""
+    raster(folder / "raster.tif")
+    config = configuration(folder, tileset("asked", "<formats>WEBP</formats>", more="<read-only>true</read-only>"))
+    command(build, folder, "seed", "-c", config, "-t", "asked@webp", "-z", "1,1", "-q")
+    assert rows(folder, "asked@webp") == 4 and rows(folder, "asked") == 4
+
+
 def test_who_may_not_write_serves_all_the_same(build, folder):
     raster(folder / "raster.tif")
     config = configuration(folder, tileset("asked", "<formats>WEBP JPEG</formats>"))
