@@ -69,7 +69,9 @@ get_expiring(mc_tile **tile, const mc_tile_key *key, const mc_tile_request *want
     if (first->provisional > 0)
         return make_unkept(tile, first, wanted, if_tag, ctx, pool);
     MC_TRY(mc_cache_get(tile, wanted->tileset->cache, key, ctx, pool));
-    if (*tile == NULL || (*tile)->mtime < first->mtime)
+    if (*tile == NULL) /* one makes it, the others wait */
+        MC_TRY(mc_tileset_get_sub(tile, wanted->tileset, key, ctx, pool));
+    if ((*tile)->no_data || (*tile)->mtime < first->mtime)
         MC_TRY(replace_outdated_variant(tile, wanted->tileset, key, ctx, pool));
     (*tile)->mtime = first->mtime;
     return MC_OK;

@@ -274,15 +274,18 @@ def test_expiring_formats_are_those_of_the_picture(build, folder):
         server.stop()
 
 
-def test_who_waits_for_a_format_gets_it(build, folder):
-    """Also where the tile that it is made of is removed meanwhile, so that it is not kept."""
+LARGE = """<grid name="big"><srs>EPSG:3857</srs><units>m</units><extent>-20e6 -20e6 20e6 20e6</extent><size>4096 4096</size>
+  <resolutions>9765.625</resolutions></grid>"""
+
+
+def ask_together(build, folder, more, meanwhile=lambda: None):
+    """What two clients get that ask for a further format at the same time, which takes seconds to encode; with what metrics say then."""
     noise = numpy.random.default_rng(1).integers(0, 255, (1024, 1024, 3), numpy.uint8)
     Image.fromarray(noise).save(folder / "noise.png")
     command_line = ("gdal_translate", "-q", "-a_srs", "EPSG:3857", "-a_ullr", "-20e6", "20e6", "20e6", "-20e6")
     subprocess.run([*command_line, folder / "noise.png", folder / "raster.tif"], check=True, timeout=patience(60))
-    grid = """<grid name="big"><srs>EPSG:3857</srs><units>m</units><extent>-20e6 -20e6 20e6 20e6</extent><size>4096 4096</size>
-      <resolutions>9765.625</resolutions></grid>"""
-    config = configuration(folder, tileset("large", "<formats>WEBP</formats>", more="<grid>big</grid>"), more=grid)
+    config = configuration(folder, tileset("large", "<formats>WEBP</formats>", more="<grid>big</grid>" + more),
+                           SERVICES + '<service type="metrics" enabled="true"/>', LARGE)
     server = Server(build, config, folder)
     try:
         assert kind(ask(server, "/gmaps/large@big/0/0/0.png")) == "PNG"
@@ -293,17 +296,33 @@ def test_who_waits_for_a_format_gets_it(build, folder):
             replies.append(client.get(b"/gmaps/large@big/0/0/0.webp"))
             client.close()
 
-        waiting = [threading.Thread(target=wait) for _ in range(2)]  # the tile takes seconds to encode
+        waiting = [threading.Thread(target=wait) for _ in range(2)]
         for one in waiting:
             one.start()
         time.sleep(0.5)
-        with sqlite3.connect(folder / "tiles.sqlite3", timeout=patience(60)) as database:
-            database.execute("delete from tiles where tileset = 'large'")
+        meanwhile()
         for one in waiting:
             one.join(patience(60))
-        assert [kind(reply) for reply in replies] == ["WEBP", "WEBP"]
+        return replies, ask(server, "/metrics").body.decode()
     finally:
         server.stop()
+
+
+def test_who_waits_for_a_format_gets_it(build, folder):
+    """Also where the tile that it is made of is removed meanwhile, so that it is not kept."""
+
+    def remove():
+        with sqlite3.connect(folder / "tiles.sqlite3", timeout=patience(60)) as database:
+            database.execute("delete from tiles where tileset = 'large'")
+
+    replies, _ = ask_together(build, folder, "", remove)
+    assert [kind(reply) for reply in replies] == ["WEBP", "WEBP"]
+
+
+def test_expiring_formats_are_made_once(build, folder):
+    replies, metrics = ask_together(build, folder, "<auto_expire>100000</auto_expire>")
+    assert [kind(reply) for reply in replies] == ["WEBP", "WEBP"] and replies[0].body == replies[1].body
+    assert "mapcache_render_waits_total 1\n" in metrics
 
 
 def test_redirects_say_what_accept_has_chosen(build, folder):
