@@ -38,7 +38,7 @@ follow_includes(mapserver_reader *reader, mc_branch *block)
             MC_TRY(follow_includes(reader, child));
             continue;
         }
-        if (child->key == NULL ||
+        if (child->key == NULL || child->taken || /* what was included is behind it, with its own INCLUDE, if any */
             strcmp(child->key,
                    block->kind == MC_BRANCH_MAP && strcmp(block->key, "METADATA") == 0 ? "include" : "INCLUDE") != 0)
             continue;

@@ -43,6 +43,15 @@ def test_values(folder):
     assert boxes["own"] == [8, 50, 9, 51] and boxes["utm"] == pytest.approx([7.56, 50.54, 9, 51.45], abs=0.02)
 
 
+def test_nested_includes(folder):
+    """What an included file includes is there once, wherever its INCLUDE stands."""
+    (folder / "main.map").write_text("MAP INCLUDE 'middle.inc' NAME m LAYER NAME last TYPE POINT END END")
+    (folder / "middle.inc").write_text("INCLUDE 'inner.inc' LAYER NAME middle TYPE POINT END")
+    (folder / "inner.inc").write_text("LAYER NAME inner TYPE POINT END")
+    assert adopt("main.map", "--output", "nested.xml", cwd=folder).returncode == 0
+    assert sorted(layers(folder / "nested.xml")) == ["inner", "last", "middle"]
+
+
 BAD = {
     "no-map": (b"LAYER NAME 'x' END\n", ":1: it does not begin with MAP"), "no-end": (b"MAP\n  LAYER\n    NAME x\n", ":2: LAYER has no END"),
     "zero": (b"MAP\0END", ":1: the file holds a zero byte"), "deep": (b"MAP " + b"LAYER " * 300, "nested too deeply"), "missing": (b"MAP\n\nINCLUDE 'none.inc'\nEND", ":3: INCLUDE \"none.inc\""),
