@@ -54,9 +54,28 @@ mc_check_adopt_options(mc_cli_call *call)
     return NULL;
 }
 
+/* Who may not read one of the files may not read what was made of them: passwords, headers and addresses with keys
+ * stand in both. A password is for the owner alone in any case. */
+static mode_t
+choose_adopted_mode(const apr_array_header_t *files, const char *text)
+{
+    static const char *const secrets[] = { "<pass>", "<connection>", "<headers>" };
+    struct stat about;
+    mode_t mask = umask(0);
+    umask(mask);
+    mode_t mode = 0666 & ~mask;
+    for (int i = 0; i < files->nelts; i++)
+        if (stat(APR_ARRAY_IDX(files, i, const char *), &about) == 0)
+            mode &= about.st_mode | 0600;
+    for (size_t i = 0; i < sizeof(secrets) / sizeof(*secrets); i++)
+        if (strstr(text, secrets[i]) != NULL)
+            mode = 0600;
+    return mode;
+}
+
 /* 0, or errno. The draft lies beside the file, and gets its name when it is whole. */
 static int
-write_adopted(const char *name, const char *text, bool force, apr_pool_t *pool)
+write_adopted(const char *name, const char *text, mode_t mode, bool force, apr_pool_t *pool)
 {
     char *draft = apr_pstrcat(pool, name, ".XXXXXX", NULL);
     struct stat about;
@@ -65,10 +84,6 @@ write_adopted(const char *name, const char *text, bool force, apr_pool_t *pool)
     int file = mkostemp(draft, O_CLOEXEC), code = 0;
     if (file < 0)
         return errno;
-    mode_t mask = umask(0);
-    umask(mask);
-    /* with a password for the owner alone */
-    mode_t mode = strstr(text, "<pass>") != NULL || strstr(text, "<connection>") != NULL ? 0600 : 0666 & ~mask;
     if (!mc_files_write(file, text, strlen(text)) || fchmod(file, mode) != 0 || fsync(file) != 0)
         code = errno;
     if (close(file) != 0 && code == 0)
@@ -171,8 +186,9 @@ mc_command_adopt(mc_cli_call *call)
         return NOT_WRITTEN;
     }
     const char *text = mc_adopt_write(adopt, made_by, call->pool);
-    int code =
-        silent ? fputs(text, stdout) < 0 ? EIO : 0 : write_adopted(options->output, text, options->force, call->pool);
+    mode_t mode = choose_adopted_mode(call->arguments, text);
+    int code = silent ? fputs(text, stdout) < 0 ? EIO : 0
+                      : write_adopted(options->output, text, mode, options->force, call->pool);
     if (code != 0)
         return refuse_output(options->output, code, call);
     if (options->json)

@@ -94,6 +94,24 @@ def test_secrets(folder):
     assert of(config, "tileset[@name='seeded']/source") is None and of(config, "tileset[@name='mapnik']/source") is None
 
 
+SECRET = "services: {wms: }\nlayers: [{name: l, title: L, sources: [c]}]\ncaches: {c: {grids: [GLOBAL_MERCATOR], sources: [s]}}\nsources: {s: {type: wms, req: {url: 'http://127.0.0.1:9/?key=1', layers: a}%s}}\n"
+
+
+@pytest.mark.parametrize("inner, mode, written", ((", http: {headers: {Authorization: Bearer secret}}", 0o644, 0o600), ("", 0o640, 0o640), ("", 0o600, 0o600), ("", 0o644, 0o644)))
+def test_secrets_stay_with_their_readers(folder, inner, mode, written):
+    """Headers are for the owner alone; what else is written nobody may read who may not read the file that it comes from."""
+    file = folder / "mapproxy.yaml"
+    file.write_text(SECRET % inner)
+    file.chmod(mode)
+    old = os.umask(0o022)
+    try:
+        done = adopt("mapproxy.yaml", cwd=folder)
+    finally:
+        os.umask(old)
+    assert done.returncode == 0, done.stderr
+    assert oct(stat.S_IMODE((folder / "mapcache.xml").stat().st_mode)) == oct(written)
+
+
 def test_based_on_files(folder):
     config, _ = adopted(folder, CONFIGURATIONS / "mapproxy" / "based.yaml")
     assert {tileset.get("name") for tileset in ElementTree.parse(config).getroot().findall("tileset")} == {"own", "common"}
