@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/quota/quota.h"
 #include "data/expand.h"
 #include "mapcache/cube.h"
 #include "mapcache/jobs.h"
@@ -399,6 +400,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     visit_sources(&root, connect_source, build); /* they are read before what some of them refer to */
     visit_sources(&root, mc_source_refuse_loop, build);
     warn_of_unused_caches(config, &root, build);
+    mc_quota_compare_places(root.caches, build);
     config->tilesets_by_name = build->tilesets;
     config->cubes = build->cubes;
     if (root.jobs != NULL)

@@ -329,12 +329,36 @@ def test_check_refuses_nonsense(tmp_path, build, size):
     assert run.returncode == 1 and "max_size" in run.stdout and ":3:" in run.stdout, run.stdout
 
 
-def test_check_warns_of_a_shared_place(tmp_path, build):
+@pytest.mark.parametrize("size", ("<max_size>1G</max_size>", ""))
+@pytest.mark.parametrize("before", (True, False))
+def test_check_warns_of_a_shared_place(tmp_path, build, size, before):
+    """Whichever cache stands first, and whether the other one has <max_size>, too."""
     path = write_config(tmp_path, "disk")
-    path.write_text(path.read_text().replace("<cache name=\"full\"", f"<cache name='other' type='disk'><base>{tmp_path}/store</base>"
-                                             "<max_size>1G</max_size></cache><cache name=\"full\""))
+    other = f"<cache name='other' type='disk'><base>{tmp_path}//store/</base>{size}</cache>"
+    place = '<cache name="bounded"' if before else '<cache name="full"'
+    path.write_text(path.read_text().replace(place, other + place))
     run = subprocess.run([build / "bin/mapcache", "check", path], env=environment(build), capture_output=True, text=True, timeout=patience(60))
-    assert run.returncode == 2 and 'cache "bounded" has its tiles in' in run.stdout, run.stdout
+    assert run.returncode == 2 and 'cache "other" has its tiles in' in run.stdout, run.stdout
+    assert ('cache "bounded" has its tiles in' in run.stdout) == (size != ""), run.stdout
+
+
+def test_caches_below_are_left_alone(tmp_path, build):
+    """A cache whose folder lies in that of one with <max_size> keeps its tiles: they are neither counted nor removed."""
+    path = write_config(tmp_path, "disk")
+    path.write_text(path.read_text().replace('<cache name="full"', f'<cache name="below" type="disk"><base>{tmp_path}/store/below/</base></cache><cache name="full"'))
+    kept, gone = [tmp_path / f"store/{place}/05/000/000/001/000/000" for place in (f"below/other/{GRID}", f"tiles/{GRID}")]
+    for folder in kept, gone:
+        folder.mkdir(parents=True)
+        for row in range(8):
+            (folder / f"00{row}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes([row]) * (LIMIT // 2))
+    age_files(tmp_path)
+    server = Server(build, path, tmp_path)
+    server.get(f"/tms/1.0.0/tiles@{GRID}/5/9/9.png")
+    wait_until(lambda: "that were there before" in server.program.log(), "the store is looked through", 120)
+    assert "8 tiles were found" in server.program.log()
+    wait_until(lambda: not list(gone.glob("*.png")), "its own tiles go", 60)
+    assert len(list(kept.glob("*.png"))) == 8
+    server.stop()
 
 
 def test_a_kind_without_the_key_says_so(tmp_path, build):

@@ -313,7 +313,8 @@ survey_disk(mc_cache *base, const mc_quota_survey *survey, mc_ctx *ctx)
     for (FTSENT *entry; on && error == MC_OK && (entry = fts_read(files)) != NULL;) {
         apr_pool_clear(scratch);
         if (entry->fts_info == FTS_D && entry->fts_level > 0 &&
-            is_folder_done(skip_slashes(entry->fts_path + root), survey->from))
+            (is_folder_done(skip_slashes(entry->fts_path + root), survey->from) ||
+             mc_quota_leaves_out(base, entry->fts_path, scratch)))
             (void)fts_set(files, entry, FTS_SKIP);
         on = survey_disk_entry(entry, cache, survey, root, scratch);
         if (++files_met % LOOK_EVERY == 0)

@@ -16,19 +16,69 @@
 
 /* Where two caches keep their tiles in one place, each would count, or not see, what the other one has. */
 static void
-complain_of_shared_place(const mc_cache *cache, const char *place, const mc_node *node, mc_build *build)
+complain_of_shared_place(const mc_cache *other, const char *place, const mc_node *node, mc_build *build)
 {
-    for (apr_hash_index_t *at = apr_hash_first(build->pool, build->caches); at != NULL; at = apr_hash_next(at)) {
-        const mc_cache *other = apr_hash_this_val(at);
-        bool file;
-        const char *its =
-            other == cache || other->ops->place == NULL ? NULL : other->ops->place(&file, other, build->pool);
-        if (its != NULL && strcmp(its, place) == 0)
-            mc_complain(build->diagnostics, MC_WARNING, mc_node_child(node, "max_size"),
-                        "cache \"%s\" has its tiles in %s, too, and <max_size> counts and removes those of both: give "
-                        "each cache a place of its own",
-                        other->name, place);
+    mc_complain(
+        build->diagnostics, MC_WARNING, mc_node_child(node, "max_size"),
+        "cache \"%s\" has its tiles in %s, too, and <max_size> counts and removes those of both: give each cache "
+        "a place of its own",
+        other->name, place);
+}
+
+/* Slashes once, and none at the end. */
+static const char *
+plain_place(const char *place, apr_pool_t *pool)
+{
+    char *plain = apr_palloc(pool, strlen(place) + 1), *at = plain;
+    for (; *place != '\0'; place++)
+        if (*place != '/' || (place[1] != '/' && place[1] != '\0'))
+            *at++ = *place;
+    *at = '\0';
+    return plain;
+}
+
+static void
+compare_place(const mc_cache *cache, const mc_cache *other, const mc_node *node, mc_build *build)
+{
+    bool file, of_other;
+    const char *place = cache->ops->place(&file, cache, build->pool);
+    const char *its = other->ops->place == NULL ? NULL : other->ops->place(&of_other, other, build->pool);
+    if (its == NULL)
+        return;
+    const char *plain = plain_place(place, build->pool), *below = plain_place(its, build->pool);
+    const size_t size = strlen(plain);
+    if (strcmp(plain, below) == 0)
+        complain_of_shared_place(other, place, node, build);
+    else if (!file && strncmp(plain, below, size) == 0 && below[size] == '/')
+        APR_ARRAY_PUSH(cache->quota->others, const char *) = below;
+}
+
+void
+mc_quota_compare_places(const apr_array_header_t *nodes, mc_build *build)
+{
+    for (int i = 0; nodes != NULL && i < nodes->nelts; i++) {
+        const mc_node *node = APR_ARRAY_IDX(nodes, i, const mc_node *);
+        const char *name = mc_node_attr(node, "name");
+        const mc_cache *cache = name == NULL ? NULL : apr_hash_get(build->caches, name, APR_HASH_KEY_STRING);
+        if (cache == NULL || cache->quota == NULL)
+            continue;
+        for (apr_hash_index_t *at = apr_hash_first(build->pool, build->caches); at != NULL; at = apr_hash_next(at)) {
+            const mc_cache *other = apr_hash_this_val(at);
+            if (other != cache)
+                compare_place(cache, other, node, build);
+        }
     }
+}
+
+bool
+mc_quota_leaves_out(const mc_cache *cache, const char *folder, apr_pool_t *pool)
+{
+    const apr_array_header_t *others = cache->quota->others;
+    const char *plain = others->nelts == 0 ? NULL : plain_place(folder, pool);
+    for (int i = 0; i < others->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(others, i, const char *), plain) == 0)
+            return true;
+    return false;
 }
 
 static apr_status_t end_quota_on_cleanup(void *data);
@@ -49,7 +99,6 @@ mc_quota_from_config(mc_cache *cache, const mc_quota_store *store, int shift, co
                     cache->name);
         return false;
     }
-    complain_of_shared_place(cache, place, node, build);
     size_t length = strlen(place);
     const char *path = apr_pstrcat(build->pool, place,
                                    file                       ? ".books"
@@ -59,6 +108,7 @@ mc_quota_from_config(mc_cache *cache, const mc_quota_store *store, int shift, co
     mc_quota *quota = apr_pcalloc(build->pool, sizeof(*quota));
     quota->cache = cache;
     quota->store = store;
+    quota->others = apr_array_make(build->pool, 2, sizeof(const char *));
     quota->books = mc_books_at(path, cache->name, build->pool);
     pthread_mutex_init(&quota->lock, NULL);
     mc_clock_condition(&quota->changed);

@@ -69,6 +69,14 @@ typedef struct mc_quota mc_quota;
 bool mc_quota_from_config(mc_cache *cache, const mc_quota_store *store, int shift, const mc_node *node,
                           mc_build *build);
 
+/* Once all caches are read, of which `nodes` (const mc_node *) are the elements: complains where another cache has its
+ * tiles in the place of one with <max_size>. Places below it are left out. */
+void mc_quota_compare_places(const apr_array_header_t *nodes, mc_build *build);
+
+/* Whether another cache has its tiles in this folder, which lies in that of `cache`: its tiles are not to be removed.
+ */
+bool mc_quota_leaves_out(const mc_cache *cache, const char *folder, apr_pool_t *pool);
+
 /* The path of the books of a cache with <max_size>. */
 const char *mc_quota_books_path(const mc_cache *cache);
 

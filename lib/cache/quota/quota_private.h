@@ -16,6 +16,8 @@ struct mc_quota {
     mc_cache *cache;
     const mc_quota_store *store;
     mc_books books;
+    apr_array_header_t
+        *others;          /* folders below that of the cache in which other caches have their tiles: const char * */
     char holder[64];      /* of the lease; "" before the first use */
     pthread_mutex_t lock; /* of the next four; taken inside of that of the process's list */
     pthread_cond_t changed;
