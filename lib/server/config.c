@@ -11,6 +11,7 @@
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "mapcache/service.h"
+#include "mapcache/upkeep.h"
 #include "server/server_private.h"
 #include "text/text.h"
 
@@ -288,6 +289,34 @@ warn_of_unused_caches(const mc_config *config, const root_config *root, mc_build
 }
 
 static void
+note_bounded_part(void *baton, mc_cache *part)
+{
+    const mc_cache **bounded = baton;
+    if (part->max_size > 0)
+        *bounded = part;
+}
+
+/* Tiles that nobody renders again are lost when <max_size> removes them. */
+static void
+warn_of_lost_tiles(const root_config *root, mc_build *build)
+{
+    for (int i = 0; root->tilesets != NULL && i < root->tilesets->nelts; i++) {
+        const mc_node *node = APR_ARRAY_IDX(root->tilesets, i, const mc_node *);
+        const char *name = mc_node_attr(node, "name");
+        const mc_tileset *tileset = name == NULL ? NULL : apr_hash_get(build->tilesets, name, APR_HASH_KEY_STRING);
+        const mc_cache *bounded = NULL;
+        if (tileset == NULL || tileset->cache == NULL || (tileset->source != NULL && !tileset->read_only))
+            continue;
+        mc_cache_parts(tileset->cache, note_bounded_part, &bounded);
+        if (bounded != NULL)
+            mc_complain(build->diagnostics, MC_WARNING, node,
+                        "tileset \"%s\" renders no tiles, and <max_size> of cache \"%s\" removes those that it has: "
+                        "they are lost then",
+                        tileset->name, bounded->name);
+    }
+}
+
+static void
 read_default_format(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
 {
     const char *name = root->default_format != NULL ? root->default_format : root->merge_format;
@@ -401,6 +430,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     visit_sources(&root, mc_source_refuse_loop, build);
     warn_of_unused_caches(config, &root, build);
     mc_quota_compare_places(root.caches, build);
+    warn_of_lost_tiles(&root, build);
     config->tilesets_by_name = build->tilesets;
     config->cubes = build->cubes;
     if (root.jobs != NULL)

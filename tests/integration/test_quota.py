@@ -361,6 +361,18 @@ def test_caches_below_are_left_alone(tmp_path, build):
     server.stop()
 
 
+def test_check_warns_of_tiles_that_nobody_renders_again(tmp_path, build):
+    path = write_config(tmp_path, "disk")
+    run = subprocess.run([build / "bin/mapcache", "check", path], env=environment(build), capture_output=True, text=True, timeout=patience(60))
+    assert run.returncode == 2 and 'tileset "tiles" renders no tiles, and <max_size> of cache "bounded"' in run.stdout, run.stdout
+    path.write_text(path.read_text().replace('<tileset name="tiles">', '<source name="any" type="dummy"/><tileset name="tiles"><source>any</source>'))
+    run = subprocess.run([build / "bin/mapcache", "check", path], env=environment(build), capture_output=True, text=True, timeout=patience(60))
+    assert "renders no tiles" not in run.stdout, run.stdout
+    path.write_text(path.read_text().replace("<source>any</source>", "<source>any</source><read-only>true</read-only>"))
+    run = subprocess.run([build / "bin/mapcache", "check", path], env=environment(build), capture_output=True, text=True, timeout=patience(60))
+    assert "renders no tiles" in run.stdout, run.stdout
+
+
 def test_a_kind_without_the_key_says_so(tmp_path, build):
     path = write_config(tmp_path, "disk")
     path.write_text(path.read_text().replace("<cache name=\"full\"", f"<cache name='t' type='tiff'><template>{tmp_path}/{{x}}-{{y}}-{{z}}.tif"
