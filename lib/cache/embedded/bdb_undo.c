@@ -211,7 +211,16 @@ undo_write_of(const char *path, int64_t size, int undo, uint64_t pages, apr_pool
     return reason;
 }
 
-/* Whether the head is whole; then the size, and the name of a file in the folder. */
+/* Whether it is the name of a database in the folder, as mc_bdb_begin_undo was given. */
+static bool
+is_database_name(const char *name)
+{
+    static const char ending[] = ".db";
+    const size_t size = strlen(name), least = sizeof(ending) - 1;
+    return size > least && strcmp(name + size - least, ending) == 0 && strchr(name, '/') == NULL;
+}
+
+/* Whether the head is whole; then the size, and the name of the database. */
 static bool
 read_undo_head(int64_t *size, char *name, int undo)
 {
@@ -223,7 +232,7 @@ read_undo_head(int64_t *size, char *name, int undo)
     if (length == 0 || length >= NAME_BYTES || mc_files_read_at(undo, HEAD_BYTES, name, length) != length)
         return false;
     name[length] = '\0';
-    return strlen(name) == length && strchr(name, '/') == NULL && *size >= -1;
+    return strlen(name) == length && is_database_name(name) && *size >= -1;
 }
 
 int

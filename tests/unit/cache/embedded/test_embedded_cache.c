@@ -381,21 +381,25 @@ END_TEST
 /* A file of undone writes that is not ours, or cut off anywhere. */
 START_TEST(bad_undo_files_change_nothing)
 {
-    static const char *const files[] = { "printf ''", "printf mcundo", "head -c 5000 /dev/zero",
+    static const char *const files[] = { "printf ''",
+                                         "printf mcundo",
+                                         "head -c 5000 /dev/zero",
                                          "printf 'mcundo\\000\\001\\000\\000\\000\\000\\000\\000\\000\\000\\004"
                                          "\\000\\000\\000../x'",
                                          "printf 'mcundo\\000\\001\\000\\000\\000\\000\\000\\000\\000\\000\\377"
-                                         "\\377\\377\\377c.db'" };
+                                         "\\377\\377\\377c.db'",
+                                         "printf 'mcundo\\000\\001\\377\\377\\377\\377\\377\\377\\377\\377\\001"
+                                         "\\000\\000\\000x'" }; /* no database */
     mc_cache *cache = embedded("bdb", "");
     mc_tile_key key = key_at(2, 1, 1);
     put_text(cache, &key, "text");
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         run_shell(apr_psprintf(pool,
-                               "touch %%s/x && %s > %%s/bdb/mapcache.undo && printf '\\001' > "
+                               "touch %%s/x %%s/bdb/x && %s > %%s/bdb/mapcache.undo && printf '\\001' > "
                                "%%s/bdb/mapcache.turns",
                                files[i]));
         expect_text(cache, &key, "text");
-        run_shell("test -e %s/x && test ! -e %s/bdb/mapcache.undo");
+        run_shell("test -e %s/x && test -e %s/bdb/x && test ! -e %s/bdb/mapcache.undo");
     }
 }
 END_TEST
