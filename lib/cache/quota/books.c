@@ -35,9 +35,12 @@ mc_books
 mc_books_at(const char *path, const char *cache, apr_pool_t *pool)
 {
     mc_books books = { .path = apr_pstrdup(pool, path), .cache = cache };
-    books.how = (mc_open_options){
-        .write = true, .journal = MC_JOURNAL_ROLLBACK, .create = create_sql, .pragmas = pragmas, .pragma_count = 1
-    };
+    books.how = (mc_open_options){ .write = true,
+                                   .journal = MC_JOURNAL_ROLLBACK,
+                                   .create = create_sql,
+                                   .pragmas = pragmas,
+                                   .pragma_count = 1,
+                                   .outer = true };
     books.how.profile = mc_open_options_profile(&books.how);
     books.reading.profile = mc_open_options_profile(&books.reading);
     return books;

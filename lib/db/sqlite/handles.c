@@ -23,7 +23,7 @@
 enum {
     BUCKETS = 1024,
     SAMPLE = 8,   /* idle handles that are compared to find a victim */
-    STRIPES = 64, /* write locks: files share them by hash, nobody holds two */
+    STRIPES = 64, /* write locks: files share them by hash, nobody holds two of one row */
     LEAST_HANDLES = 4,
     LITTLE = 64 << 10,
     OTHER_FILES = 128, /* descriptors that are not ours, about */
@@ -39,8 +39,8 @@ struct mc_handles {
     mc_handle *buckets[BUCKETS];
     uint64_t random;
     atomic_size_t page_bytes;
-    mc_file_history *history; /* its own lock, taken last */
-    mc_write_lock writers[STRIPES];
+    mc_file_history *history;           /* its own lock, taken last */
+    mc_write_lock writers[2 * STRIPES]; /* a row of `outer` writers behind that of all others */
 };
 
 /* SQLite's memory statistics cost a process-wide lock with each allocation, and nobody reads them. Where SQLite is in
@@ -90,7 +90,7 @@ mc_handles_create(int limit)
     handles->random = mc_hash_seed() | 1;
     pthread_mutex_init(&handles->mutex, NULL);
     mc_clock_condition(&handles->freed);
-    for (int i = 0; i < STRIPES; i++)
+    for (int i = 0; i < 2 * STRIPES; i++)
         mc_write_lock_init(&handles->writers[i]);
     return handles;
 }
@@ -117,7 +117,7 @@ mc_handles_destroy(mc_handles *handles)
                 discard_unused_handle(handles->slots[i], false);
                 handles->slots[i] = NULL;
             }
-    for (int i = 0; i < STRIPES; i++)
+    for (int i = 0; i < 2 * STRIPES; i++)
         mc_write_lock_destroy(&handles->writers[i]);
     mc_file_history_destroy(handles->history);
     pthread_cond_destroy(&handles->freed);
@@ -365,9 +365,9 @@ check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_st
 }
 
 static mc_error *
-lock_writer(mc_write_lock **lock, mc_handles *handles, const char *path, mc_ctx *ctx, apr_pool_t *pool)
+lock_writer(mc_write_lock **lock, mc_handles *handles, const char *path, bool outer, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_write_lock *wanted = &handles->writers[mc_hash64(path, strlen(path), 0) % STRIPES];
+    mc_write_lock *wanted = &handles->writers[mc_hash64(path, strlen(path), 0) % STRIPES + (outer ? STRIPES : 0)];
     if (!mc_write_lock_take(wanted, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_AT_MOST), ctx))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a tile store is being written for too long");
     *lock = wanted;
@@ -381,7 +381,7 @@ mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, con
     MC_ASSERT(stamp != NULL || how->write);
     mc_write_lock *lock = NULL;
     if (how->write && handles != NULL)
-        MC_TRY(lock_writer(&lock, handles, path, ctx, pool));
+        MC_TRY(lock_writer(&lock, handles, path, how->outer, ctx, pool));
     mc_stamp made; /* by another thread, while this one waited for the lock */
     if (stamp == NULL && lock != NULL && mc_stamp_take(&made, path))
         stamp = &made;

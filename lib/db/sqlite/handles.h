@@ -36,6 +36,7 @@ typedef struct mc_open_options {
     bool write;         /* read-write, created with its folders where missing; else read-only, and nothing is written */
     bool immutable;     /* the file never changes while it is open: no locks. The configuration promises that, or: */
     bool settled;       /* with `immutable`: for mc_handle_settle alone */
+    bool outer;         /* a writer that is held while others are checked out for writing; never two such */
     mc_journal journal; /* whose decision its journal mode is */
     const char *create; /* run by writers after the pragmas; NULL: nothing */
     const mc_pragma *pragmas;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "cache/quota/quota_private.h"
 
 static const char *const layouts[] = { "tilecache", "arcgis", "worldwind" };
@@ -343,6 +344,29 @@ START_TEST(uses_of_the_future_are_uses_of_now)
 }
 END_TEST
 
+/* The books are held while tiles of the store are removed: whatever the paths of both are, nobody waits for himself. */
+START_TEST(books_and_store_have_locks_of_their_own)
+{
+    enum { LOCKS = 64 /* that files share by the hashes of their paths */ };
+    const char *store, *books;
+    int number = 0;
+    do {
+        store = apr_psprintf(pool, "%s/store%d", cache_folder, number++);
+        books = apr_pstrcat(pool, store, ".books", NULL);
+    } while (mc_hash64(store, strlen(store), 0) % LOCKS != mc_hash64(books, strlen(books), 0) % LOCKS);
+    mc_cache *cache = cache_of(
+        apr_psprintf(pool, "<cache name='c' type='sqlite3'><dbfile>%s</dbfile><max_size>1M</max_size></cache>", store));
+    put_large(cache, 1, 1);
+    settle(cache);
+    let_time_pass(cache);
+    cache->max_size = 1;
+    ctx.deadline = mc_clock_now() + 10 * APR_USEC_PER_SEC;
+    settle(cache);
+    ctx.deadline = 0;
+    ck_assert(!is_stored(cache, 1, 1));
+}
+END_TEST
+
 /* Rows that nobody of us has written: no tile outside of the cache is touched, and the rows go. */
 START_TEST(hostile_books_harm_nothing)
 {
@@ -418,5 +442,5 @@ END_TEST
 CACHE_MAIN("quota", the_least_recently_used_goes, what_was_there_before_is_found, dimensions_are_found,
            shared_contents_go_last, removals_are_measured, one_keeper_at_a_time,
            a_round_that_is_cut_off_gives_its_lease_back, what_a_killed_keeper_has_removed_counts,
-           uses_of_the_future_are_uses_of_now, hostile_books_harm_nothing, uses_wait_until_they_are_taken,
-           nonsense_is_refused)
+           uses_of_the_future_are_uses_of_now, hostile_books_harm_nothing, books_and_store_have_locks_of_their_own,
+           uses_wait_until_they_are_taken, nonsense_is_refused)
