@@ -17,7 +17,7 @@ enum {
     META_TILES = META_SIDE * META_SIDE,
     META_HEAD = 20,
     META_ENTRY = 8,
-    META_DEEPEST = 22, /* columns and rows have 20 bits above those of a tile in its file */
+    META_DEEPEST = 20, /* the path has 20 bits of columns and rows */
     META_FOLDERS = 5,
 };
 

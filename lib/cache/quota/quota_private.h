@@ -16,10 +16,9 @@ struct mc_quota {
     mc_cache *cache;
     const mc_quota_store *store;
     mc_books books;
-    apr_array_header_t
-        *others;          /* folders below that of the cache in which other caches have their tiles: const char * */
-    char holder[64];      /* of the lease; "" before the first use */
-    pthread_mutex_t lock; /* of the next four; taken inside of that of the process's list */
+    apr_array_header_t *others; /* const char *: folders below the cache's, with the tiles of other caches */
+    char holder[64];            /* of the lease; "" before the first use */
+    pthread_mutex_t lock;       /* of the next four; taken inside of that of the process's list */
     pthread_cond_t changed;
     bool running; /* there is a thread */
     pthread_t thread;
