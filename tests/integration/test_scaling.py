@@ -239,7 +239,7 @@ def test_ready_names_what_is_away(site, what, row):
 
     def is_well():
         time.sleep(.1)
-        return asked(0) == 200 and asked(next(fresh)) == 200 and node.ready() == (200, {"status": "ready", "reload_failed": False, "away": []})
+        return asked(0) == 200 and asked(next(fresh)) == 200 and node.ready() == (200, {"status": "ready", "reload_failed": False, "away": [], "stores": []})
 
     wait_until(is_well, "nothing is away")
     began, lines = time.monotonic(), len(node.program.log().splitlines())
