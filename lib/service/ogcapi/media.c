@@ -34,8 +34,7 @@ mc_ogcapi_tile_media(mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1], const mc_tiles
         if (index < 0 || listed[index])
             continue;
         const mc_tileset *variant = mc_tileset_variant_of_type(tileset, image_mimes[index]);
-        const mc_format *format =
-            variant != NULL ? variant->format : mc_wmts_format(tileset, image_mimes[index], call);
+        const mc_format *format = variant != NULL ? variant->format : mc_wmts_format(tileset, image_mimes[index], call);
         if (format == NULL && index == MC_OGCAPI_IMAGES - 1)
             format = ((const mc_ogcapi *)call->service)->webp;
         if (format == NULL)

@@ -25,9 +25,8 @@ choose_tile_image(mc_tile_stack *stack, mc_ogcapi_ask *ask)
 {
     MC_TRY(mc_ogcapi_choose_image(&stack->exact, ask, false));
     mc_tileset *variant =
-        stack->exact == NULL
-            ? NULL
-            : mc_tileset_variant_of_type(ask->tileset, mc_coding_mime(mc_format_coding(stack->exact)));
+        stack->exact == NULL ? NULL
+                             : mc_tileset_variant_of_type(ask->tileset, mc_coding_mime(mc_format_coding(stack->exact)));
     if (variant == NULL)
         return MC_OK;
     stack->tiles[0].tileset = variant;
