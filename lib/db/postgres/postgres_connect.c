@@ -410,12 +410,17 @@ mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection, cons
     *result = PQgetResult(pg);
     if (*result == NULL && PQstatus(pg) != CONNECTION_OK)
         return broken_connection_error(connection, wait->pool);
-    if (!is_copy_result(*result) || connection->copies)
+    connection->errors = *result == NULL ? 0 : connection->errors + (PQresultStatus(*result) == PGRES_FATAL_ERROR);
+    const char *complaint = connection->errors > MC_PG_ERRORS_MAX ? "the database answers with errors without end"
+                            : is_copy_result(*result) && !connection->copies
+                                ? "the database begins a COPY that was not asked for"
+                                : NULL;
+    if (complaint == NULL)
         return MC_OK;
     PQclear(*result);
     *result = NULL;
     connection->spoiled = true;
-    return mc_error_create(wait->pool, MC_ERR_UPSTREAM, "the database begins a COPY that was not asked for");
+    return mc_error_create(wait->pool, MC_ERR_UPSTREAM, "%s", complaint);
 }
 
 mc_error *

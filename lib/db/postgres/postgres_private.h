@@ -16,6 +16,7 @@ enum {
     MC_PG_FIELDS = 32,                             /* of a row, at least: those that the server did not send are null */
     MC_PG_ROW_MAX = MC_PG_MESSAGE_MAX + (1 << 20), /* bytes for one row: what comes at the same time is counted, too */
     MC_PG_WORDS_MAX = 1 << 20, /* bytes for an answer of no rows, all of which libpq keeps in memory */
+    MC_PG_ERRORS_MAX = 8, /* of one command, of which a server sends one, and its end; libpq keeps the words of all */
 };
 
 /* Until when a caller waits, and for whom. */
@@ -50,6 +51,7 @@ typedef struct mc_pg_connection {
     int64_t drained;  /* bytes that came since a query was cancelled */
     bool copies;      /* a statement that begins a COPY was sent */
     bool copying;     /* the rest of a COPY has not been read */
+    int errors;       /* that the server has answered to the command */
     mc_pg_statement statements[MC_PG_STATEMENTS];
     int statement_count;
     int places;      /* connections that the server has room for; 0: it did not say */
@@ -141,7 +143,8 @@ bool mc_pg_is_alive(const mc_pg_connection *connection);
 bool mc_pg_is_at_rest(const mc_pg_connection *connection);
 
 /* The next result of what was sent, NULL after the last. MC_ERR_UNAVAILABLE: the connection has ended. MC_ERR_UPSTREAM:
- * the server sends what is no result, or more than `most` bytes for one; the connection is spoiled. */
+ * the server sends what is no result, more than `most` bytes for one, or errors without end; the connection is spoiled.
+ */
 mc_error *mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection,
                        const mc_pg_wait *wait) MC_CHECKED;
 

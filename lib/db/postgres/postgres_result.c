@@ -244,7 +244,7 @@ finish_with(pg_result *query_result, mc_error *error)
 {
     PGresult *more = NULL;
     for (int i = 0;
-         mc_pg_result(&more, MC_PG_ROW_MAX, query_result->connection, &query_result->wait) == MC_OK && more != NULL;
+         mc_pg_result(&more, MC_PG_WORDS_MAX, query_result->connection, &query_result->wait) == MC_OK && more != NULL;
          i++) {
         PQclear(more);
         if (i >= RESULTS_MAX) {
