@@ -108,3 +108,15 @@ mc_serve_process_end(pid_t process, double seconds)
     }
     kill(-process, SIGKILL); /* of its group, whoever has outlived it */
 }
+
+void
+mc_serve_process_bury(pid_t process, double seconds)
+{
+    static const struct timespec pause = { 0, 2000000 };
+    apr_time_t until = mc_clock_now() + (apr_time_t)(seconds * 1e6);
+    while (kill(-process, SIGKILL) == 0 && mc_clock_now() < until) {
+        while (waitpid(-process, NULL, WNOHANG) > 0) /* those that this process has inherited */
+            ;
+        nanosleep(&pause, NULL);
+    }
+}

@@ -22,4 +22,8 @@ const char *mc_serve_process_find(const char *name, apr_pool_t *pool);
 /* Tells the group of a process to end, and waits; after `seconds` it is killed. */
 void mc_serve_process_end(pid_t process, double seconds);
 
+/* Ends the children of one that has ended, and waits so long at most until they are gone: what a dying process listens
+ * on, no other one can. */
+void mc_serve_process_bury(pid_t process, double seconds);
+
 #endif

@@ -305,7 +305,8 @@ start_nginx(mc_serve_server *server, apr_pool_t *pool)
     const char *const fcgi_words[] = { server->programs.fcgi, "--listen", socket, NULL };
     const char *const fcgi_variables[] = { apr_pstrcat(pool, "MAPCACHE_CONFIG_FILE=", server->config, NULL), NULL };
     const char *const words[] = { server->programs.nginx, "-p", folder, "-c", file, "-e", "stderr", NULL };
-    MC_TRY(write_nginx_configuration(server, file, pool));
+    if (server->slots[NGINX_SLOT].process == 0) /* a running one may be about to read the file */
+        MC_TRY(write_nginx_configuration(server, file, pool));
     MC_TRY(start_slot(server, FCGI_SLOT, fcgi_words, fcgi_variables, pool));
     return start_slot(server, NGINX_SLOT, words, NULL, pool);
 }
@@ -345,6 +346,8 @@ mc_serve_server_reload(const mc_serve_server *server)
         kill(process, server->front == MC_SERVE_APACHE ? SIGUSR1 : SIGHUP);
 }
 
+static const double BURIAL_TIME = 2; /* seconds */
+
 const char *
 mc_serve_server_ended(mc_serve_server *server, pid_t process, double *lasted)
 {
@@ -353,7 +356,7 @@ mc_serve_server_ended(mc_serve_server *server, pid_t process, double *lasted)
         if (slot->process != process)
             continue;
         *lasted = (double)(mc_clock_now() - slot->started) / 1e6;
-        kill(-process, SIGKILL); /* its children */
+        mc_serve_process_bury(process, BURIAL_TIME);
         mc_serve_place_forget(server->place, process);
         slot->process = 0;
         return server->front == MC_SERVE_APACHE ? "Apache" : i == FCGI_SLOT ? "mapcache.fcgi" : "nginx";

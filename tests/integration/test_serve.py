@@ -293,7 +293,9 @@ def test_a_server_that_was_killed_is_started_again(build, site, server):
         for number in victims:
             os.kill(number, signal.SIGKILL)
         wait_until(lambda: any("started again" in text for text in serving.errors()), "it is told")
-        wait_until(lambda: listens(("127.0.0.1", serving.port)) and serving.get(tile_path()).status == 200, "it answers again")
+        wait_until(lambda: serving.process.poll() is not None or
+                   listens(("127.0.0.1", serving.port)) and serving.get(tile_path()).status == 200, "it answers again")
+        assert serving.process.poll() is None, serving.output
         assert serving.end() == 0
 
 
