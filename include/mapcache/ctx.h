@@ -64,6 +64,7 @@ typedef struct mc_ctx {
     struct mc_semaphore *inside;    /* the gate that has been passed, or NULL (lib/base) */
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
     struct mc_lock_session *locks;  /* of a lock server, that has the locks held for this request (lib/lock) */
+    bool wants_fresh;               /* what is made of tiles now is kept: stale ones are waited for (lib/tileset) */
     bool bulk;                      /* such a transaction is being stored */
     apr_time_t deadline;            /* by mc_clock_now() (base/clock.h), 0 for none */
     apr_interval_time_t allowance;  /* from the begin of the request to its deadline; 0: unknown */

@@ -37,6 +37,7 @@ typedef struct mc_tile {
     bool blank;   /* uniform: `bgra` holds the premultiplied colour */
     uint8_t bgra[4];
     bool raw;           /* a RAW tileset: never decoded */
+    bool stale;         /* it should be another one by now, and is served until that is there */
     double provisional; /* seconds for which the tile is good, which is not stored; 0: a tile as all others */
 } mc_tile;
 

@@ -144,12 +144,13 @@ meet_footprint(assembly_gathering *all, assembly_walk *at, const mc_footprint_wa
 
 /* A missing or expired sub-tile is made by the source and takes the place of what memory or store had. */
 static bool
-must_render(const assembly_gathering *all, int index)
+must_render(const assembly_gathering *all, int index, const mc_ctx *ctx)
 {
     const mc_footprint_want *want = &all->wants[index];
     if (!all->renderable || all->tried[index])
         return false;
-    return want->footprint == NULL || mc_tileset_too_old(all->order->tileset, want->footprint->mtime);
+    return want->footprint == NULL ||
+           mc_tileset_freshness(all->order->tileset, &want->key, want->footprint->mtime, ctx) != MC_FRESH;
 }
 
 /* Goes on until something is missing. */
@@ -161,7 +162,7 @@ walk_on(assembly_gathering *all, assembly_walk *at, mc_ctx *ctx)
         const mc_footprint_want *want = &all->wants[index];
         if (!want->known && all->tried[index])
             MC_TRY(mc_footprints_fetch(all->batch, index, ctx)); /* for its error */
-        if (!want->known || must_render(all, index))
+        if (!want->known || must_render(all, index, ctx))
             return MC_OK;
         at->at++;
         mc_take_provisional(&at->tile->provisional, all->provisional[index]);

@@ -31,13 +31,18 @@ mc_tileset_get_unless(mc_tile **tile, const mc_tile_request *wanted, uint64_t if
     return mc_tile_finish_raw(*tile, wanted->tileset, pool);
 }
 
-/* As it is stored; of an assembly also that is only for as long as it is kept at all. */
+/* As it is stored, if it may go out. */
 static mc_error *
 get_kept(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
+    mc_tile_key key;
     if (wanted->tileset->assembly != MC_ASSEMBLE_NONE)
         return mc_tileset_stored_assembly(tile, wanted, ctx, pool);
-    return mc_tileset_stored(tile, wanted, ctx, pool);
+    MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
+    MC_TRY(mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool));
+    if (*tile != NULL && mc_tileset_freshness(wanted->tileset, &key, (*tile)->mtime, ctx) != MC_FRESH)
+        *tile = NULL;
+    return MC_OK;
 }
 
 mc_error *
@@ -49,8 +54,6 @@ mc_tileset_get_stored(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx
     MC_TRY(mc_tile_answer_hidden(tile, wanted, ctx, pool));
     if (*tile == NULL && !above_cached_zoom(wanted))
         MC_TRY(get_kept(tile, wanted, ctx, pool));
-    if (*tile != NULL && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
-        *tile = NULL;
     MC_TRY(mc_tile_finish_raw(*tile, wanted->tileset, pool));
     return above_cached_zoom(wanted) ? MC_OK : mc_tile_restyle(*tile, wanted, pool);
 }
@@ -77,7 +80,8 @@ mc_tileset_get_stored_all(mc_tile **tiles, const mc_tile_request *wanted, int co
     }
     MC_TRY(mc_cache_get_all(tiles, tileset->cache, keys, count, ctx, pool));
     for (int i = 0; i < count; i++) {
-        if (tiles[i] != NULL && keys[i].renderable && mc_tileset_too_old(tileset, tiles[i]->mtime))
+        if (tiles[i] != NULL && keys[i].renderable &&
+            mc_tileset_freshness(tileset, &keys[i], tiles[i]->mtime, ctx) != MC_FRESH)
             tiles[i] = NULL;
         if (tiles[i] == NULL && !keys[i].renderable)
             MC_TRY(mc_tile_nothing(&tiles[i], keys[i].grid, pool));

@@ -22,6 +22,14 @@ prefer_stored(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ct
         *tile = stored;
 }
 
+/* Whether a tile is better than the stale one that was seen before (NULL: none was). */
+static bool
+is_newer(const mc_tile *found, const mc_tile *stale, const mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx)
+{
+    return stale == NULL || found->mtime > stale->mtime ||
+           mc_tileset_freshness(tileset, key, found->mtime, ctx) == MC_FRESH;
+}
+
 /*
  * Under the lock: looks again, renders. `stale` is what the caller has seen, or NULL. What could be rendered but not
  * stored is no error here: *store_error says so.
@@ -33,7 +41,7 @@ render_unless_there(mc_tile **tile, bool *rendered, mc_error **store_error, mc_t
     mc_tile *found = NULL;
     mc_tile *fresh = NULL;
     MC_TRY(mc_cache_get(&found, tileset->cache, key, ctx, pool));
-    if (found != NULL && (stale == NULL || found->mtime > stale->mtime)) {
+    if (found != NULL && is_newer(found, stale, tileset, key, ctx)) {
         *tile = found;
         return MC_OK;
     }
@@ -92,8 +100,8 @@ lead_render(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
 
 /* With the lock across processes, for which it waits. */
 static mc_error *
-lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const char *name,
-            mc_ctx *ctx, apr_pool_t *pool)
+lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale,
+            const char *name, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_lock *lock = NULL;
     bool waited;
@@ -111,7 +119,7 @@ lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
         mc_flight_land(flight, error);
         return error;
     }
-    error = lead_render(tile, flight, tileset, key, NULL, ctx, pool);
+    error = lead_render(tile, flight, tileset, key, stale, ctx, pool);
     mc_lock_release(lock);
     return error;
 }
@@ -175,6 +183,18 @@ tell_of_stale_tile(const mc_tileset *tileset, const mc_error *error, const mc_ct
                  mc_error_chain(error, ctx->pool));
 }
 
+/* A tile could not be rendered again: the error, or MC_OK where the old tile is better. */
+static mc_error *
+keep_stale_tile(mc_tile *tile, const mc_tileset *tileset, mc_error *error, const mc_ctx *ctx)
+{
+    if (!serves_stale(tile, tileset))
+        return error;
+    tile->stale = true;
+    mc_count(ctx->process->metrics, MC_COUNT_stale_tiles_total, 1);
+    tell_of_stale_tile(tileset, error, ctx);
+    return MC_OK;
+}
+
 /* Whether the request may render, and its turn to draw will come in time. */
 static mc_error *
 expect_place(const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
@@ -199,56 +219,48 @@ static mc_error *
 replace_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx,
                    apr_pool_t *pool)
 {
+    (*tile)->stale = true;
     if (expect_place(tileset, ctx, pool) != MC_OK)
         return MC_OK;
     MC_SLOW(ctx);
     mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
-    if (error == MC_OK)
-        return MC_OK;
-    if (!serves_stale(*tile, tileset))
-        return error;
-    mc_count(ctx->process->metrics, MC_COUNT_stale_tiles_total, 1);
-    tell_of_stale_tile(tileset, error, ctx);
-    return MC_OK;
+    return error == MC_OK ? MC_OK : keep_stale_tile(*tile, tileset, error, ctx);
 }
 
 /* Waits for the one who leads. Where that one has found its tile and rendered nothing, the tile of this key may be
  * missing all the same, as a renderer may die, or a store fail, between two tiles of a metatile: somebody renders. */
 static mc_error *
-board_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, const char *flight_name,
-             mc_ctx *ctx, apr_pool_t *pool)
+board_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale, const char *name,
+             const char *flight_name, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_flight_role role;
     mc_flight *flight = NULL;
     mc_error *shared = MC_OK;
     double timeout = tileset->locker == NULL ? 120 : mc_locker_timeout(tileset->locker);
+    bool again;
     MC_SLOW(ctx);
     do {
         MC_TRY(mc_flight_board(&role, &flight, &shared, ctx->process->flights, flight_name,
                                (apr_interval_time_t)(timeout * APR_USEC_PER_SEC), ctx, pool));
         if (role == MC_LEAD)
-            return lead_locked(tile, flight, tileset, key, name, ctx, pool);
+            return lead_locked(tile, flight, tileset, key, stale, name, ctx, pool);
         if (role == MC_FOLLOW)
             return follow_render(tile, tileset, key, ctx, pool);
         if (role == MC_LOOK)
             MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
-    } while (role == MC_LOOK && *tile == NULL);
+        again = role == MC_LOOK && (*tile == NULL || !is_newer(*tile, stale, tileset, key, ctx));
+    } while (again);
     if (role == MC_LOOK)
         return MC_OK;
     mc_count(ctx->process->metrics, MC_COUNT_remembered_failures_total, 1);
     return shared;
 }
 
-/* Renders the metatile of a key by one renderer at a time, in this process and others; the tile is looked up again
- * first. Where *tile is an expired one, it is kept if anybody else renders or if rendering fails: then nobody waits. */
+/* Who has no tile that may go out waits for one. `stale`: what the store has, or NULL. */
 static mc_error *
-render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+wait_for_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale, const char *name,
+                mc_ctx *ctx, apr_pool_t *pool)
 {
-    if (tileset->cache->ops->keeps_nothing)
-        return render_unkept(tile, tileset, key, ctx, pool);
-    const char *name = mc_tileset_lock_name(tileset, key, pool);
-    if (*tile != NULL)
-        return replace_stale_tile(tile, tileset, key, name, ctx, pool);
     mc_flight_role role;
     mc_flight *flight = NULL;
     const char *flight_name = mc_tileset_flight_name(tileset, name, pool);
@@ -260,25 +272,46 @@ render_metatile_once(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key
             return busy;
         }
         MC_SLOW(ctx);
-        return lead_locked(tile, flight, tileset, key, name, ctx, pool);
+        return lead_locked(tile, flight, tileset, key, stale, name, ctx, pool);
     }
     MC_TRY(mc_admission_enter(ctx, pool));
-    return board_render(tile, tileset, key, name, flight_name, ctx, pool);
+    return board_render(tile, tileset, key, stale, name, flight_name, ctx, pool);
+}
+
+/* Renders the metatile of a key by one renderer at a time, in this process and others; the tile is looked up again
+ * first. Where *tile is an old one that may be served, it is kept if anybody else renders or if rendering fails: then
+ * nobody waits. Where it may not, all wait. */
+static mc_error *
+render_metatile_once(mc_tile **tile, mc_freshness freshness, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                     apr_pool_t *pool)
+{
+    mc_tile *stale = *tile;
+    if (tileset->cache->ops->keeps_nothing)
+        return render_unkept(tile, tileset, key, ctx, pool);
+    const char *name = mc_tileset_lock_name(tileset, key, pool);
+    if (stale != NULL && freshness == MC_STALE_MAY_SERVE)
+        return replace_stale_tile(tile, tileset, key, name, ctx, pool);
+    mc_error *error = wait_for_render(tile, tileset, key, stale, name, ctx, pool);
+    if (error == MC_OK || stale == NULL)
+        return error;
+    *tile = stale;
+    return keep_stale_tile(*tile, tileset, error, ctx);
 }
 
 mc_error *
 mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_tileset_tile_get_without_subdimensions");
+    mc_freshness freshness = MC_FRESH;
     MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
-    if (*tile != NULL && !(key->renderable && mc_tileset_too_old(tileset, (*tile)->mtime)))
+    if (*tile != NULL && key->renderable)
+        freshness = mc_tileset_freshness(tileset, key, (*tile)->mtime, ctx);
+    if (*tile != NULL && freshness == MC_FRESH)
         return MC_OK;
     if (key->renderable && mc_tileset_get_provisional(tile, tileset, key, ctx, pool))
         return MC_OK;
     if (key->renderable)
-        return render_metatile_once(tile, tileset, key, ctx, pool);
-    if (*tile != NULL)
-        return MC_OK;
+        return render_metatile_once(tile, freshness, tileset, key, ctx, pool);
     mc_span_note(&span, "CACHE_MISS");
     return mc_tile_nothing(tile, key->grid, pool);
 }

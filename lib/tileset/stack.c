@@ -136,7 +136,8 @@ mc_tileset_stored_assembly(mc_tile **tile, const mc_tile_request *wanted, mc_ctx
         return MC_OK;
     mc_tileset_requested_key(&key, wanted, pool);
     MC_TRY(mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool));
-    if (*tile != NULL && !wanted->tileset->read_only && mc_tileset_too_old(wanted->tileset, (*tile)->mtime))
+    if (*tile != NULL && !wanted->tileset->read_only &&
+        mc_tileset_freshness(wanted->tileset, &key, (*tile)->mtime, ctx) != MC_FRESH)
         *tile = NULL;
     return MC_OK;
 }

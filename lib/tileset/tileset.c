@@ -3,7 +3,6 @@
 #include "mapcache/tileset.h"
 
 #include <apr_strings.h>
-#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -102,34 +101,6 @@ mc_tileset_metatile(const mc_tileset *tileset, const mc_grid *grid, int z, int x
     if (metatile.rows > level->rows - metatile.y)
         metatile.rows = level->rows - metatile.y;
     return metatile;
-}
-
-int
-mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
-{
-    if (tile->provisional > 0)
-        return (int)fmin(fmax(tile->provisional, 1), tileset->expires);
-    if (tileset->auto_expire == 0 || tile->mtime == 0)
-        return tileset->expires;
-    apr_int64_t left = apr_time_sec(tile->mtime) + tileset->auto_expire - apr_time_sec(now);
-    if (left > tileset->auto_expire) /* its store says that it was made in the future */
-        return tileset->auto_expire;
-    return left > 0 ? (int)left : 0;
-}
-
-int64_t
-mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
-{
-    if (tileset->auto_expire <= 0 || tile->mtime == 0)
-        return 0;
-    int64_t age = apr_time_sec(now) - apr_time_sec(tile->mtime);
-    return age >= tileset->auto_expire ? age : 0;
-}
-
-bool
-mc_tileset_too_old(const mc_tileset *tileset, apr_time_t mtime)
-{
-    return tileset->auto_expire > 0 && mtime != 0 && mtime + apr_time_from_sec(tileset->auto_expire) < apr_time_now();
 }
 
 mc_error *

@@ -4,6 +4,7 @@
 
 #include "mapcache/tileset.h"
 #include "text/text.h"
+#include "tileset/freshness.h"
 
 /* The key of a tile, with its dimensions resolved (one value each: MC_ERR_NOT_FOUND for none). */
 mc_error *mc_tileset_key(mc_tile_key *key, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
@@ -27,9 +28,6 @@ mc_error *mc_tile_animate(mc_tile **tile, const struct mc_assembled *made, const
 /* The tile of one key: from the cache, or rendered; no_data where nothing is to be had. */
 mc_error *mc_tileset_get_sub(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
-
-/* Whether a tile of that time has expired (auto_expire). */
-bool mc_tileset_too_old(const mc_tileset *tileset, apr_time_t mtime);
 
 static inline bool
 mc_tileset_renders(const mc_tileset *tileset)
