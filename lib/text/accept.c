@@ -86,7 +86,7 @@ next_accept_item(accept_item *item, const char **list)
 static mc_accept_match
 match_accept_item(const accept_item *item, const char *name)
 {
-    if (item->size == strlen(name) && strncasecmp(item->name, name, item->size) == 0)
+    if (item->size == strcspn(name, ";") && strncasecmp(item->name, name, item->size) == 0)
         return MC_NAMED;
     if ((item->size == 1 && *item->name == '*') || (item->size == 3 && memcmp(item->name, "*/*", 3) == 0))
         return MC_NAMED_BY_ALL;
@@ -111,4 +111,27 @@ mc_accept_share(mc_accept_match *match, const char *list, const char *name)
         }
     }
     return weight;
+}
+
+int
+mc_accept_weight(const char *accept, const char *name)
+{
+    mc_accept_match match;
+    if (accept == NULL || accept[strspn(accept, " \t,")] == '\0')
+        return MC_WEIGHT_MAX;
+    return mc_accept_share(&match, accept, name);
+}
+
+int
+mc_accept_choose(const char *accept, const char *const *names, int count)
+{
+    int chosen = -1, most = 0;
+    for (int i = 0; i < count; i++) {
+        int weight = mc_accept_weight(accept, names[i]);
+        if (weight > most) {
+            most = weight;
+            chosen = i;
+        }
+    }
+    return chosen;
 }

@@ -19,10 +19,17 @@ typedef enum mc_accept_match {
 /*
  * The weight that a list gives to a media type ("image/png") or a content coding ("gzip"), 0 to MC_WEIGHT_MAX, by the
  * first item of the most exact kind; 0 and MC_NOT_NAMED where none speaks of it. Names are compared in any case. Other
- * parameters than q are passed over, quoted texts too. A weight that is no number counts as 1, as whoever names a thing
+ * parameters than q are passed over, quoted texts too, and so is what stands in `name` behind a semicolon. A weight that is no number counts as 1, as whoever names a thing
  * wants it; one beyond the limits as the limit. Time is in proportion to the length of the list, and no memory is
  * taken.
  */
 int mc_accept_share(mc_accept_match *match, const char *list, const char *name);
+
+/* The weight of a media type by a whole Accept header: a header that is not there (NULL), or that has no items, accepts
+ * everything (RFC 9110, 12.5.1). */
+int mc_accept_weight(const char *accept, const char *name);
+
+/* The index of the type with the greatest weight, the first of equal ones; -1: none is accepted. */
+int mc_accept_choose(const char *accept, const char *const *names, int count);
 
 #endif

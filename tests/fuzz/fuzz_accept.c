@@ -22,6 +22,19 @@ check_name(const char *list, const char *longer, const char *shouted, const char
     MC_ASSERT(again >= match && (again > match || added == weight));
 }
 
+static void
+check_choice(const char *accept)
+{
+    int chosen = mc_accept_choose(accept, names, 6), most = 0;
+    for (int i = 0; i < 6; i++) {
+        int weight = mc_accept_weight(accept, names[i]);
+        MC_ASSERT(weight >= 0 && weight <= MC_WEIGHT_MAX);
+        most = weight > most ? weight : most;
+    }
+    MC_ASSERT(chosen >= -1 && chosen < 6 && (chosen < 0) == (most == 0));
+    MC_ASSERT(chosen < 0 || mc_accept_weight(accept, names[chosen]) == most);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -37,6 +50,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool open = strchr(list, '"') != NULL; /* what stands behind an open quote is in it */
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         check_name(list, open ? list : longer, shouted, names[i]);
+    check_choice(list);
     free(list);
     free(longer);
     free(shouted);

@@ -1,11 +1,10 @@
-/* What strangers write to the OGC API: Accept headers, `subset` and `datetime`. No text breaks a reader, a weight is
- * one of 0 to 1, and what is accepted is bounded. */
+/* What strangers write to the OGC API: `subset` and `datetime`. No text breaks a reader, and what is accepted is
+ * bounded. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "fuzz_support.h"
 #include "mapcache/error.h"
-#include "service/ogcapi/accept.h"
 #include "service/ogcapi/subset.h"
 
 static apr_pool_t *pool;
@@ -17,21 +16,6 @@ LLVMFuzzerInitialize(int *count, char ***values)
     (void)count;
     (void)values;
     return apr_pool_create(&pool, NULL) == APR_SUCCESS ? 0 : 1;
-}
-
-static void
-check_accept(const char *text)
-{
-    static const char *const mimes[] = { "application/json", "text/html", "image/png" };
-    int chosen = mc_accept_choose(text, mimes, 3);
-    double most = 0;
-    for (int i = 0; i < 3; i++) {
-        double weight = mc_accept_weight(text, mimes[i]);
-        MC_ASSERT(weight >= 0 && weight <= 1);
-        most = weight > most ? weight : most;
-    }
-    MC_ASSERT(chosen >= -1 && chosen < 3 && (chosen < 0) == (most <= 0));
-    MC_ASSERT(chosen < 0 || mc_accept_weight(text, mimes[chosen]) >= most);
 }
 
 static void
@@ -55,7 +39,6 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = apr_pstrmemdup(pool, (const char *)data, size);
-    check_accept(text);
     check_subset(text);
     apr_pool_clear(pool);
     return 0;

@@ -1,9 +1,9 @@
 /* The media types of images, and which one a request wants (OGC 20-057, 7.3; OGC 20-058, 22). */
 #include <string.h>
 
-#include "service/ogcapi/accept.h"
 #include "service/ogcapi/ogcapi.h"
 #include "service/wmts/wmts.h"
+#include "text/accept.h"
 
 /* In the order of the choices of `f`. */
 static const char *const image_mimes[MC_OGCAPI_IMAGES] = { "image/png", "image/jpeg", "image/webp" };
@@ -51,8 +51,8 @@ likes_all_images(const char *accept)
 {
     if (accept == NULL || strcmp(accept, "*/*") == 0)
         return true;
-    double png = mc_accept_weight(accept, image_mimes[0]), jpeg = mc_accept_weight(accept, image_mimes[1]);
-    return png > 0 && png <= jpeg && jpeg <= png;
+    int png = mc_accept_weight(accept, image_mimes[0]);
+    return png > 0 && png == mc_accept_weight(accept, image_mimes[1]);
 }
 
 static mc_error *

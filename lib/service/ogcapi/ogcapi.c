@@ -7,9 +7,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "service/ogcapi/accept.h"
 #include "service/ogcapi/map.h"
 #include "service/page_asset.h"
+#include "text/accept.h"
 #include "text/text.h"
 
 static const mc_key ogcapi_keys[] = { MC_SERVICE_KEYS(mc_ogcapi), MC_KEY_END };

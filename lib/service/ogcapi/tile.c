@@ -1,9 +1,9 @@
 /* A tile (OGC 20-057, 7): rows count from the top. A stored tile costs as one of WMTS. */
 #include <string.h>
 
-#include "service/ogcapi/accept.h"
 #include "service/ogcapi/ogcapi.h"
 #include "service/wmts/wmts.h"
+#include "text/accept.h"
 
 static mc_error *
 check_vector_accepted(mc_ogcapi_ask *ask)

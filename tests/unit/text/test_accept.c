@@ -83,5 +83,33 @@ START_TEST(long_lists_are_read_to_their_end)
 }
 END_TEST
 
+START_TEST(types_are_chosen)
+{
+    static const char *const types[] = { "application/vnd.x+json;version=3.0", "text/html", "image/png" };
+    static const struct {
+        const char *accept;
+        int chosen;
+    } rows[] = {
+        { NULL, 0 },
+        { "", 0 },
+        { " ,\t, ", 0 },
+        { ";", -1 },
+        { "*/*", 0 },
+        { "*", 0 },
+        { "text/html, image/png", 1 },
+        { "text/html;q=0.3, image/*;q=0.4", 2 },
+        { "application/vnd.x+json", 0 },
+        { "application/vnd.x+json;version=2.0;q=0.5, image/png;q=0.4", 0 },
+        { "text/html;q=0", -1 },
+        { "*/*;q=0.1, text/html;q=0, image/png;q=0.2", 2 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        ck_assert_int_eq(mc_accept_choose(rows[i].accept, types, 3), rows[i].chosen);
+    ck_assert_int_eq(mc_accept_weight(NULL, "image/png"), MC_WEIGHT_MAX);
+    ck_assert_int_eq(mc_accept_weight("image/png;q=0.25", "image/png"), 250);
+    ck_assert_int_eq(mc_accept_weight("text/*", "image/png"), 0);
+}
+END_TEST
+
 UNIT_MAIN("accept", the_most_exact_item_counts, weights_are_read_and_bounded, quoted_commas_part_nothing,
-          long_lists_are_read_to_their_end)
+          long_lists_are_read_to_their_end, types_are_chosen)
