@@ -27,6 +27,13 @@ typedef struct mc_map_layer {
 
 typedef enum mc_full_wms { MC_WMS_ASSEMBLE, MC_WMS_FORWARD, MC_WMS_ERROR } mc_full_wms;
 
+/* What lies beyond the area in which the CRS of a map is valid: shown in a colour of its own. */
+typedef struct mc_map_beyond {
+    mc_extent valid;  /* x, y order, units of the CRS */
+    bool transparent; /* where the format can be */
+    uint8_t rgb[3];
+} mc_map_beyond;
+
 typedef struct mc_map_request {
     mc_map_layer *layers; /* bottom first */
     int count;
@@ -39,6 +46,7 @@ typedef struct mc_map_request {
     bool background_set;   /* BGCOLOR or TRANSPARENT was in the request */
     bool transparent;      /* TRANSPARENT=TRUE */
     uint8_t background[3]; /* R, G, B */
+    const mc_map_beyond *beyond; /* NULL: it is shown as places without data are */
     bool empty_is_map;     /* no data: an empty map instead of MC_ERR_NOT_FOUND */
     apr_int64_t
         max_pixels; /* of the map times its layers, and of the tiles that a layer may pull in; 0: the default of 64M */

@@ -42,6 +42,10 @@ plan_tag(mc_plan *plan)
     };
     memcpy(head.numbers, numbers, sizeof(numbers));
     uint64_t tag = mc_hash64(&head, sizeof(head), mc_format_tag(wanted->format));
+    if (wanted->beyond != NULL) {
+        const uint8_t *rgb = wanted->beyond->rgb, parts[4] = { wanted->beyond->transparent, rgb[0], rgb[1], rgb[2] };
+        tag = mc_hash64(parts, sizeof(parts), tag);
+    }
     for (int i = 0; i < plan->tile_count; i++) {
         mc_plan_tile *entry = &plan->tiles[i];
         uint64_t parts[4] = { (uint64_t)entry->layer, (uint64_t)entry->left << 32 ^ (uint64_t)(unsigned)entry->top,
@@ -105,7 +109,7 @@ join_jpeg_map(mc_result *result, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *p
     const mc_map_request *wanted = plan->wanted;
     const mc_plan_layer *layer = &plan->layers[0];
     const mc_format *format = wanted->format->type == MC_FORMAT_MIXED ? wanted->format->opaque : wanted->format;
-    if (plan->layer_count != 1 || layer->assembly != NULL || !layer->exact || layer->count == 0 ||
+    if (wanted->beyond != NULL || plan->layer_count != 1 || layer->assembly != NULL || !layer->exact || layer->count == 0 ||
         format->type != MC_FORMAT_JPEG || layer->width != wanted->width || layer->height != wanted->height ||
         lround(layer->x0) != 0 || lround(layer->y0) != 0 || !quality_fits(wanted, format))
         return MC_OK;
@@ -135,8 +139,10 @@ join_jpeg_map(mc_result *result, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *p
 }
 
 static mc_error *
-encode_map_canvas(mc_result *result, mc_pixels *canvas, const mc_format *format, mc_ctx *ctx, apr_pool_t *pool)
+encode_map_canvas(mc_result *result, mc_pixels *canvas, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
+    const mc_format *format = wanted->format;
+    mc_map_mark_beyond(canvas, wanted);
     MC_TRY(mc_format_encode(&result->data, format, canvas, MC_ON_THE_FLY, ctx, pool));
     result->mime =
         format->mime != NULL ? format->mime : mc_coding_mime(mc_image_sniff(result->data->data, result->data->size));
@@ -147,13 +153,13 @@ static mc_error *
 draw_and_encode(mc_result *result, mc_plan *plan, mc_ctx *ctx, apr_pool_t *scratch, apr_pool_t *pool)
 {
     mc_pixels *canvas;
-    if (plan->frames > 1 && plan->wanted->format->type != MC_FORMAT_JPEG) {
+    if (plan->frames > 1 && plan->wanted->format->type != MC_FORMAT_JPEG && plan->wanted->beyond == NULL) {
         result->mime = "image/png";
         return mc_plan_animate(&result->data, plan, ctx, scratch, pool);
     }
     MC_TRY(mc_map_canvas(&canvas, plan->wanted, scratch));
     MC_TRY(mc_plan_draw(canvas, plan, ctx, scratch));
-    return encode_map_canvas(result, canvas, plan->wanted->format, ctx, pool);
+    return encode_map_canvas(result, canvas, plan->wanted, ctx, pool);
 }
 
 /* Composing needs processors and megabytes, no waiting: more maps at a time than processors would only take more
@@ -181,6 +187,11 @@ answer_empty_map(mc_result *result, const mc_map_request *wanted, bool overlaps,
         return no_data(pool);
     static const uint8_t white[3] = { 255, 255, 255 };
     int lifetime = result->lifetime;
+    if (wanted->beyond != NULL) {
+        mc_pixels *canvas;
+        MC_TRY(mc_map_canvas(&canvas, wanted, pool));
+        return encode_map_canvas(result, canvas, wanted, ctx, pool);
+    }
     MC_TRY(mc_map_empty(result, wanted->width, wanted->height, wanted->format,
                         !wanted->background_set || wanted->transparent,
                         wanted->background_set ? wanted->background : white, ctx, pool));
@@ -251,7 +262,7 @@ forward_map_request(mc_result *result, const mc_map_request *wanted, mc_ctx *ctx
         }
         MC_TRY(lay_source_image(&canvas, &rendered, wanted, ctx, pool));
     }
-    return encode_map_canvas(result, canvas, wanted->format, ctx, pool);
+    return encode_map_canvas(result, canvas, wanted, ctx, pool);
 }
 
 mc_error *

@@ -15,6 +15,10 @@ mc_error *mc_map_ask_sources(mc_rendered *rendered, const mc_map_request *wanted
 /* The opaque ground of a map: BGCOLOR, or white. False where the map is transparent, which a JPEG never is. */
 bool mc_map_ground(uint8_t bgra[4], const mc_map_request *wanted);
 
+/* Gives what lies beyond the valid area of the map's CRS its colour, or none: pixels whose middles are there. Nothing
+ * where the request says nothing of it. */
+void mc_map_mark_beyond(mc_pixels *canvas, const mc_map_request *wanted);
+
 /* Makes of the answer with one tile (by_latitude or within_poles of the stack) that of its picture. */
 mc_error *mc_map_by_latitude(mc_result *result, const mc_tile *tile, const mc_tile_stack *wanted, uint64_t if_tag,
                              mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

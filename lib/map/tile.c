@@ -61,7 +61,7 @@ mc_map_ask_sources(mc_rendered *rendered, const mc_map_request *wanted, int firs
                                    layer->tileset->name);
         sources[i] = layer->tileset->source;
         maps[i] = map_of_layer(layer, wanted, pool);
-        maps[i].format = count == wanted->count ? wanted->format : NULL;
+        maps[i].format = count == wanted->count && wanted->beyond == NULL ? wanted->format : NULL;
         maps[i].background = grounded ? background : NULL;
     }
     return mc_source_render_stack(rendered, sources, maps, count, ctx, pool);

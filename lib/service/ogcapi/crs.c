@@ -78,7 +78,8 @@ mc_ogcapi_crs_of(const mc_grid *grid, apr_pool_t *pool)
 }
 
 mc_error *
-mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_grid *grid, apr_pool_t *pool)
+mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_grid *grid, const char *parameter,
+                  apr_pool_t *pool)
 {
     mc_projection *projection;
     if (from->yx)
@@ -95,5 +96,5 @@ mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_grid *grid
     if (mc_extent_valid(box) && (projection == NULL || mc_projection_box(box, projection, false)) &&
         mc_extent_valid(box))
         return MC_OK;
-    return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, "bbox", "there is no such box in the CRS of the map");
+    return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, parameter, "there is no such box in the CRS of the map");
 }

@@ -8,14 +8,14 @@
 
 #include "grid/earth.h"
 #include "service/wms/wms.h"
+#include "text/color_name.h"
 #include "text/text.h"
 
-/* Pixels: of the longer side where the client says nothing of the size. */
-#define USUAL_SIDE 1024
 /* The limits of the wms service where there is none. */
 #define USUAL_MAXSIZE 2048
 #define USUAL_MAX_PIXELS ((apr_int64_t)64 << 20)
-#define COORDINATE_MAX 1e12
+/* Pixels for a pixel of a style at most. */
+#define DENSITY_MAX 8
 
 static const mc_wms *
 wms_settings(const mc_call *call)
@@ -30,26 +30,34 @@ most_map_side(const mc_param_reader *reader)
     return wms == NULL ? USUAL_MAXSIZE : wms->maxsize;
 }
 
-/* RRGGBB, behind nothing, 0x or #. */
+/* RRGGBB behind nothing, 0x or #, or a name of CSS; `rgb` stays where nothing is said. */
 static mc_error *
-read_bgcolor(mc_param_reader *reader)
+read_map_color(uint8_t rgb[3], const char *parameter, const char *text, apr_pool_t *pool)
+{
+    unsigned number = 0;
+    if (text == NULL || mc_color_find_name(rgb, text))
+        return MC_OK;
+    const char *digits = text + (*text == '#' ? 1 : strncasecmp(text, "0x", 2) == 0 ? 2 : 0);
+    if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
+        return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, parameter,
+                                "%s \"%s\" is not RRGGBB, 0xRRGGBB, #RRGGBB or the name of a colour in CSS", parameter,
+                                mc_message_text(text, 100, pool));
+    for (int i = 0; i < 6; i++)
+        number =
+            number * 16 + (unsigned)(digits[i] <= '9' ? digits[i] - '0' : (digits[i] | 32) - 'a' + 10);
+    for (int i = 0; i < 3; i++)
+        rgb[i] = (uint8_t)(number >> (16 - 8 * i));
+    return MC_OK;
+}
+
+static mc_error *
+read_map_colors(mc_param_reader *reader)
 {
     mc_ogcapi_map *map = &((mc_ogcapi_ask *)reader->target)->map;
-    const char *text = map->bgcolor;
-    unsigned rgb = 0;
-    if (text == NULL)
-        return MC_OK;
-    text += *text == '#' ? 1 : strncasecmp(text, "0x", 2) == 0 ? 2 : 0;
-    if (strlen(text) != 6 || strspn(text, "0123456789abcdefABCDEF") != 6)
-        return mc_error_located(reader->pool, MC_ERR_INVALID_PARAMETER, "bgcolor",
-                                "bgcolor \"%s\" is not RRGGBB, 0xRRGGBB or #RRGGBB",
-                                mc_message_text(map->bgcolor, 100, reader->pool));
-    for (int i = 0; i < 6; i++)
-        rgb = rgb * 16 + (unsigned)(text[i] <= '9' ? text[i] - '0' : (text[i] | 32) - 'a' + 10);
-    map->background[0] = (uint8_t)(rgb >> 16);
-    map->background[1] = (uint8_t)(rgb >> 8);
-    map->background[2] = (uint8_t)rgb;
-    return MC_OK;
+    memset(map->background, 0xff, sizeof(map->background));
+    MC_TRY(read_map_color(map->background, "bgcolor", map->bgcolor, reader->pool));
+    memcpy(map->void_rgb, map->background, sizeof(map->void_rgb));
+    return read_map_color(map->void_rgb, "void-color", map->void_color, reader->pool);
 }
 
 const mc_param_row mc_ogcapi_map_params[] = {
@@ -64,6 +72,17 @@ const mc_param_row mc_ogcapi_map_params[] = {
     MC_PARAM_CRS("bbox-crs", offsetof(mc_ogcapi_ask, map.bbox_crs),
                  "The CRS of `bbox`: CRS84 without it, longitude first, or one of those of the collection.",
                  .flags = MC_PARAM_EMPTY, .locator = "bbox-crs"),
+    MC_PARAM_CRS("subset-crs", offsetof(mc_ogcapi_ask, map.subset_crs),
+                 "The CRS of the axes Lon and Lat, or X and Y, in `subset`, which cut the map as `bbox` does: CRS84 "
+                 "without it, or one of those of the collection.",
+                 .flags = MC_PARAM_EMPTY, .locator = "subset-crs"),
+    MC_PARAM_LIST("center", offsetof(mc_ogcapi_ask, map.center),
+                  "The middle of the map instead of an area: two numbers, with the axes in the order of `center-crs`; "
+                  "the size in pixels and `scale-denominator` say how far the map reaches.",
+                  .flags = MC_PARAM_EMPTY, .locator = "center"),
+    MC_PARAM_CRS("center-crs", offsetof(mc_ogcapi_ask, map.center_crs),
+                 "The CRS of `center`: CRS84 without it, longitude first, or one of those of the collection.",
+                 .flags = MC_PARAM_EMPTY, .locator = "center-crs"),
     MC_PARAM_INTEGER("width", offsetof(mc_ogcapi_ask, map.width), "Pixels from left to right.", .flags = MC_PARAM_EMPTY,
                      .min = 1, .most = most_map_side, .limit = "the <maxsize> of the wms service, or 2048",
                      .locator = "width", .refusal = "width \"{value}\" is not a number of pixels",
@@ -74,147 +93,74 @@ const mc_param_row mc_ogcapi_map_params[] = {
                      .refusal = "height \"{value}\" is not a number of pixels",
                      .over = "height {value} is over this server's limit of {max}"),
     MC_PARAM_NUMBER("scale-denominator", offsetof(mc_ogcapi_ask, map.scale),
-                    "The scale, instead of width and height: metres in the middle of the map for one on a screen "
-                    "whose pixels are 0.28 mm.",
+                    "The scale, of an area instead of width and height: metres in the middle of the map for one on a "
+                    "screen whose pixels are `mm-per-pixel`. Without an area, the map reaches as far as its size and "
+                    "its scale say.",
                     .flags = MC_PARAM_EMPTY, .max = 1e12, .locator = "scale-denominator"),
+    MC_PARAM_NUMBER("mm-per-pixel", offsetof(mc_ogcapi_ask, map.pixel),
+                    "Millimetres of a pixel of the client's screen, 0.28 without it: for `scale-denominator`, and "
+                    "symbols and text of drawn maps have more pixels where these are smaller.",
+                    .flags = MC_PARAM_EMPTY, .max = 1000, .locator = "mm-per-pixel"),
     MC_PARAM_TEXT("bgcolor", offsetof(mc_ogcapi_ask, map.bgcolor),
-                  "The colour of what has no data, as 0xRRGGBB; white without it.", .max = 20, .flags = MC_PARAM_EMPTY,
-                  .locator = "bgcolor"),
-    MC_PARAM_STEP(read_bgcolor),
+                  "The colour of what has no data, as 0xRRGGBB or as CSS names it; white without it.", .max = 40,
+                  .flags = MC_PARAM_EMPTY, .locator = "bgcolor"),
     MC_PARAM_BOOLEAN("transparent", offsetof(mc_ogcapi_ask, map.transparent),
                      "Whether what has no data is transparent, where the format can have that; true without it, and "
                      "false where there is a `bgcolor`.",
                      .flags = MC_PARAM_EMPTY, .locator = "transparent"),
+    MC_PARAM_TEXT("void-color", offsetof(mc_ogcapi_ask, map.void_color),
+                  "The colour beyond the area in which the CRS is valid, which is known of degrees and of the spherical "
+                  "Mercator; that of `bgcolor` without it.",
+                  .max = 40, .flags = MC_PARAM_EMPTY, .locator = "void-color"),
+    MC_PARAM_BOOLEAN("void-transparent", offsetof(mc_ogcapi_ask, map.void_transparent),
+                     "Whether what lies beyond that area is transparent, where the format can have that; without it as "
+                     "`transparent` says, and false where there is a `void-color`.",
+                     .flags = MC_PARAM_EMPTY, .locator = "void-transparent"),
+    MC_PARAM_STEP(read_map_colors),
     MC_PARAM_END,
 };
 
-/* --- place ------------------------------------------------------------------------------------------------------ */
-
-static mc_error *
-refuse_crs(const char *parameter, const char *text, apr_pool_t *pool)
+/* Maps in the colours of a palette are made of stored tiles. */
+static bool
+can_draw_layers(const mc_wms *wms, const mc_ogcapi_ask *ask)
 {
-    return mc_error_located(pool, MC_ERR_INVALID_PARAMETER, parameter,
-                            "%s \"%s\" is not one of the CRSs that the collection lists", parameter,
-                            mc_message_text(text, 100, pool));
+    bool draws = wms != NULL && wms->full_wms == MC_WMS_FORWARD;
+    for (int i = 0; i < ask->layer_count; i++)
+        draws = draws && ask->layers[i].tileset->source != NULL && ask->layers[i].style == NULL;
+    return draws;
 }
 
-static mc_error *
-find_map_crs(mc_ogcapi_crs *crs, mc_ogcapi_ask *ask)
-{
-    const mc_tileset *tileset = ask->tileset;
-    ask->link = mc_ogcapi_storage_link(tileset);
-    if (ask->link == NULL)
-        return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "collection %s has no grid", tileset->name);
-    *crs = mc_ogcapi_crs_of(ask->link->grid, ask->pool);
-    if (ask->map.crs == NULL)
-        return MC_OK;
-    if (mc_ogcapi_crs_parse(crs, ask->map.crs, ask->pool))
-        ask->link = mc_ogcapi_crs_link(crs, tileset);
-    else
-        ask->link = NULL;
-    return ask->link == NULL ? refuse_crs("crs", ask->map.crs, ask->pool) : MC_OK;
-}
-
-static mc_error *
-read_map_numbers(mc_extent *box, const mc_ogcapi_ask *ask)
-{
-    double numbers[6];
-    int found = 0;
-    const char *text = ask->map.bbox;
-    bool parsed = mc_parse_doubles(numbers, 6, &found, text, ",") && (found == 4 || found == 6);
-    for (int i = 0; parsed && i < found; i++)
-        parsed = isfinite(numbers[i]) && fabs(numbers[i]) <= COORDINATE_MAX;
-    if (!parsed)
-        return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "bbox", "bbox \"%s\" is not four numbers",
-                                mc_message_text(text, 100, ask->pool));
-    *box = (mc_extent){ numbers[0], numbers[1], numbers[found / 2], numbers[found / 2 + 1] };
-    if (mc_extent_valid(box))
-        return MC_OK;
-    return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "bbox",
-                            "bbox \"%s\": the minimum must be below the maximum; an area across the antimeridian is "
-                            "asked for as two maps",
-                            mc_message_text(text, 100, ask->pool));
-}
-
-/* The box of the map, x first, in the CRS of its grid. */
-static mc_error *
-find_map_box(mc_extent *box, mc_ogcapi_ask *ask)
-{
-    mc_ogcapi_crs crs = { MC_OGCAPI_CRS84, 4326, false };
-    if (ask->map.bbox == NULL) {
-        *box = ask->link->extent;
-        mc_tileset_ask_place(ask->tileset, ask->ctx);
-        (void)mc_tileset_data_extent(box, ask->tileset, ask->link, ask->pool);
-        return MC_OK;
-    }
-    if (ask->map.bbox_crs != NULL && (!mc_ogcapi_crs_parse(&crs, ask->map.bbox_crs, ask->pool) ||
-                                      (crs.epsg != 4326 && mc_ogcapi_crs_link(&crs, ask->tileset) == NULL)))
-        return refuse_crs("bbox-crs", ask->map.bbox_crs, ask->pool);
-    MC_TRY(read_map_numbers(box, ask));
-    return mc_ogcapi_crs_box(box, &crs, ask->link->grid, ask->pool);
-}
-
-/* --- size ------------------------------------------------------------------------------------------------------- */
-
-/* How many metres the box is wide and high, measured in its middle. */
+/* Pixels for one of a style; tiles that are stored for fine screens are taken where the number is a whole one. */
 static void
-measure_box(double *width, double *height, const mc_extent *box, const mc_grid *grid)
+choose_density(mc_map_request *wanted, const mc_ogcapi_map *map)
 {
-    mc_extent degrees;
-    double unit = grid->metres_per_unit, shrink = 1;
-    bool has_degrees = mc_grid_degrees(&degrees, grid, box);
-    if (has_degrees)
-        shrink = fmax(cos((degrees.miny + degrees.maxy) / 2 * 3.14159265358979323846 / 180), 1e-6);
-    *width = (box->maxx - box->minx) * unit * shrink;
-    *height = (box->maxy - box->miny) * unit * (mc_grid_is_mercator(grid) ? shrink : 1);
-}
-
-static mc_error *
-settle_map_size(mc_map_request *wanted, const mc_ogcapi_ask *ask, int maxsize)
-{
-    const mc_extent *box = &wanted->box;
-    double aspect = (box->maxy - box->miny) / (box->maxx - box->minx), width = ask->map.width, height = ask->map.height;
-    if (ask->map.scale > 0 && (ask->map.width > 0 || ask->map.height > 0))
-        return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "scale-denominator",
-                                "scale-denominator stands instead of width and height, not beside them");
-    if (ask->map.scale > 0) {
-        measure_box(&width, &height, box, ask->link->grid);
-        width = rint(width / (ask->map.scale * MC_PIXEL_METRES));
-        height = rint(height / (ask->map.scale * MC_PIXEL_METRES));
-    } else if (ask->map.width == 0 && ask->map.height == 0) {
-        double side = maxsize < USUAL_SIDE ? maxsize : USUAL_SIDE;
-        width = aspect > 1 ? rint(side / aspect) : side;
-        height = aspect > 1 ? side : rint(side * aspect);
-    } else if (ask->map.width == 0) {
-        width = rint(height / aspect);
-    } else if (ask->map.height == 0) {
-        height = rint(width * aspect);
+    double density = map->pixel > 0 ? MC_PIXEL_METRES * 1000 / map->pixel : 1, whole = rint(density);
+    wanted->density = density < 1 ? 1 : density > DENSITY_MAX ? DENSITY_MAX : density;
+    if (fabs(density - whole) <= 0.08 * whole && whole >= 1 && whole <= DENSITY_MAX)
+        wanted->density = whole;
+    for (int i = 0; i < wanted->count && wanted->density > 1; i++) {
+        mc_map_layer *layer = &wanted->layers[i];
+        const mc_grid_link *dense = mc_tileset_dense_link(layer->tileset, layer->link, (int)wanted->density);
+        if (dense != NULL && wanted->density <= floor(wanted->density))
+            layer->link = dense;
     }
-    width = fmax(width, 1);
-    height = fmax(height, 1);
-    if (!(width <= maxsize) || !(height <= maxsize))
-        return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "width",
-                                "a map of %.0f x %.0f pixels is over this server's limit of %d a side", width, height,
-                                maxsize);
-    wanted->width = (int)width;
-    wanted->height = (int)height;
-    return MC_OK;
 }
 
 static mc_error *
-apply_map_settings(mc_map_request *wanted, const mc_ogcapi_ask *ask)
+apply_map_settings(mc_map_request *wanted, const mc_ogcapi_place *place, const mc_ogcapi_ask *ask)
 {
     const mc_wms *wms = wms_settings(ask->call);
     wanted->max_pixels = wms == NULL ? USUAL_MAX_PIXELS : wms->max_pixels;
     wanted->resample = wms == NULL ? MC_BILINEAR : (mc_resample)wms->resample;
-    bool draws = wms != NULL && wms->full_wms == MC_WMS_FORWARD && ask->tileset->source != NULL;
-    wanted->mode = draws ? MC_WMS_FORWARD : MC_WMS_ASSEMBLE;
+    wanted->mode = can_draw_layers(wms, ask) ? MC_WMS_FORWARD : MC_WMS_ASSEMBLE;
     wanted->threaded = ask->call->config->threaded_fetching;
     wanted->empty_is_map = true;
-    MC_TRY(settle_map_size(wanted, ask, wms == NULL ? USUAL_MAXSIZE : wms->maxsize));
-    if ((apr_int64_t)wanted->width * wanted->height > wanted->max_pixels)
+    MC_TRY(mc_ogcapi_map_size(wanted, place, ask, wms == NULL ? USUAL_MAXSIZE : wms->maxsize));
+    if ((apr_int64_t)wanted->width * wanted->height > wanted->max_pixels / wanted->count)
         return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "width",
-                                "a map of %d x %d pixels is over this server's limit", wanted->width, wanted->height);
+                                "a map of %d x %d pixels and %d collections is over this server's limit", wanted->width,
+                                wanted->height, wanted->count);
+    choose_density(wanted, &ask->map);
     return MC_OK;
 }
 
@@ -249,31 +195,73 @@ write_map_headers(mc_ogcapi_ask *ask, const mc_ogcapi_crs *crs, const mc_map_req
 static void
 choose_background(mc_map_request *wanted, const mc_ogcapi_map *map)
 {
-    bool coloured = map->bgcolor != NULL;
     wanted->background_set = true;
-    wanted->transparent = map->transparent >= 0 ? map->transparent == 1 : !coloured;
-    memset(wanted->background, 0xff, sizeof(wanted->background));
-    if (coloured)
-        memcpy(wanted->background, map->background, sizeof(wanted->background));
+    wanted->transparent = map->transparent >= 0 ? map->transparent == 1 : map->bgcolor == NULL;
+    memcpy(wanted->background, map->background, sizeof(wanted->background));
+}
+
+/* The area in which the CRS of a grid is valid, where that is known. */
+static bool
+find_valid_area(mc_extent *valid, const mc_grid *grid)
+{
+    if (mc_grid_is_mercator(grid))
+        *valid = (mc_extent){ -MC_WEB_MERCATOR_HALF, -MC_WEB_MERCATOR_HALF, MC_WEB_MERCATOR_HALF, MC_WEB_MERCATOR_HALF };
+    else
+        *valid = (mc_extent){ -180, -90, 180, 90 };
+    return mc_grid_is_mercator(grid) || grid->epsg == 4326;
+}
+
+/* What lies beyond that area needs pixels of its own only where the request says how it looks, and the map reaches
+ * there. */
+static void
+choose_beyond(mc_map_request *wanted, const mc_ogcapi_ask *ask)
+{
+    const mc_ogcapi_map *map = &ask->map;
+    const mc_extent *box = &wanted->box;
+    mc_extent valid;
+    if ((map->void_color == NULL && map->void_transparent < 0) || !find_valid_area(&valid, ask->link->grid) ||
+        (box->minx >= valid.minx && box->miny >= valid.miny && box->maxx <= valid.maxx && box->maxy <= valid.maxy))
+        return;
+    mc_map_beyond *beyond = apr_pcalloc(ask->pool, sizeof(*beyond));
+    beyond->valid = valid;
+    beyond->transparent = map->void_transparent >= 0 ? map->void_transparent == 1
+                                                     : map->void_color == NULL && wanted->transparent;
+    memcpy(beyond->rgb, map->void_rgb, sizeof(beyond->rgb));
+    wanted->beyond = beyond;
+}
+
+/* The one layer of a map of a collection. */
+static mc_error *
+add_own_layer(mc_ogcapi_ask *ask)
+{
+    if (mc_ogcapi_is_vector(ask->tileset))
+        return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "collection %s has vector tiles, and no maps",
+                               ask->tileset->name);
+    ask->layers = apr_pcalloc(ask->pool, sizeof(mc_map_layer));
+    ask->layers[0].tileset = ask->tileset;
+    ask->layer_count = 1;
+    return MC_OK;
 }
 
 mc_error *
 mc_ogcapi_answer_map(mc_ogcapi_ask *ask)
 {
     mc_ogcapi_crs crs;
-    mc_map_layer *layer = apr_pcalloc(ask->pool, sizeof(*layer));
-    mc_map_request wanted = { .layers = layer, .count = 1, .density = 1 };
-    const char **values;
-    if (mc_ogcapi_is_vector(ask->tileset))
-        return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "collection %s has vector tiles, and no maps",
-                               ask->tileset->name);
-    MC_TRY(find_map_crs(&crs, ask));
-    MC_TRY(find_map_box(&wanted.box, ask));
-    MC_TRY(mc_ogcapi_values(&values, ask, ask->tileset));
-    *layer = (mc_map_layer){ .tileset = ask->tileset, .link = ask->link, .values = values };
+    mc_ogcapi_place place = { .given = false };
+    if (ask->layer_count == 0)
+        MC_TRY(add_own_layer(ask));
+    MC_TRY(mc_ogcapi_map_crs(&crs, ask));
+    MC_TRY(mc_ogcapi_map_place(&place, ask));
+    for (int i = 0; i < ask->layer_count; i++) {
+        const char **values;
+        MC_TRY(mc_ogcapi_values(&values, ask, ask->layers[i].tileset));
+        ask->layers[i].values = values;
+    }
+    mc_map_request wanted = { .layers = ask->layers, .count = ask->layer_count, .density = 1 };
     MC_TRY(mc_ogcapi_choose_image(&wanted.format, ask, true));
-    MC_TRY(apply_map_settings(&wanted, ask));
+    MC_TRY(apply_map_settings(&wanted, &place, ask));
     choose_background(&wanted, &ask->map);
+    choose_beyond(&wanted, ask);
     write_map_headers(ask, &crs, &wanted);
     ask->request->kind = MC_REQUEST_MAP;
     ask->request->u.map = wanted;

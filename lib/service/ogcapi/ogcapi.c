@@ -366,7 +366,7 @@ ogcapi_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
         .resources = ogcapi_resources,
         .json_mime = ogcapi_resources[found].media == MC_OGCAPI_DEFINITION ? MC_OGCAPI_OPENAPI : "application/json",
         .image = -1,
-        .map = { .transparent = -1 },
+        .map = { .transparent = -1, .void_transparent = -1 },
     };
     MC_TRY(read_ogcapi_rows(&ask, elements));
     return ogcapi_resources[found].answer(&ask);

@@ -24,11 +24,13 @@ enum { MC_OGCAPI_VARIABLES = 6 };
 
 /* What a client asks of a map. */
 typedef struct mc_ogcapi_map {
-    const char *crs, *bbox, *bbox_crs, *bgcolor; /* as requested; NULL: not said */
-    int width, height;                           /* pixels; 0: not said */
-    double scale;                                /* 0: not said */
-    int transparent;                             /* -1: not said */
-    uint8_t background[3];                       /* red, green, blue of `bgcolor` */
+    const char *crs, *bbox, *bbox_crs, *subset_crs, *center, *center_crs; /* as requested; NULL: not said */
+    const char *bgcolor, *void_color;
+    int width, height;                   /* pixels; 0: not said */
+    double scale;                        /* 0: not said */
+    double pixel;                        /* millimetres; 0: not said */
+    int transparent, void_transparent;   /* -1: not said */
+    uint8_t background[3], void_rgb[3]; /* red, green, blue of `bgcolor` and `void-color` */
 } mc_ogcapi_map;
 
 /* A request of the API while it is read and answered. */
@@ -46,7 +48,9 @@ typedef struct mc_ogcapi_ask {
 
     /* elements of the path */
     const char *collection, *set, *file;
-    mc_tileset *tileset;      /* of the collection */
+    mc_tileset *tileset;      /* of the collection; of several, the lowest one */
+    mc_map_layer *layers;     /* of the collections, the lowest first; their links are not set */
+    int layer_count;
     const mc_grid_link *link; /* of the tile matrix set */
     const mc_grid *grid;      /* of a tile matrix set without a collection */
     int z, row, column;
@@ -56,6 +60,7 @@ typedef struct mc_ogcapi_ask {
     int image;                     /* of a tile: what `f` names; -1: nothing */
     bool negotiated;               /* the Accept header decided */
     const char *datetime, *subset; /* the first one of several */
+    const char *collections;       /* those of a dataset's map or tiles, as requested; NULL: not said */
     mc_ogcapi_map map;
 } mc_ogcapi_ask;
 
@@ -115,6 +120,13 @@ bool mc_ogcapi_offers(const mc_tileset *tileset);
 /* Whether its tiles are vector tiles (else: images). */
 bool mc_ogcapi_is_vector(const mc_tileset *tileset);
 
+/*
+ * A step behind `collections`: the collections that a request of the dataset is of, as names or as addresses of this
+ * API, the lowest first (OGC 20-058, 10); without the parameter the first one of that kind in the configuration.
+ * MC_ERR_INVALID_PARAMETER for unknown ones and for those of the other kind, MC_ERR_NOT_FOUND where there is none.
+ */
+mc_error *mc_ogcapi_find_collections(mc_param_reader *reader) MC_CHECKED;
+
 /* "/collections/NAME/map/tiles", or without "/map" of vector tiles. */
 const char *mc_ogcapi_tiles_path(const mc_tileset *tileset, apr_pool_t *pool);
 
@@ -164,8 +176,9 @@ const mc_grid_link *mc_ogcapi_crs_link(const mc_ogcapi_crs *crs, const mc_tilese
 const mc_grid_link *mc_ogcapi_storage_link(const mc_tileset *tileset);
 
 /* Turns a box whose numbers stand as the CRS orders its axes into one of a grid's CRS, x first. What lies beyond the
- * ends of the spherical Mercator is cut off. MC_ERR_INVALID_PARAMETER where nothing is left. */
-mc_error *mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_grid *grid,
+ * ends of the spherical Mercator is cut off. MC_ERR_INVALID_PARAMETER where nothing is left; `parameter`: of the
+ * request. */
+mc_error *mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_grid *grid, const char *parameter,
                             apr_pool_t *pool) MC_CHECKED;
 
 /* --- values of dimensions --------------------------------------------------------------------------------------- */
@@ -176,6 +189,13 @@ mc_error *mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_
  * lies in an interval.
  */
 mc_error *mc_ogcapi_values(const char ***values, const mc_ogcapi_ask *ask, const mc_tileset *tileset) MC_CHECKED;
+
+/* All `subset` parameters of the query, as if they stood in one (OGC 20-058, 13.3). MC_ERR_INVALID_PARAMETER. */
+struct mc_subset;
+mc_error *mc_ogcapi_subsets(struct mc_subset *list, int *count, const mc_ogcapi_ask *ask) MC_CHECKED;
+
+/* Whether an axis of `subset` is one of a map's place, and none of a collection's dimensions. */
+bool mc_ogcapi_is_place_axis(const char *axis, const mc_ogcapi_ask *ask);
 
 /* The dimension of a tileset that `datetime` is about, or NULL. */
 mc_dimension *mc_ogcapi_time(const mc_tileset *tileset);

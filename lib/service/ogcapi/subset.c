@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <string.h>
+#include <strings.h>
 
 #include "text/time.h"
 
@@ -112,4 +113,18 @@ mc_subset_datetime(mc_subset *found, const char *text, apr_pool_t *pool)
         mc_subset_time(&high_us, &until, found->high) && low_us > high_us)
         return "the interval ends before it begins";
     return NULL;
+}
+
+bool
+mc_subset_is_place(int *which, const char *axis, bool degrees)
+{
+    static const char *const names[2][2][3] = {
+        { { "x", "e", "easting" }, { "y", "n", "northing" } },
+        { { "lon", "long", "longitude" }, { "lat", "latitude", "lat" } },
+    };
+    for (*which = 0; *which < 2; ++*which)
+        for (int i = 0; i < 3; i++)
+            if (strcasecmp(axis, names[degrees][*which][i]) == 0)
+                return true;
+    return false;
 }

@@ -27,6 +27,10 @@ const char *mc_subset_parse(mc_subset list[MC_SUBSET_AXES_MAX], int *count, cons
  * NULL, or what is wrong (a string constant). */
 const char *mc_subset_datetime(mc_subset *found, const char *text, apr_pool_t *pool);
 
+/* Whether an axis is one of a CRS in degrees (Lon, Lat) or of another one (X or E, Y or N), in any case (OGC 20-058,
+ * 13.3); *which is 0 for the one from west to east, 1 for the one from south to north. */
+bool mc_subset_is_place(int *which, const char *axis, bool degrees);
+
 /* Whether a text is a time of RFC 3339 or a shorter one; then the time from and until which it is, in microseconds. */
 bool mc_subset_time(int64_t *start_us, int64_t *end_us, const char *text);
 

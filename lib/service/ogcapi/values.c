@@ -26,11 +26,11 @@ refuse_axes(const mc_ogcapi_ask *ask, const char *parameter, const char *text, c
                             mc_message_text(text, 100, ask->pool), why);
 }
 
-/* All `subset` parameters of the query, as if they stood in one (OGC 20-058, 13.3). */
-static mc_error *
-read_subsets(mc_subset list[MC_SUBSET_AXES_MAX], int *count, const mc_ogcapi_ask *ask)
+mc_error *
+mc_ogcapi_subsets(mc_subset *list, int *count, const mc_ogcapi_ask *ask)
 {
-    const char *at = ask->call->http->query;
+    const char *at = ask->subset == NULL ? NULL : ask->call->http->query;
+    *count = 0;
     for (int i = 0; at != NULL && *at != '\0' && i < QUERY_PAIRS_MAX; i++) {
         size_t size = strcspn(at, "&"), name = strcspn(at, "=&");
         if (name < size && strcasecmp(mc_url_decode(at, name, true, ask->pool), "subset") == 0) {
@@ -135,6 +135,27 @@ is_time_axis(const char *axis)
     return strcasecmp(axis, "time") == 0 || strcasecmp(axis, "t") == 0;
 }
 
+/* Of several collections, one at least has the axes that are named. */
+static bool
+is_axis_of_another(const char *axis, const mc_ogcapi_ask *ask)
+{
+    for (int i = 0; i < ask->layer_count; i++)
+        if (mc_tileset_dimension(ask->layers[i].tileset, axis, true) >= 0)
+            return true;
+    return false;
+}
+
+bool
+mc_ogcapi_is_place_axis(const char *axis, const mc_ogcapi_ask *ask)
+{
+    int which;
+    const char *address = ask->operation->address;
+    size_t size = strlen(address);
+    bool map = size > 4 && strcmp(address + size - 4, "/map") == 0;
+    return map && !is_axis_of_another(axis, ask) &&
+           (mc_subset_is_place(&which, axis, true) || mc_subset_is_place(&which, axis, false));
+}
+
 static mc_error *
 set_axis(const char **values, const mc_subset *wanted, const mc_ogcapi_ask *ask, const mc_tileset *tileset)
 {
@@ -145,6 +166,8 @@ set_axis(const char **values, const mc_subset *wanted, const mc_ogcapi_ask *ask,
     int64_t start, end;
     if (dimension == NULL && is_time_axis(wanted->axis))
         return MC_OK; /* without times, all times show the same (OGC 20-058, 14.2) */
+    if (dimension == NULL && (is_axis_of_another(wanted->axis, ask) || mc_ogcapi_is_place_axis(wanted->axis, ask)))
+        return MC_OK;
     if (dimension == NULL)
         return refuse_axes(ask, "subset", wanted->axis, "the collection has no such axis");
     if (dimension == mc_ogcapi_time(tileset) && ((wanted->low != NULL && !mc_subset_time(&start, &end, wanted->low)) ||
@@ -157,11 +180,10 @@ mc_error *
 mc_ogcapi_values(const char ***values, const mc_ogcapi_ask *ask, const mc_tileset *tileset)
 {
     mc_subset list[MC_SUBSET_AXES_MAX], time = { .axis = "datetime" };
-    int count = 0;
+    int count;
     mc_dimension *dimension = mc_ogcapi_time(tileset);
     *values = mc_tileset_defaults(tileset, ask->pool);
-    if (ask->subset != NULL)
-        MC_TRY(read_subsets(list, &count, ask));
+    MC_TRY(mc_ogcapi_subsets(list, &count, ask));
     for (int i = 0; i < count; i++)
         MC_TRY(set_axis(*values, &list[i], ask, tileset));
     if (ask->datetime == NULL)
