@@ -43,11 +43,11 @@ typedef struct mc_map_request {
     const mc_format *format;
     mc_resample resample;
     mc_full_wms mode;
-    bool background_set;   /* BGCOLOR or TRANSPARENT was in the request */
-    bool transparent;      /* TRANSPARENT=TRUE */
-    uint8_t background[3]; /* R, G, B */
+    bool background_set;         /* BGCOLOR or TRANSPARENT was in the request */
+    bool transparent;            /* TRANSPARENT=TRUE */
+    uint8_t background[3];       /* R, G, B */
     const mc_map_beyond *beyond; /* NULL: it is shown as places without data are */
-    bool empty_is_map;     /* no data: an empty map instead of MC_ERR_NOT_FOUND */
+    bool empty_is_map;           /* no data: an empty map instead of MC_ERR_NOT_FOUND */
     apr_int64_t
         max_pixels; /* of the map times its layers, and of the tiles that a layer may pull in; 0: the default of 64M */
     bool format_named; /* the service's configuration names the format: JPEG tiles of another quality are not spliced */

@@ -109,9 +109,10 @@ join_jpeg_map(mc_result *result, const mc_plan *plan, mc_ctx *ctx, apr_pool_t *p
     const mc_map_request *wanted = plan->wanted;
     const mc_plan_layer *layer = &plan->layers[0];
     const mc_format *format = wanted->format->type == MC_FORMAT_MIXED ? wanted->format->opaque : wanted->format;
-    if (wanted->beyond != NULL || plan->layer_count != 1 || layer->assembly != NULL || !layer->exact || layer->count == 0 ||
-        format->type != MC_FORMAT_JPEG || layer->width != wanted->width || layer->height != wanted->height ||
-        lround(layer->x0) != 0 || lround(layer->y0) != 0 || !quality_fits(wanted, format))
+    if (wanted->beyond != NULL || plan->layer_count != 1 || layer->assembly != NULL || !layer->exact ||
+        layer->count == 0 || format->type != MC_FORMAT_JPEG || layer->width != wanted->width ||
+        layer->height != wanted->height || lround(layer->x0) != 0 || lround(layer->y0) != 0 ||
+        !quality_fits(wanted, format))
         return MC_OK;
     int width = layer->link->grid->tile_width, height = layer->link->grid->tile_height;
     int columns = layer->width / width, rows = layer->height / height;

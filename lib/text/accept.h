@@ -19,9 +19,9 @@ typedef enum mc_accept_match {
 /*
  * The weight that a list gives to a media type ("image/png") or a content coding ("gzip"), 0 to MC_WEIGHT_MAX, by the
  * first item of the most exact kind; 0 and MC_NOT_NAMED where none speaks of it. Names are compared in any case. Other
- * parameters than q are passed over, quoted texts too, and so is what stands in `name` behind a semicolon. A weight that is no number counts as 1, as whoever names a thing
- * wants it; one beyond the limits as the limit. Time is in proportion to the length of the list, and no memory is
- * taken.
+ * parameters than q are passed over, quoted texts too, and so is what stands in `name` behind a semicolon. A weight
+ * that is no number counts as 1, as whoever names a thing wants it; one beyond the limits as the limit. Time is in
+ * proportion to the length of the list, and no memory is taken.
  */
 int mc_accept_share(mc_accept_match *match, const char *list, const char *name);
 

@@ -30,6 +30,8 @@ check_subset(const char *text)
         MC_ASSERT(*list[i].axis != '\0' && strlen(list[i].axis) <= strlen(text));
         MC_ASSERT(list[i].low == NULL || *list[i].low != '\0');
         MC_ASSERT(list[i].interval || list[i].high == NULL);
+        int which;
+        MC_ASSERT(!mc_subset_is_place(&which, list[i].axis, true) || which == 0 || which == 1);
     }
     if (mc_subset_datetime(&time, text, pool) == NULL)
         MC_ASSERT(time.interval || (time.low != NULL && mc_subset_time(&start, &end, time.low) && start <= end));

@@ -60,6 +60,13 @@ def test_paths(api, path):
         problem(reply, 404)
 
 
+@pytest.mark.parametrize("value", ["a%2Fb", "world%2Cnothing", "%00", "world%0a", "../conformance", "world," * 300, "%FF", "'%22%3Cb%3E", "world" * 1500])
+def test_names_of_several_collections(api, value):
+    for path in ("/map", "/map/tiles", "/map/tiles/WebMercatorQuad", "/map/tiles/WebMercatorQuad/0/0/0", "/tiles", "/tiles/WebMercatorQuad/0/0/0"):
+        told = problem(api.get(f"{path}?collections={value}"), 400)
+        assert len(json.dumps(told)) < 2000
+
+
 @pytest.mark.parametrize("query", ["subset=" + "(" * 7000, "subset=" + "a(1)," * 1400, "subset=time(%22" + "9" * 7000 + "%22)", "subset=time(2023:2024:2025)", "datetime=" + "9" * 7000,
                                    "datetime=2023-01-01T00:00:00Z/2024-01-01T00:00:00Z/P1D", "datetime=2023/2024/2025", "datetime=0000-00-00", "datetime=-2023", "datetime=2023-02-30",
                                    "subset=time(%00)", "subset=%FF(1)", "datetime=%01"])

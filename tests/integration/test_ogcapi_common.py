@@ -8,7 +8,7 @@ import pytest
 from ogcapi_site import CRS84, REL, Api, links, problem, write_site
 
 COMMON = "http://www.opengis.net/spec/ogcapi-common-"
-DOCUMENTS = ["", "/conformance", "/api", "/collections", "/collections/world", "/collections/world/map/tiles", "/collections/world/map/tiles/WebMercatorQuad",
+DOCUMENTS = ["", "/map/tiles", "/map/tiles/WebMercatorQuad", "/tiles", "/conformance", "/api", "/collections", "/collections/world", "/collections/world/map/tiles", "/collections/world/map/tiles/WebMercatorQuad",
              "/collections/areas-mvt/tiles", "/collections/areas-mvt/tiles/WebMercatorQuad", "/collections/years", "/tileMatrixSets", "/tileMatrixSets/WebMercatorQuad"]
 
 

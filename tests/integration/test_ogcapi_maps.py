@@ -55,7 +55,7 @@ def test_conf_core_map_response(api):
 
 def test_conf_core_conformance_success_of_maps(api):
     declared = {each for each in api.json("/conformance")["conformsTo"] if each.startswith(MAPS)}
-    assert declared == {MAPS + name for name in ("core", "crs", "scaling", "collection-map", "png", "jpeg", "oas30")}
+    assert declared == {MAPS + name for name in ("core", "crs", "scaling", "background", "collection-map", "dataset-map", "collections-selection", "png", "jpeg", "oas30")}
 
 
 # --- collection map
@@ -140,7 +140,8 @@ def test_conf_scaling_width_definition(api):
     for wrong in ("0", "-1", "1.5", "x", "2049", "99999999999999999999", "1e3"):
         problem(api.get(f"{area}&width={wrong}"), 400, "width")
     problem(api.get(area + "&width=100&scale-denominator=1e6"), 400)
-    problem(api.get(f"{WORLD}?width=100&scale-denominator=1e6"), 400)
+    around = api.get(f"{WORLD}?width=100&scale-denominator=1e6&f=png")  # without an area: around the middle
+    assert size(around) == (100, 100) and box(around) == pytest.approx([-0.1257641, -0.1257641, 0.1257641, 0.1257641], rel=1e-5)
 
 
 def test_conf_scaling_height_definition(api):
@@ -165,10 +166,170 @@ def test_conf_scaling_scale_denominator_definition(api):
         problem(api.get(f"{WORLD}?bbox=0,0,10,10&scale-denominator={wrong}"), 400)
 
 
-# --- background, which is declared by no class: it wants colours by name, and a second colour beyond the edge of the CRS
+def test_mm_per_pixel(api):
+    """Pixels of half the size: twice as many for the same area in the same scale."""
+    area = f"{WORLD}?bbox=0,-5,10,5&crs={CRS84}&scale-denominator=2e7&f=png"
+    wide, high = size(api.get(area))
+    assert size(api.get(area + "&mm-per-pixel=0.28")) == (wide, high)
+    assert size(api.get(area + "&mm-per-pixel=0.14")) == (pytest.approx(2 * wide, abs=1), pytest.approx(2 * high, abs=1))
+    assert size(api.get(f"{WORLD}?bbox=0,-5,10,5&width=50&mm-per-pixel=0.1&f=png")) == (50, 50)
+    for wrong in ("0", "-1", "x", "nan", "inf", "1001"):
+        problem(api.get(f"{WORLD}?mm-per-pixel={wrong}"), 400, "mm-per-pixel")
 
 
-def test_background(api):
+def test_scale_independent_symbols_are_of_the_screen(api):
+    """The line around an area is drawn by the map's source with twice the pixels on a screen of twice the pixels."""
+    def dark(query):
+        reply = api.get(f"/collections/areas/map?bbox=5,5,65,65&f=png&{query}")
+        wide, high = size(reply)
+        return sum(pixel[3] == 255 for pixel in pixels(reply.body, [(x, high // 2) for x in range(wide)])) / wide
+
+    assert dark("width=300&mm-per-pixel=0.14") >= dark("width=300")
+
+
+# --- areas by subset and by a point
+
+
+def test_subset_of_a_place(api):
+    """The same map as that of a bbox."""
+    photo = "/collections/photo/map"
+    lonlat = api.get(f"{photo}?bbox=-90,0,90,45&width=100&f=png")
+    west, south, east, north = box(lonlat)
+    for query in ("subset=Lon(-90:90),Lat(0:45)", "subset=lat(0:45)&subset=lon(-90:90)", "subset=Lat(0:45),Long(-90:90)&subset-crs=[EPSG:4326]",
+                  f"subset=X({west}:{east}),Y({south}:{north})&subset-crs=[EPSG:3857]", f"subset=N({south}:{north})&subset=E({west}:{east})&subset-crs={MERCATOR}"):
+        same = api.get(f"{photo}?{query}&width=100&f=png")
+        assert same.status == 200, (query, same.body)
+        assert box(same) == pytest.approx(box(lonlat), rel=1e-9) and same.body == lonlat.body, query
+    for query, wanted in (("subset=Lat(0:45)", [-180, 0, 180, 45]), ("subset=Lon(*:10)", [-180, -90, 10, 90]), ("subset=Lat(-10:*)", [-180, -10, 180, 90])):
+        assert box(api.get(f"{WORLD}?{query}&width=100&f=png")) == wanted
+    years = api.get("/collections/years/map?subset=Lat(10:80),Lon(-170:-10),time(2023)&width=50&f=png")
+    assert pixels(years.body, [(25, 10)])[0][:3] == YEARS["2023-05-01"]
+
+
+@pytest.mark.parametrize("query", ["subset=Lat(1)", "subset=Lat(2:1)", "subset=Lat(1:1)", "subset=Lat(a:b)", 'subset=Lat("1":"x")', "subset=Lat(1:2),Lat(3:4)", "subset=X(1:2)", "subset=h(1:2)",
+                                   "subset=Lat(1:2)&subset-crs=[EPSG:3857]", "subset=Lat(1:2)&subset-crs=x", "subset=Lat(1:2)&bbox=0,0,1,1", "subset=Lat(1:2)&center=1,1", "subset=Lon(170:-170)",
+                                   "subset=Lat(nan:1)", "subset=Lat(1:1e300)", "subset=Lat(1:2),", "subset=Lat(" + "9" * 3000 + ":2)", "subset=Lat(1:2),Lon(", "subset-crs=" + "[" * 2000])
+def test_wrong_subsets_of_places(api, query):
+    problem(api.get(f"{WORLD}?{query.replace(chr(34), '%22')}"), 400)
+
+
+def test_a_map_around_a_point(api):
+    around = api.get(f"{WORLD}?center=7.5,47&scale-denominator=1e6&width=64&height=32&f=png")
+    west, south, east, north = box(around)
+    assert size(around) == (64, 32) and ((west + east) / 2, (south + north) / 2) == pytest.approx((7.5, 47))
+    metres = 6378137 * math.pi / 180
+    assert (north - south) * metres == pytest.approx(32 * 280, rel=1e-3) and (east - west) * metres * math.cos(math.radians(47)) == pytest.approx(64 * 280, rel=1e-3)
+    assert is_near(pixels(around.body, [(32, 16)])[0], ground(7.5, 47))
+    same = api.get(f"{WORLD}?center=47,7.5&center-crs=[EPSG:4326]&scale-denominator=1e6&width=64&height=32&f=png")
+    assert box(same) == pytest.approx(box(around), abs=1e-9)
+    mercator = api.get("/collections/photo/map?center=7.5,47&scale-denominator=1e6&width=64&f=png")
+    assert size(mercator) == (64, 64) and box(mercator)[2] - box(mercator)[0] == pytest.approx(64 * 280 / math.cos(math.radians(47)), rel=1e-2)
+    assert size(api.get(f"{WORLD}?center=7.5,47&height=20&f=png")) == (20, 20)
+    for wrong in ("center=1", "center=a,b", "center=1,2,3,4", "center=nan,1", "center=1e13,1", "center=1,2&bbox=0,0,1,1", "center=1,2&center-crs=x", "center=1,2&center-crs=[EPSG:2154]", "center=,",
+                  "center=1,2&scale-denominator=1e-9", "center=1,2&width=99999"):
+        reply = api.get(f"{WORLD}?{wrong}")
+        assert reply.status == 400, (wrong, reply.status)
+
+
+# --- several collections
+
+
+def test_conf_dataset_map_landingpage_and_desc_extent_and_desc_crs(api):
+    landing = api.json("")
+    (link,) = links(landing, "map")
+    assert api.get(link["href"]).headers["Content-Type"] == link["type"] == "image/png"
+    assert landing["extent"]["spatial"]["bbox"] == [[-180, -90, 180, 90]] and landing["storageCrs"] == CRS84 and {CRS84, MERCATOR, SWISS} <= set(landing["crs"])
+
+
+def test_conf_dataset_map_operation(api):
+    """Without more words, the map of the first collection of images."""
+    assert api.get("/map?width=90&f=png").body == api.get(f"{WORLD}?width=90&f=png").body
+    problem(api.get("/map?datetime=x"), 400)
+
+
+def test_conf_collections_selection_collections_parameter(api):
+    area = "bbox=-30,-30,60,60&width=90&f=png"
+    only = api.get(f"/collections/areas/map?{area}").body
+    for value in ("areas", f"{api.base}ogcapi/collections/areas", f"{api.base}ogcapi/collections/areas?f=json"):
+        assert api.get(f"/map?collections={value.replace('?', '%3F')}&{area}").body == only
+    for wrong in ("nothing", "areas,nothing", ",", "areas,", "areas-mvt", "a/b", f"{api.base}ogcapi/collections/a%252Fb", "http://example.com/areas", "x" * 5000, ",".join(["areas"] * 257)):
+        problem(api.get(f"/map?collections={wrong}&{area}"), 400, "collection")
+    problem(api.get(f"/map?collections=areas,levels&crs=[EPSG:2056]&{area}"), 400)
+
+
+def test_conf_collections_selection_collections_response(api):
+    """The first one is at the bottom; what is not named is not shown."""
+    area = f"bbox=-30,-30,60,60&width=90&height=90&crs={MERCATOR}&f=png"
+    areas, world = (api.get(f"/collections/{name}/map?{area}").body for name in ("areas", "world"))
+    over, under = (api.get(f"/map?collections={both}&{area}") for both in ("world,areas", "areas,world"))
+    assert over.status == under.status == 200
+    inside, outside = (60, 50), (35, 15)
+    assert pixels(areas, [outside])[0][3] == 0 and pixels(areas, [inside])[0][3] > 0
+    assert pixels(under.body, [inside, outside]) == pixels(world, [inside, outside])
+    assert pixels(over.body, [outside]) == pixels(world, [outside])
+    assert pixels(over.body, [inside]) != pixels(world, [inside])
+    again = api.get(f"/map?collections=world,areas&{area}", {"If-None-Match": over.headers["ETag"]})
+    assert again.status == 304
+
+
+def test_the_crs_of_several_collections_is_one_that_all_have(api):
+    """Alone the one has maps in degrees, the other in metres."""
+    area = "bbox=-30,-30,60,60&width=90&f=png"
+    for both in ("world,areas", "areas,world"):
+        assert api.get(f"/map?collections={both}&{area}").headers["Content-Crs"] == f"<{MERCATOR}>"
+    assert api.get(f"/map?collections=world,photo&crs={CRS84}&{area}").status == 400
+
+
+def test_axes_of_several_collections(api):
+    """Each collection takes the axes that it has; one at least has each."""
+    area = "bbox=-170,10,-10,80&width=50&f=png"
+    both = api.get(f"/map?collections=years,levels&{area}&subset=time(2023),depth(50)")
+    assert both.status == 200 and pixels(both.body, [(25, 10)])[0][:3] == (10, 20, 30)
+    assert pixels(api.get(f"/map?collections=levels,years&{area}&subset=time(2023),depth(50)").body, [(25, 10)])[0][:3] == YEARS["2023-05-01"]
+    problem(api.get(f"/map?collections=years,levels&{area}&subset=height(50)"), 400)
+
+
+# --- background
+
+
+def void_area(api, query):
+    """A map that goes on beyond the poles: a pixel there, and one of the world."""
+    reply = api.get(f"{WORLD}?bbox=-180,-120,180,120&width=60&height=40&{query}")
+    assert reply.status == 200, reply.body
+    return pixels(reply.body, [(30, 1), (30, 20)])
+
+
+def test_conf_background_void_color_definition(api):
+    inside = void_area(api, "f=png")[1]
+    for query, wanted in {"void-color=00FF00": (0, 255, 0, 255), "void-color=0x00ff00": (0, 255, 0, 255), "void-color=nAvY": (0, 0, 128, 255), "void-color=%23102030": (16, 32, 48, 255),
+                          "bgcolor=CC00CC": (204, 0, 204, 255), "bgcolor=red&void-color=blue": (0, 0, 255, 255)}.items():
+        for form in ("png", "webp"):
+            void, within = void_area(api, f"{query}&f={form}")
+            assert is_near(void, wanted, 0 if form == "png" else 12) and is_near(within, inside), (query, form, void)
+    assert is_near(void_area(api, "void-color=00FF00&f=jpeg")[0], (0, 255, 0), 12)
+    for wrong in ("0x00FF0", "nocolour", "", "#" * 1000, "x" * 41):
+        reply = api.get(f"{WORLD}?void-color={wrong}".replace("#", "%23"))
+        assert reply.status == (200 if wrong == "" else 400), wrong
+    edge = 2 * EDGE
+    mercator = api.get(f"/collections/photo/map?bbox={-edge},{-edge},{edge},{edge}&bbox-crs={MERCATOR}&width=40&height=40&void-color=lime&f=png")
+    assert pixels(mercator.body, [(9, 20), (30, 20), (20, 9), (20, 30)]) == [(0, 255, 0, 255)] * 4
+    assert all(is_near(colour, ground(0, 0), 40) for colour in pixels(mercator.body, [(19, 19)]))
+    same = api.get(f"{WORLD}?bbox=-180,-120,180,120&width=60&height=40&f=png&void-color=lime")
+    other = api.get(f"{WORLD}?bbox=-180,-120,180,120&width=60&height=40&f=png&void-color=red")
+    assert same.headers["ETag"] != other.headers["ETag"]
+    assert api.get(f"{WORLD}?bbox=0,0,9,9&width=60&f=png&void-color=lime").body == api.get(f"{WORLD}?bbox=0,0,9,9&width=60&f=png").body
+    empty = api.get(f"{WORLD}?bbox=-10,100,10,110&width=20&height=10&f=png&void-color=red")
+    assert pixels(empty.body, [(0, 0), (19, 9)]) == [(255, 0, 0, 255)] * 2
+
+
+def test_conf_background_void_transparent_definition(api):
+    for query, opacity in {"": 0, "transparent=false": 255, "transparent=false&void-transparent=true": 0, "void-transparent=false": 255, "bgcolor=red&void-transparent=true": 0,
+                           "void-color=red&void-transparent=true": 0, "transparent=true": 0}.items():
+        assert void_area(api, f"f=png&{query}")[0][3] == opacity, query
+    problem(api.get(f"{WORLD}?void-transparent=maybe"), 400, "void-transparent")
+
+
+def test_conf_background_bgcolor_definition_and_transparent_definition_and_map_success(api):
     empty = "/collections/areas/map?bbox=-170,70,-160,75&width=20&height=20"
     wanted = {"": (0,), "&transparent=true": (0,), "&transparent=false": (255, 255, 255, 255), "&bgcolor=0xFF8000": (255, 128, 0, 255), "&bgcolor=ff8000&transparent=false": (255, 128, 0, 255),
               "&bgcolor=%23FF8000": (255, 128, 0, 255), "&bgcolor=0xFF8000&transparent=true": (0,), "&f=jpeg": (255, 255, 255, 255)}
@@ -177,7 +338,8 @@ def test_background(api):
         assert reply.status == 200, reply.body
         (found,) = pixels(reply.body, [(10, 10)])
         assert found[-len(colour):] == colour, (query, found)
-    for wrong in ("0xFF800", "red", "0xGGGGGG", "FF80001", "%23", "0x", "#" * 1000):
+    assert pixels(api.get(f"{empty}&f=png&bgcolor=ReD").body, [(10, 10)])[0] == (255, 0, 0, 255)
+    for wrong in ("0xFF800", "redd", "0xGGGGGG", "FF80001", "%23", "0x", "#" * 1000):
         problem(api.get(f"{empty}&bgcolor={wrong}".replace("#", "%23")), 400, "bgcolor")
     problem(api.get(empty + "&transparent=maybe"), 400, "transparent")
 
@@ -207,5 +369,5 @@ def test_conf_oas30_of_maps(api):
     """The definition names the operation as OGC 20-058, table 10 says, and all of its parameters."""
     operation = api.json("/api")["paths"]["/collections/{collectionId}/map"]["get"]
     assert operation["operationId"].endswith(".collection.getMap")
-    assert [each["name"] for each in operation["parameters"]] == ["collectionId", "crs", "bbox", "bbox-crs", "width", "height", "scale-denominator", "bgcolor", "transparent", "f", "datetime", "subset"]
+    assert [each["name"] for each in operation["parameters"]] == ["collectionId", "crs", "bbox", "bbox-crs", "subset-crs", "center", "center-crs", "width", "height", "scale-denominator", "mm-per-pixel", "bgcolor", "transparent", "void-color", "void-transparent", "f", "datetime", "subset"]
     assert re.match(r"image/", next(iter(operation["responses"]["200"]["content"])))

@@ -78,7 +78,7 @@ def test_conf_core_tc_error(api):
 
 def test_conf_core_conformance_success(api):
     declared = api.json("/conformance")["conformsTo"]
-    assert {TILES + name for name in ("core", "tileset", "tilesets-list", "geodata-tilesets", "datetime", "oas30", "png", "jpeg", "mvt")} <= set(declared)
+    assert {TILES + name for name in ("core", "tileset", "tilesets-list", "geodata-tilesets", "dataset-tilesets", "datetime", "oas30", "png", "jpeg", "mvt")} <= set(declared)
     assert len(declared) == len(set(declared))
 
 
@@ -172,6 +172,79 @@ def test_conf_geodata_tilesets_operation(api):
         middle = "" if collection["dataType"] == "vector" else "/map"
         own = links(collection, "self")[0]["href"]
         assert api.json(f"{own}{middle}/tiles")["tilesets"]
+
+
+# --- tiles of the dataset
+
+
+def test_conf_dataset_tilesets_landingpage(api):
+    for rel in ("tilesets-map", "tilesets-vector"):
+        (link,) = links(api.json(""), rel)
+        assert link["rel"] == REL + rel and api.json(link["href"])["tilesets"]
+
+
+@pytest.mark.parametrize("path, collections, ids", [("/map/tiles", None, ["WebMercatorQuad", "WorldCRS84Quad", "swiss", "WorldMercatorWGS84Quad-grid"]), ("/map/tiles", "world,areas", ["WebMercatorQuad"]),
+                                                    ("/map/tiles", "areas,world,years", ["WebMercatorQuad"]), ("/tiles", None, ["WebMercatorQuad", "WorldCRS84Quad"]),
+                                                    ("/tiles", "areas-mvt", ["WebMercatorQuad", "WorldCRS84Quad"])])
+def test_conf_dataset_tilesets_operation(api, path, collections, ids):
+    """Each link of the lists and of their tile sets leads on, with the same collections."""
+    query = f"?collections={collections}" if collections else ""
+    document = api.json(path + query)
+    assert [tileset["tileMatrixSetId"] for tileset in document["tilesets"]] == ids
+    assert api.get(links(document, "alternate")[0]["href"]).status == 200
+    for tileset, name in zip(document["tilesets"], ids):
+        (own,) = links(tileset, "self")
+        assert own["href"] == f"{api.base}ogcapi{path}/{name}{query}"
+        full = api.json(own["href"])
+        check_tileset_metadata(full)
+        assert len(links(full, "geodata")) == (len(collections.split(",")) if collections else 1)
+        limits = full["tileMatrixSetLimits"][0]
+        for item in links(full, "item"):
+            reply = api.get(item["href"].format(tileMatrix=limits["tileMatrix"], tileRow=limits["minTileRow"], tileCol=limits["minTileCol"]))
+            assert reply.status == 200 and reply.headers["Content-Type"] == item["type"], item
+        for link in links(full, "describedby"):
+            reply = api.get(api.json(link["href"])["tiles"][0].format(z=limits["tileMatrix"], y=limits["minTileRow"], x=limits["minTileCol"]))
+            assert reply.status == 200
+
+
+def test_a_tile_of_several_collections(api):
+    """The first one is at the bottom; where one collection has no tile, the others are shown as the wanted type."""
+    tile = "/map/tiles/WebMercatorQuad/1/0/1"
+    alone = [api.get(f"/collections/{name}{tile}").body for name in ("world", "areas")]
+    over, under = (api.get(f"{tile}?collections={both}&f=png") for both in ("world,areas", "areas,world"))
+    inside, outside = (50, 200), (200, 50)  # 35 degrees east, 48 north, and beyond
+    assert pixels(alone[1], [outside])[0][3] == 0 and pixels(alone[1], [inside])[0][3] > 0
+    assert pixels(under.body, [inside, outside]) == pixels(alone[0], [inside, outside])
+    assert pixels(over.body, [outside]) == pixels(alone[0], [outside]) and pixels(over.body, [inside]) != pixels(alone[0], [inside])
+    assert api.get(f"{tile}?collections=world,areas", {"Accept": "image/webp"}).headers["Content-Type"] == "image/webp"
+    assert api.get(f"{tile}?collections=world,areas&f=png", {"If-None-Match": over.headers["ETag"]}).status == 304
+    west = "/map/tiles/WebMercatorQuad/2/0/0?collections=photo,part&f=png"  # the part begins in the east
+    reply = api.get(west)
+    assert reply.status == 200 and reply.headers["Content-Type"] == "image/png" and reply.body.startswith(b"\x89PNG")
+    assert is_near(pixels(reply.body, [(128, 128)])[0], ground(*middle_of_tile(2, 0, 0)), 12)
+    timed = api.get("/map/tiles/WebMercatorQuad/0/0/0?collections=years,levels&subset=time(2023),depth(500)&f=png")
+    assert pixels(timed.body, [(9, 9)])[0][:3] == LEVELS["500"]
+    assert api.get(f"{tile}?f=png").body == alone[0]  # without names the first collection
+    for wrong, status in (("collections=world,nothing", 400), ("collections=areas-mvt", 400), ("collections=,", 400), ("collections=world,areas&f=gif", 400), ("collections=world,areas&subset=height(1)", 400)):
+        problem(api.get(f"{tile}?{wrong}"), status)
+    problem(api.get("/map/tiles/swiss/0/0/0?collections=world,areas"), 404, "areas")
+    problem(api.get("/map/tiles/swiss?collections=areas,world"), 404, "areas")
+    problem(api.get("/map/tiles/nothing/0/0/0?collections=world"), 404)
+    problem(api.get("/map/tiles/WebMercatorQuad/1/2/0?collections=world,areas"), 404)
+    problem(api.get("/map/tiles/WebMercatorQuad?collections=world,areas&f=tilejson"), 400, "one collection")
+    problem(api.get("/tiles/WebMercatorQuad/0/0/0?collections=areas-mvt,areas-mvt"), 400, "not merged")
+    problem(api.get("/tiles?collections=world"), 400, "images")
+
+
+def test_limits_of_several_collections_are_around_all(api):
+    both = api.json("/map/tiles/WebMercatorQuad?collections=part,areas")["tileMatrixSetLimits"]
+    part, areas = ({each["tileMatrix"]: each for each in api.json(f"/collections/{name}/map/tiles/WebMercatorQuad")["tileMatrixSetLimits"]} for name in ("part", "areas"))
+    for limits in both:
+        parts = [each[limits["tileMatrix"]] for each in (part, areas) if limits["tileMatrix"] in each]
+        for name in ("minTileRow", "minTileCol"):
+            assert limits[name] == min(each[name] for each in parts)
+        for name in ("maxTileRow", "maxTileCol"):
+            assert limits[name] == max(each[name] for each in parts)
 
 
 # --- datetime

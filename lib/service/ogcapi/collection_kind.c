@@ -106,3 +106,38 @@ mc_ogcapi_find_collections(mc_param_reader *reader)
     ask->tileset = ask->layers[0].tileset;
     return MC_OK;
 }
+
+const mc_grid_link *
+mc_ogcapi_shared_link(const mc_ogcapi_ask *ask, const mc_tileset *tileset, const char *id)
+{
+    const mc_grid_link *link = mc_tile_matrix_set_link(tileset, id), *lowest;
+    if (ask->layer_count < 2 || link == NULL || tileset == ask->tileset)
+        return link;
+    lowest = mc_tile_matrix_set_link(ask->tileset, id);
+    for (int i = 0; lowest != NULL && i < tileset->link_count; i++) {
+        const mc_grid_link *each = tileset->links[i];
+        if (each->grid == lowest->grid ||
+            (each->grid->origin == lowest->grid->origin && mc_tile_matrix_set_of(each->grid) != NULL &&
+             mc_tile_matrix_set_is(each->grid, id)))
+            return each;
+    }
+    return NULL;
+}
+
+const char *
+mc_ogcapi_selection(const mc_ogcapi_ask *ask)
+{
+    if (ask->collections == NULL)
+        return "";
+    return apr_pstrcat(ask->pool, "collections=", mc_url_encode(ask->collections, ",:/", true, false, ask->pool), "&",
+                       NULL);
+}
+
+const char *
+mc_ogcapi_titles(const mc_ogcapi_ask *ask)
+{
+    const char *titles = mc_tileset_title(ask->tileset);
+    for (int i = 1; i < ask->layer_count; i++)
+        titles = apr_pstrcat(ask->pool, titles, ", ", mc_tileset_title(ask->layers[i].tileset), NULL);
+    return titles;
+}

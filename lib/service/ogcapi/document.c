@@ -59,12 +59,12 @@ mc_ogcapi_open_links(mc_json_writer *json, const mc_ogcapi_ask *ask)
     while (size > 0 && path[size - 1] == '/')
         size--;
     const char *encoded = mc_url_encode(apr_pstrmemdup(ask->pool, path, size), "/@:;,=()!*'$", true, false, ask->pool);
-    const char *own = apr_pstrcat(ask->pool, ask->call->base, encoded, NULL);
+    const char *own = apr_pstrcat(ask->pool, ask->call->base, encoded, "?", mc_ogcapi_selection(ask), NULL);
     mc_json_open_array(json, "links");
     mc_ogcapi_link(json, html ? "alternate" : "self", ask->json_mime, "This document as JSON",
-                   apr_pstrcat(ask->pool, own, "?f=json", NULL));
+                   apr_pstrcat(ask->pool, own, "f=json", NULL));
     mc_ogcapi_link(json, html ? "self" : "alternate", "text/html", "This document as a page",
-                   apr_pstrcat(ask->pool, own, "?f=html", NULL));
+                   apr_pstrcat(ask->pool, own, "f=html", NULL));
 }
 
 mc_error *

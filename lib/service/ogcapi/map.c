@@ -43,8 +43,7 @@ read_map_color(uint8_t rgb[3], const char *parameter, const char *text, apr_pool
                                 "%s \"%s\" is not RRGGBB, 0xRRGGBB, #RRGGBB or the name of a colour in CSS", parameter,
                                 mc_message_text(text, 100, pool));
     for (int i = 0; i < 6; i++)
-        number =
-            number * 16 + (unsigned)(digits[i] <= '9' ? digits[i] - '0' : (digits[i] | 32) - 'a' + 10);
+        number = number * 16 + (unsigned)(digits[i] <= '9' ? digits[i] - '0' : (digits[i] | 32) - 'a' + 10);
     for (int i = 0; i < 3; i++)
         rgb[i] = (uint8_t)(number >> (16 - 8 * i));
     return MC_OK;
@@ -63,7 +62,8 @@ read_map_colors(mc_param_reader *reader)
 const mc_param_row mc_ogcapi_map_params[] = {
     MC_PARAM_CRS("crs", offsetof(mc_ogcapi_ask, map.crs),
                  "The CRS of the map, as an address of OGC's register or as [EPSG:3857]: one of those of the "
-                 "collection; without it CRS84 where a grid has that, else that of the first grid.",
+                 "collection; without it CRS84 where a grid has that, else that of the first grid; of several "
+                 "collections one that all have.",
                  .flags = MC_PARAM_EMPTY, .locator = "crs"),
     MC_PARAM_LIST("bbox", offsetof(mc_ogcapi_ask, map.bbox),
                   "The area: four numbers, or six with heights, which are passed over, with the axes in the order of "
@@ -108,10 +108,11 @@ const mc_param_row mc_ogcapi_map_params[] = {
                      "Whether what has no data is transparent, where the format can have that; true without it, and "
                      "false where there is a `bgcolor`.",
                      .flags = MC_PARAM_EMPTY, .locator = "transparent"),
-    MC_PARAM_TEXT("void-color", offsetof(mc_ogcapi_ask, map.void_color),
-                  "The colour beyond the area in which the CRS is valid, which is known of degrees and of the spherical "
-                  "Mercator; that of `bgcolor` without it.",
-                  .max = 40, .flags = MC_PARAM_EMPTY, .locator = "void-color"),
+    MC_PARAM_TEXT(
+        "void-color", offsetof(mc_ogcapi_ask, map.void_color),
+        "The colour beyond the area in which the CRS is valid, which is known of degrees and of the spherical "
+        "Mercator; that of `bgcolor` without it.",
+        .max = 40, .flags = MC_PARAM_EMPTY, .locator = "void-color"),
     MC_PARAM_BOOLEAN("void-transparent", offsetof(mc_ogcapi_ask, map.void_transparent),
                      "Whether what lies beyond that area is transparent, where the format can have that; without it as "
                      "`transparent` says, and false where there is a `void-color`.",
@@ -205,7 +206,8 @@ static bool
 find_valid_area(mc_extent *valid, const mc_grid *grid)
 {
     if (mc_grid_is_mercator(grid))
-        *valid = (mc_extent){ -MC_WEB_MERCATOR_HALF, -MC_WEB_MERCATOR_HALF, MC_WEB_MERCATOR_HALF, MC_WEB_MERCATOR_HALF };
+        *valid =
+            (mc_extent){ -MC_WEB_MERCATOR_HALF, -MC_WEB_MERCATOR_HALF, MC_WEB_MERCATOR_HALF, MC_WEB_MERCATOR_HALF };
     else
         *valid = (mc_extent){ -180, -90, 180, 90 };
     return mc_grid_is_mercator(grid) || grid->epsg == 4326;
@@ -224,8 +226,8 @@ choose_beyond(mc_map_request *wanted, const mc_ogcapi_ask *ask)
         return;
     mc_map_beyond *beyond = apr_pcalloc(ask->pool, sizeof(*beyond));
     beyond->valid = valid;
-    beyond->transparent = map->void_transparent >= 0 ? map->void_transparent == 1
-                                                     : map->void_color == NULL && wanted->transparent;
+    beyond->transparent =
+        map->void_transparent >= 0 ? map->void_transparent == 1 : map->void_color == NULL && wanted->transparent;
     memcpy(beyond->rgb, map->void_rgb, sizeof(beyond->rgb));
     wanted->beyond = beyond;
 }

@@ -18,10 +18,34 @@ refuse_crs(const char *parameter, const char *text, apr_pool_t *pool)
                             mc_message_text(text, 100, pool));
 }
 
+static bool
+have_crs(const mc_ogcapi_crs *crs, const mc_ogcapi_ask *ask)
+{
+    for (int i = 0; i < ask->layer_count; i++)
+        if (mc_ogcapi_crs_link(crs, ask->layers[i].tileset) == NULL)
+            return false;
+    return true;
+}
+
+/* The link whose CRS a map has without `crs`: that of the lowest collection, or the first of its others that all
+ * collections have. */
+static const mc_grid_link *
+find_common_link(const mc_ogcapi_ask *ask)
+{
+    const mc_grid_link *first = mc_ogcapi_storage_link(ask->tileset);
+    for (int i = -1; ask->layer_count > 1 && i < ask->tileset->link_count; i++) {
+        const mc_grid_link *link = i < 0 ? first : ask->tileset->links[i];
+        const mc_ogcapi_crs crs = mc_ogcapi_crs_of(link->grid, ask->pool);
+        if (have_crs(&crs, ask))
+            return link;
+    }
+    return first;
+}
+
 mc_error *
 mc_ogcapi_map_crs(mc_ogcapi_crs *crs, mc_ogcapi_ask *ask)
 {
-    ask->link = mc_ogcapi_storage_link(ask->tileset);
+    ask->link = find_common_link(ask);
     if (ask->link == NULL)
         return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "collection %s has no grid", ask->tileset->name);
     *crs = mc_ogcapi_crs_of(ask->link->grid, ask->pool);
@@ -121,12 +145,12 @@ refuse_interval(const mc_subset *subset, const char *why, apr_pool_t *pool)
 
 /* Cuts one side of the box; `seen` has the axes that were there before. */
 static mc_error *
-cut_side(mc_extent *box, bool seen[2], const mc_subset *subset, bool degrees, apr_pool_t *pool)
+cut_place_side(mc_extent *box, bool seen[2], const mc_subset *subset, bool degrees, apr_pool_t *pool)
 {
     int which;
     if (!mc_subset_is_place(&which, subset->axis, degrees))
-        return refuse_interval(subset, degrees ? "the axes of the CRS are Lon and Lat" : "the axes of the CRS are X and Y",
-                               pool);
+        return refuse_interval(
+            subset, degrees ? "the axes of the CRS are Lon and Lat" : "the axes of the CRS are X and Y", pool);
     double *low = which == 0 ? &box->minx : &box->miny, *high = which == 0 ? &box->maxx : &box->maxy;
     if (seen[which])
         return refuse_interval(subset, "it is given twice", pool);
@@ -160,7 +184,7 @@ find_subset_place(mc_extent *box, bool *given, const mc_ogcapi_ask *ask)
     for (int i = 0; i < count; i++) {
         if (!mc_ogcapi_is_place_axis(list[i].axis, ask))
             continue;
-        MC_TRY(cut_side(&cut, seen, &list[i], crs.epsg == 4326, ask->pool));
+        MC_TRY(cut_place_side(&cut, seen, &list[i], crs.epsg == 4326, ask->pool));
         *given = true;
     }
     if (!*given)

@@ -71,6 +71,14 @@ reach_around(mc_extent *box, double *width, double *height, const mc_ogcapi_plac
                         y + *height / 2 * cell_y };
 }
 
+/* Whether the sides of a box are long enough for numbers of its size to tell them. */
+static bool
+is_measurable(const mc_extent *box)
+{
+    return mc_extent_valid(box) && box->maxx - box->minx > 1e-11 * (fabs(box->minx) + 1) &&
+           box->maxy - box->miny > 1e-11 * (fabs(box->miny) + 1);
+}
+
 mc_error *
 mc_ogcapi_map_size(mc_map_request *wanted, const mc_ogcapi_place *place, const mc_ogcapi_ask *ask, int maxsize)
 {
@@ -91,7 +99,7 @@ mc_ogcapi_map_size(mc_map_request *wanted, const mc_ogcapi_place *place, const m
         return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "width",
                                 "a map of %.0f x %.0f pixels is over this server's limit of %d a side", width, height,
                                 maxsize);
-    if (!mc_extent_valid(&wanted->box) || !isfinite(wanted->box.maxx - wanted->box.minx) ||
+    if (!is_measurable(&wanted->box) || !isfinite(wanted->box.maxx - wanted->box.minx) ||
         !isfinite(wanted->box.maxy - wanted->box.miny))
         return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "scale-denominator",
                                 "a map of that size and scale is too large or too small");

@@ -26,10 +26,10 @@ enum { MC_OGCAPI_VARIABLES = 6 };
 typedef struct mc_ogcapi_map {
     const char *crs, *bbox, *bbox_crs, *subset_crs, *center, *center_crs; /* as requested; NULL: not said */
     const char *bgcolor, *void_color;
-    int width, height;                   /* pixels; 0: not said */
-    double scale;                        /* 0: not said */
-    double pixel;                        /* millimetres; 0: not said */
-    int transparent, void_transparent;   /* -1: not said */
+    int width, height;                  /* pixels; 0: not said */
+    double scale;                       /* 0: not said */
+    double pixel;                       /* millimetres; 0: not said */
+    int transparent, void_transparent;  /* -1: not said */
     uint8_t background[3], void_rgb[3]; /* red, green, blue of `bgcolor` and `void-color` */
 } mc_ogcapi_map;
 
@@ -48,8 +48,8 @@ typedef struct mc_ogcapi_ask {
 
     /* elements of the path */
     const char *collection, *set, *file;
-    mc_tileset *tileset;      /* of the collection; of several, the lowest one */
-    mc_map_layer *layers;     /* of the collections, the lowest first; their links are not set */
+    mc_tileset *tileset;  /* of the collection; of several, the lowest one */
+    mc_map_layer *layers; /* of the collections, the lowest first; their links are not set */
     int layer_count;
     const mc_grid_link *link; /* of the tile matrix set */
     const mc_grid *grid;      /* of a tile matrix set without a collection */
@@ -130,6 +130,25 @@ mc_error *mc_ogcapi_find_collections(mc_param_reader *reader) MC_CHECKED;
 /* "/collections/NAME/map/tiles", or without "/map" of vector tiles. */
 const char *mc_ogcapi_tiles_path(const mc_tileset *tileset, apr_pool_t *pool);
 
+/* The link of a tileset with a tile matrix set: where the request is of several collections, one whose rows and columns
+ * count as those of the lowest collection. NULL where there is none. */
+const mc_grid_link *mc_ogcapi_shared_link(const mc_ogcapi_ask *ask, const mc_tileset *tileset, const char *id);
+
+/* What the request says of `collections`, as it stands in addresses: "collections=a,b&", or nothing. */
+const char *mc_ogcapi_selection(const mc_ogcapi_ask *ask);
+
+/* The titles of the collections that a request is of, with commas between them. */
+const char *mc_ogcapi_titles(const mc_ogcapi_ask *ask);
+
+/* The members of "extent" of a box in degrees, with that in the storage CRS of the request's tileset. */
+void mc_ogcapi_spatial_extent(mc_json_writer *json, const mc_extent *box, const mc_ogcapi_ask *ask);
+
+/* "extent" of a collection (OGC 20-024, 7.3). */
+void mc_ogcapi_extent(mc_json_writer *json, const mc_ogcapi_ask *ask);
+
+/* "crs", the CRSs of a tileset's grids, each once, and "storageCrs". */
+void mc_ogcapi_collection_crs(mc_json_writer *json, const mc_tileset *tileset, apr_pool_t *pool);
+
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
 mc_ogcapi_answer mc_ogcapi_landing, mc_ogcapi_conformance, mc_ogcapi_definition, mc_ogcapi_collections,
@@ -171,8 +190,8 @@ mc_ogcapi_crs mc_ogcapi_crs_of(const mc_grid *grid, apr_pool_t *pool);
 /* The first link of a tileset whose grid has the CRS, or NULL. */
 const mc_grid_link *mc_ogcapi_crs_link(const mc_ogcapi_crs *crs, const mc_tileset *tileset);
 
-/* The link whose CRS a map has without `crs`: one in degrees, as clients take for granted that give a `bbox` in
- * degrees, else the first one. NULL without links. */
+/* The link whose CRS a map of one collection has without `crs`: one in degrees, as clients take for granted that give a
+ * `bbox` in degrees, else the first one. NULL without links. */
 const mc_grid_link *mc_ogcapi_storage_link(const mc_tileset *tileset);
 
 /* Turns a box whose numbers stand as the CRS orders its axes into one of a grid's CRS, x first. What lies beyond the

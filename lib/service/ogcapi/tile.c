@@ -19,10 +19,16 @@ check_vector_accepted(mc_ogcapi_ask *ask)
                            ask->tileset->name);
 }
 
-/* Where the tileset has <formats>, what is kept of them is served. */
+/* Where the tileset has <formats>, what is kept of them is served. Tiles of several collections are merged, and one of
+ * them that is there alone is made what the merged ones would be. */
 static mc_error *
 choose_tile_image(mc_tile_stack *stack, mc_ogcapi_ask *ask)
 {
+    if (stack->count > 1) {
+        MC_TRY(mc_ogcapi_choose_image(&stack->format, ask, true));
+        stack->exact = stack->format;
+        return MC_OK;
+    }
     MC_TRY(mc_ogcapi_choose_image(&stack->exact, ask, false));
     mc_tileset *variant =
         stack->exact == NULL ? NULL
@@ -35,24 +41,39 @@ choose_tile_image(mc_tile_stack *stack, mc_ogcapi_ask *ask)
     return MC_OK;
 }
 
+/* The tiles of the collections at a place that is not yet said, the lowest first. */
+static mc_error *
+stack_tiles(mc_tile_stack *stack, const mc_ogcapi_ask *ask)
+{
+    const mc_map_layer own = { .tileset = ask->tileset, .link = ask->link };
+    int count = ask->layer_count > 0 ? ask->layer_count : 1;
+    mc_tile_request *tiles = apr_pcalloc(ask->pool, (size_t)count * sizeof(*tiles));
+    for (int i = 0; i < count; i++) {
+        const mc_map_layer *layer = ask->layer_count > 0 ? &ask->layers[i] : &own;
+        const char **values;
+        MC_TRY(mc_ogcapi_values(&values, ask, layer->tileset));
+        tiles[i] = (mc_tile_request){ .tileset = layer->tileset, .link = layer->link, .values = values };
+    }
+    *stack = (mc_tile_stack){ .tiles = tiles, .count = count, .format = ask->tileset->format };
+    return MC_OK;
+}
+
 mc_error *
 mc_ogcapi_tile(mc_ogcapi_ask *ask)
 {
     const mc_grid *grid = ask->link->grid;
-    const char **values;
+    mc_tile_stack stack;
     MC_TRY(mc_ogcapi_check_kind(ask));
-    MC_TRY(mc_ogcapi_values(&values, ask, ask->tileset));
-    mc_tile_request *tile = apr_pcalloc(ask->pool, sizeof(*tile));
-    *tile = (mc_tile_request){ .tileset = ask->tileset, .link = ask->link, .values = values };
-    mc_tile_stack stack = { .tiles = tile, .count = 1, .format = ask->tileset->format };
+    MC_TRY(stack_tiles(&stack, ask));
     if (ask->z < grid->level_count && ask->column < grid->levels[ask->z].columns)
         ask->column = mc_grid_from_west(grid, ask->z, ask->column);
-    MC_TRY(mc_wmts_check_level(tile, ask->z, MC_ERR_TILE_OUT_OF_RANGE, ask->pool));
-    MC_TRY(mc_stack_place(&stack, ask->z, ask->column, ask->row, true, ask->pool));
     if (mc_ogcapi_is_vector(ask->tileset))
         MC_TRY(check_vector_accepted(ask));
     else
         MC_TRY(choose_tile_image(&stack, ask));
+    if (stack.count == 1)
+        MC_TRY(mc_wmts_check_level(stack.tiles, ask->z, MC_ERR_TILE_OUT_OF_RANGE, ask->pool));
+    MC_TRY(mc_stack_place(&stack, ask->z, ask->column, ask->row, true, ask->pool));
     if (stack.format == NULL)
         stack.format = ask->call->config->default_format;
     ask->request->kind = MC_REQUEST_TILE;

@@ -1,0 +1,183 @@
+/* The resources of the API: what is at which address, with examples, and what answers. */
+#include "service/ogcapi/operations.h"
+
+#include <string.h>
+
+#include "service/ogcapi/map.h"
+#include "service/page_asset.h"
+
+#define MAP_TILES "/ogcapi/collections/{collectionId}/map/tiles"
+#define VECTOR_TILES "/ogcapi/collections/{collectionId}/tiles"
+#define DATASET_MAP_TILES "/ogcapi/map/tiles"
+#define DATASET_VECTOR_TILES "/ogcapi/tiles"
+#define TILE "/{tileMatrixSetId}/{tileMatrix}/{tileRow}/{tileCol}"
+
+static mc_error *
+answer_ogcapi_file(mc_ogcapi_ask *ask)
+{
+    static const char *const files[] = { "base.css", "ogcapi.css" };
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (strcmp(ask->file, files[i]) == 0) {
+            ask->request->kind = MC_REQUEST_DOCUMENT;
+            mc_page_asset_answer(&ask->request->u.document, mc_page_asset_find(ask->file), ask->pool);
+            return MC_OK;
+        }
+    return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "the pages have no such file");
+}
+
+const mc_operation mc_ogcapi_operations[] = {
+    { "a tile of images",
+      MAP_TILES TILE,
+      { mc_ogcapi_tile_path, mc_ogcapi_image_params, mc_ogcapi_value_params },
+      { { "/ogcapi/collections/world/map/tiles/WebMercatorQuad/2/1/1", 200, "image/png", "Level, row, column.", NULL },
+        { "/ogcapi/collections/world/map/tiles/WebMercatorQuad/2/1/1?f=jpeg", 200, "image/jpeg", "In another format.",
+          NULL },
+        { "/ogcapi/collections/world/map/tiles/WorldCRS84Quad/2/1/1", 200, "image/png", "In degrees.", NULL },
+        { "/ogcapi/collections/years/map/tiles/WebMercatorQuad/2/1/1?datetime=2023", 200, "image/png", "Of a time.",
+          NULL },
+        { "/ogcapi/collections/years/map/tiles/WebMercatorQuad/2/1/1?subset=time(\"2023\")", 200, "image/png",
+          "The same.", NULL },
+        { "/ogcapi/collections/world/map/tiles/WebMercatorQuad/2/4/1", 404, "application/problem+json",
+          "Level 2 has rows 0 to 3.", NULL },
+        { "/ogcapi/collections/world/map/tiles/WebMercatorQuad/2/1/1?f=gif", 400, "application/problem+json",
+          "There is no such format.", NULL } } },
+    { "a vector tile",
+      VECTOR_TILES TILE,
+      { mc_ogcapi_tile_path, mc_ogcapi_vector_params, mc_ogcapi_value_params },
+      { { "/ogcapi/collections/roads-mvt/tiles/WebMercatorQuad/2/1/1", 200, MC_OGCAPI_MVT, "Level, row, column.",
+          NULL } } },
+    { "a map",
+      "/ogcapi/collections/{collectionId}/map",
+      { mc_ogcapi_collection_path, mc_ogcapi_map_params, mc_ogcapi_image_params, mc_ogcapi_value_params },
+      { { "/ogcapi/collections/world/map?bbox=-20,30,40,75&width=400", 200, "image/png", "West, south, east, north.",
+          NULL },
+        { "/ogcapi/collections/world/map?crs=[OGC:CRS84]&f=jpeg", 200, "image/jpeg", "All of it, in degrees.", NULL },
+        { "/ogcapi/collections/roads/map?bgcolor=0xFF8000&width=300&height=200", 200, "image/png", "Over a colour.",
+          NULL },
+        { "/ogcapi/collections/years/map?datetime=2023", 200, "image/png", "Of a time.", NULL },
+        { "/ogcapi/collections/world/map?scale-denominator=1e8&bbox=0,0,40,40", 200, "image/png", "In a scale.", NULL },
+        { "/ogcapi/collections/world/map?crs=[EPSG:2056]", 400, "application/problem+json",
+          "No grid of the tileset has that CRS.", NULL } } },
+    { "the landing page",
+      "/ogcapi",
+      { mc_ogcapi_form_params },
+      { { "/ogcapi", 200, "application/json", "What there is, as links.", NULL },
+        { "/ogcapi?f=html", 200, "text/html", "The same for people; browsers get it without `f`.", NULL } } },
+    { "the conformance classes",
+      "/ogcapi/conformance",
+      { mc_ogcapi_form_params },
+      { { "/ogcapi/conformance", 200, "application/json", "Parts of the standards that are kept.", NULL } } },
+    { "the definition of the API",
+      "/ogcapi/api",
+      { mc_ogcapi_form_params },
+      { { "/ogcapi/api", 200, "application/vnd.oai.openapi+json", "As OpenAPI 3.0.", NULL },
+        { "/ogcapi/api?f=html", 200, "text/html", "As a page.", NULL } } },
+    { "the collections",
+      "/ogcapi/collections",
+      { mc_ogcapi_form_params },
+      { { "/ogcapi/collections", 200, "application/json", "Tilesets with their extents.", NULL } } },
+    { "a collection",
+      "/ogcapi/collections/{collectionId}",
+      { mc_ogcapi_collection_path, mc_ogcapi_form_params },
+      { { "/ogcapi/collections/world", 200, "application/json", "One tileset.", NULL },
+        { "/ogcapi/collections/nothing", 404, "application/problem+json", "There is no such tileset.", NULL } } },
+    { "the tile sets of images",
+      MAP_TILES,
+      { mc_ogcapi_collection_path, mc_ogcapi_form_params },
+      { { "/ogcapi/collections/world/map/tiles", 200, "application/json", "One for each grid.", NULL } } },
+    { "a tile set of images",
+      MAP_TILES "/{tileMatrixSetId}",
+      { mc_ogcapi_tileset_path, mc_ogcapi_tileset_form_params },
+      { { "/ogcapi/collections/world/map/tiles/WebMercatorQuad", 200, "application/json", "Limits and addresses.",
+          NULL },
+        { "/ogcapi/collections/world/map/tiles/WebMercatorQuad?f=tilejson", 200, "application/json",
+          "As TileJSON 3.0.0.", NULL } } },
+    { "the vector tile sets",
+      VECTOR_TILES,
+      { mc_ogcapi_collection_path, mc_ogcapi_form_params },
+      { { "/ogcapi/collections/roads-mvt/tiles", 200, "application/json", "One for each grid.", NULL } } },
+    { "a vector tile set",
+      VECTOR_TILES "/{tileMatrixSetId}",
+      { mc_ogcapi_tileset_path, mc_ogcapi_tileset_form_params },
+      { { "/ogcapi/collections/roads-mvt/tiles/WebMercatorQuad", 200, "application/json",
+          "Also layers and their attributes.", NULL },
+        { "/ogcapi/collections/roads-mvt/tiles/WebMercatorQuad?f=tilejson", 200, "application/json", "For MapLibre.",
+          NULL } } },
+    { "the tile matrix sets",
+      "/ogcapi/tileMatrixSets",
+      { mc_ogcapi_form_params },
+      { { "/ogcapi/tileMatrixSets", 200, "application/json", "Those of the grids in use.", NULL } } },
+    { "a tile matrix set",
+      "/ogcapi/tileMatrixSets/{tileMatrixSetId}",
+      { mc_ogcapi_set_path, mc_ogcapi_form_params },
+      { { "/ogcapi/tileMatrixSets/WebMercatorQuad", 200, "application/json", "Scales, corners and sizes.", NULL } } },
+    { "a map of several collections",
+      "/ogcapi/map",
+      { mc_ogcapi_dataset_params, mc_ogcapi_map_params, mc_ogcapi_image_params, mc_ogcapi_value_params },
+      { { "/ogcapi/map?collections=world,roads&width=400", 200, "image/png", "The roads over the world.", NULL },
+        { "/ogcapi/map", 200, "image/png", "The first collection of images.", NULL },
+        { "/ogcapi/map?collections=world,nothing", 400, "application/problem+json", "There is no such collection.",
+          NULL } } },
+    { "a tile of several collections",
+      DATASET_MAP_TILES TILE,
+      { mc_ogcapi_dataset_tile_path, mc_ogcapi_dataset_set_params, mc_ogcapi_image_params, mc_ogcapi_value_params },
+      { { "/ogcapi/map/tiles/WebMercatorQuad/2/1/1?collections=world,roads", 200, "image/png",
+          "The roads over the world.", NULL } } },
+    { "the tile sets of several collections of images",
+      DATASET_MAP_TILES,
+      { mc_ogcapi_dataset_params, mc_ogcapi_form_params },
+      { { "/ogcapi/map/tiles?collections=world,roads", 200, "application/json", "Those that all of them have.",
+          NULL } } },
+    { "a tile set of several collections of images",
+      DATASET_MAP_TILES "/{tileMatrixSetId}",
+      { mc_ogcapi_dataset_tileset_path, mc_ogcapi_dataset_set_params, mc_ogcapi_tileset_form_params },
+      { { "/ogcapi/map/tiles/WebMercatorQuad?collections=world,roads", 200, "application/json", "Limits and addresses.",
+          NULL } } },
+    { "a vector tile of the dataset",
+      DATASET_VECTOR_TILES TILE,
+      { mc_ogcapi_dataset_tile_path, mc_ogcapi_dataset_set_params, mc_ogcapi_vector_params, mc_ogcapi_value_params },
+      { { "/ogcapi/tiles/WebMercatorQuad/2/1/1?collections=roads-mvt", 200, MC_OGCAPI_MVT,
+          "Of one collection: vector tiles are not merged.", NULL } } },
+    { "the vector tile sets of the dataset",
+      DATASET_VECTOR_TILES,
+      { mc_ogcapi_dataset_params, mc_ogcapi_form_params },
+      { { "/ogcapi/tiles", 200, "application/json", "Those of the first collection of vector tiles.", NULL } } },
+    { "a vector tile set of the dataset",
+      DATASET_VECTOR_TILES "/{tileMatrixSetId}",
+      { mc_ogcapi_dataset_tileset_path, mc_ogcapi_dataset_set_params, mc_ogcapi_tileset_form_params },
+      { { "/ogcapi/tiles/WebMercatorQuad?f=tilejson", 200, "application/json", "For MapLibre.", NULL } } },
+    { "files of the pages",
+      "/ogcapi/static/{file}",
+      { mc_ogcapi_file_path },
+      { { "/ogcapi/static/base.css", 200, "text/css", "Colours and fonts.", NULL } } },
+    { 0 },
+};
+
+/* In the order of mc_ogcapi_operations. */
+const mc_ogcapi_resource mc_ogcapi_resources[] = {
+    { mc_ogcapi_tile, MC_OGCAPI_IMAGE, "mapcache.collection.map.getTile" },
+    { mc_ogcapi_tile, MC_OGCAPI_VECTOR, "mapcache.collection.vector.getTile" },
+    { mc_ogcapi_answer_map, MC_OGCAPI_IMAGE, "mapcache.collection.getMap" },
+    { mc_ogcapi_landing, MC_OGCAPI_DOCUMENT, "mapcache.getLandingPage" },
+    { mc_ogcapi_conformance, MC_OGCAPI_DOCUMENT, "mapcache.getConformance" },
+    { mc_ogcapi_definition, MC_OGCAPI_DEFINITION, "mapcache.getApi" },
+    { mc_ogcapi_collections, MC_OGCAPI_DOCUMENT, "mapcache.getCollections" },
+    { mc_ogcapi_collection, MC_OGCAPI_DOCUMENT, "mapcache.getCollection" },
+    { mc_ogcapi_tilesets, MC_OGCAPI_DOCUMENT, "mapcache.collection.map.getTileSetsList" },
+    { mc_ogcapi_tileset, MC_OGCAPI_DOCUMENT, "mapcache.collection.map.getTileSet" },
+    { mc_ogcapi_tilesets, MC_OGCAPI_DOCUMENT, "mapcache.collection.vector.getTileSetsList" },
+    { mc_ogcapi_tileset, MC_OGCAPI_DOCUMENT, "mapcache.collection.vector.getTileSet" },
+    { mc_ogcapi_sets, MC_OGCAPI_DOCUMENT, "mapcache.getTileMatrixSetsList" },
+    { mc_ogcapi_set, MC_OGCAPI_DOCUMENT, "mapcache.getTileMatrixSet" },
+    { mc_ogcapi_answer_map, MC_OGCAPI_IMAGE, "mapcache.dataset.getMap" },
+    { mc_ogcapi_tile, MC_OGCAPI_IMAGE, "mapcache.dataset.map.getTile" },
+    { mc_ogcapi_tilesets, MC_OGCAPI_DOCUMENT, "mapcache.dataset.map.getTileSetsList" },
+    { mc_ogcapi_tileset, MC_OGCAPI_DOCUMENT, "mapcache.dataset.map.getTileSet" },
+    { mc_ogcapi_tile, MC_OGCAPI_VECTOR, "mapcache.dataset.vector.getTile" },
+    { mc_ogcapi_tilesets, MC_OGCAPI_DOCUMENT, "mapcache.dataset.vector.getTileSetsList" },
+    { mc_ogcapi_tileset, MC_OGCAPI_DOCUMENT, "mapcache.dataset.vector.getTileSet" },
+    { answer_ogcapi_file, MC_OGCAPI_FILE, NULL },
+};
+_Static_assert(sizeof(mc_ogcapi_resources) / sizeof(mc_ogcapi_resources[0]) + 1 ==
+                   sizeof(mc_ogcapi_operations) / sizeof(mc_ogcapi_operations[0]),
+               "each operation has an answer");
