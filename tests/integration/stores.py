@@ -102,6 +102,10 @@ class Redis:
     def count(self):
         return int(self.ask("DBSIZE"))
 
+    def refused(self):
+        """How many writes it has refused for want of memory."""
+        return sum(int(line.partition("count=")[2]) for line in self.ask("INFO", "errorstats").splitlines() if line.startswith("errorstat_OOM:"))
+
     def calls(self, command):
         """How often the server has carried out a command."""
         for line in self.ask("INFO", "commandstats").splitlines():

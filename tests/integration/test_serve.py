@@ -2,6 +2,7 @@
 import concurrent.futures
 import json
 import os
+import pathlib
 import pty
 import re
 import shutil
@@ -285,11 +286,17 @@ def test_the_server_never_waits_for_somebody_to_read_its_log(build, site, server
         assert serving.end() == 0
 
 
+def age_of(process):
+    """Seconds since it was started."""
+    started = int(pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+    return float(pathlib.Path("/proc/uptime").read_text().split()[0]) - started / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_server_that_was_killed_is_started_again(build, site, server):
     with Serving(build, site.config, server=server, port=free_port()) as serving:
-        time.sleep(5.5)  # one that ends earlier cannot work, and is not started again
         victims = [number for number, parent, line in processes() if parent == serving.process.pid and "mapcache serve" not in line]
+        wait_until(lambda: min(map(age_of, victims)) > 5, "they have lasted: one that ends earlier cannot work, and is not started again")
         for number in victims:
             os.kill(number, signal.SIGKILL)
         wait_until(lambda: any("started again" in text for text in serving.errors()), "it is told")

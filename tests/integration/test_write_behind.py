@@ -108,11 +108,11 @@ def test_a_store_that_goes_away_and_comes_back(door, redis):
 def test_the_end_waits_for_a_store_that_comes_back(door, redis):
     take_nothing(redis)
     assert door.ask_tile(0, 0).status == 200 and door.waiting() > 0
-    ended = threading.Thread(target=door.end)
-    ended.start()
-    time.sleep(0.5)
+    door.program.process.send_signal(signal.SIGTERM)
+    tries = redis.refused()
+    wait_until(lambda: redis.refused() > tries, "it tries again while it ends")
     take_all(redis)
-    ended.join()
+    door.program.process.wait(patience(60))
     assert redis.count() == 16 and "lost" not in door.log()
 
 
@@ -135,8 +135,11 @@ def test_a_reload_does_not_wait_for_what_waits(fcgi, nginx, site, config, redis)
     program.process.send_signal(signal.SIGHUP)
     wait_until(lambda: b"second" in door.web.get("/mc/wmts?SERVICE=WMTS&REQUEST=GetCapabilities").body, "the next configuration")
     wait_until(lambda: "reloaded config file" in program.log(), "the reload is told")
-    assert time.monotonic() - began < patience(4)
-    time.sleep(6)
+    told = time.monotonic()
+    assert told - began < patience(4)
+    wait_until(lambda: time.monotonic() > told + 5, "an end would be over")
+    tries = redis.refused()
+    wait_until(lambda: redis.refused() > tries, "the tiles are tried again")
     assert door.waiting() > 0 and redis.count() == 0
     take_all(redis)
     wait_until(lambda: redis.count() == 16, "the tiles are far")
