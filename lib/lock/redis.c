@@ -48,7 +48,8 @@ typedef struct redis_held {
     const char *key;
     char token[2 * TOKEN_BYTES + 1];
     const char *channel; /* that bears the token */
-    mc_stream *stream;   /* that listens there, and on the channel of the key */
+    mc_stream *stream;   /* that listens there; also on the channel of the key, until the lock is ours */
+    int unconfirmed;     /* confirmations to come that nobody has waited for */
     int place;           /* the server of the stream */
     apr_time_t looked;   /* mc_clock_now(): when it was tried to take the lock last */
 } redis_held;
@@ -110,11 +111,11 @@ set_redis_channels(const redis_held *held, const char *verb, const char *confirm
     mc_buf *request = mc_buf_attach(mc_buf_create(0, 1 << 20), call->pool);
     MC_TRY(mc_resp_write(request, words, 3, call->pool));
     MC_TRY(mc_stream_send(stream, request->data, request->size));
-    for (int confirmed = 0, events = 0; confirmed < 2; events++) {
+    for (int confirmed = 0, events = 0; confirmed < 2 + held->unconfirmed; events++) {
         char event[16];
         MC_TRY(read_redis_event(event, stream));
         confirmed += strcmp(event, confirmation) == 0;
-        if (events == 1000)
+        if (events == EVENTS_AT_ONCE)
             return mc_stream_nonsense(stream, "too many events");
     }
     return MC_OK;
@@ -129,6 +130,7 @@ listen_at_redis(redis_held *held, mc_redis *redis, const mc_remote_call *call)
         const apr_time_t begun = mc_clock_now();
         held->place = mc_redis_place(redis, held->key);
         MC_TRY(mc_redis_open(&stream, redis, held->key, call));
+        held->unconfirmed = 0;
         mc_error *error = set_redis_channels(held, "SUBSCRIBE", "subscribe", stream);
         if (error == MC_OK) {
             mc_remote_judge(mc_stream_remote(stream), MC_OK, begun, call->pool);
@@ -195,6 +197,24 @@ try_redis_lock(bool *taken, redis_held *held, const mc_locker *locker, mc_ctx *c
     return mc_error_create(pool, MC_ERR_IO, "the lock's server is another one each time");
 }
 
+/* A holder does not listen on the channel of the key: redis ends the connection, and with it the lock, of a listener
+ * that leaves too much unread, and anybody may speak there. `drains`: also reads what was said so far. */
+static void
+mute_key_channel(redis_held *held, bool drains, const mc_remote_call *call)
+{
+    const mc_resp_word words[] = { MC_RESP_WORD("UNSUBSCRIBE"), MC_RESP_WORD(held->key) };
+    mc_buf *request = mc_buf_attach(mc_buf_create(0, 1 << 20), call->pool);
+    char event[16] = "";
+    mc_stream_hand_over(held->stream, call);
+    mc_error *error = mc_resp_write(request, words, 2, call->pool);
+    if (error == MC_OK)
+        error = mc_stream_send(held->stream, request->data, request->size);
+    held->unconfirmed = drains ? 0 : 1;
+    while (error == MC_OK && drains && strcmp(event, "unsubscribe") != 0)
+        error = read_redis_event(event, held->stream);
+    mc_error_ignore(error); /* the lock is ours also without this */
+}
+
 /* Until the lock's channel says something, or it is time to look. False: the request has no time left. */
 static bool
 await_redis_release(redis_held *held, const mc_locker *locker, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
@@ -229,6 +249,8 @@ redis_acquire(void **held, bool *waited, mc_locker *locker, const char *name, ap
     for (bool taken = false; error == MC_OK && !taken;) {
         error = try_redis_lock(&taken, mine, locker, ctx, pool);
         if (error == MC_OK && taken) {
+            begin_redis_turn(&turn, ANSWER_AT_MOST, ctx, pool);
+            mute_key_channel(mine, *waited, &turn.call);
             *held = mine;
             return MC_OK;
         }

@@ -135,8 +135,8 @@ START_TEST(noise_on_the_channel_costs_little)
 {
     mc_lock *held, *lock;
     bool waited;
-    /* By default redis ends the connection of a listener that has not read 32 MB, and with it the lock. */
-    start_lock_server_with((const char *const[]){ "--client-output-buffer-limit", "pubsub 0 0 0", NULL });
+    /* Redis ends the connection of a listener that has not read so much, and with it the lock. */
+    start_lock_server_with((const char *const[]){ "--client-output-buffer-limit", "pubsub 1mb 0 0", NULL });
     mc_locker *locker = make_redis_locker();
     ck_ok(mc_locker_acquire(&held, &waited, locker, "a", &ctx, pool));
     const char *noise = "PUBLISH _gc_locka.lck x";
