@@ -21,6 +21,8 @@ What a test orders, by a GET of /-/ and:
     token/TEXT              the session token that s3 wants ("-": none)
     page/N                  how many names a list has at most
     badpart/N               the part N of an upload is refused
+    late/N                  the next N completions of an upload are carried out, and answered with 500
+    lost/N                  the next N completions of an upload remove the upload, make no object, and are answered with 500
     circle/N                lists never end: they have N pages again and again, and no names (0: as others)
     life/SECONDS            of the credentials that it gives away
     sources/STATUS          what those who ask for credentials get, if not 200
@@ -305,14 +307,21 @@ class Handler(BaseHTTPRequestHandler):
         tags = "".join(f'<Part><PartNumber>{i}</PartNumber><ETag>&quot;{hashlib.md5(parts[i]).hexdigest()}&quot;</ETag></Part>' for i in sorted(parts))
         if body.decode().replace('"', "&quot;").replace("&#34;", "&quot;") != f"<CompleteMultipartUpload>{tags}</CompleteMultipartUpload>":
             raise Refused(400, "InvalidPart", body.decode())
+        if self.server.take("lost"):
+            raise Refused(500, "InternalError")
         self.server.objects[name] = (b"".join(parts[i] for i in sorted(parts)), "application/vnd.pmtiles", self.date_time_string())
+        sums = b"".join(hashlib.md5(parts[i]).digest() for i in sorted(parts))
+        self.server.tags[name] = f'"{hashlib.md5(sums).hexdigest()}-{len(parts)}"'
         self.server.keep(name, self.server.objects[name])
+        if self.server.take("late"):
+            raise Refused(500, "InternalError")
         return self.answer(200, b"<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
 
     def store(self, name, body):
         objects = self.server.objects
         if self.command == "PUT":
             objects[name] = (body, self.headers.get("Content-Type", "binary/octet-stream"), self.date_time_string())
+            self.server.tags.pop(name, None)
             self.server.keep(name, objects[name])
             self.server.sums[name] = {title.lower(): value for title, value in self.headers.items() if title.lower().startswith("x-amz-checksum-")}
             return self.answer(201 if self.server.kind == "azure" else 200)
@@ -336,7 +345,7 @@ class Handler(BaseHTTPRequestHandler):
         headers += {"azure": [("Content-MD5", md5)], "google": [("x-goog-hash", f"crc32c=n03x6A==,md5={md5}")]}.get(self.server.kind, [])
         if self.command == "GET" and self.server.take("damaged"):
             data = bytes([data[0] ^ 1]) + data[1:]
-        tag = '"' + hashlib.md5(data).hexdigest() + '"'
+        tag = self.server.tags.get(name) or '"' + hashlib.md5(data).hexdigest() + '"'
         if self.headers.get("If-Match", tag) != tag:
             raise Refused(412, "PreconditionFailed")
         headers.append(("ETag", tag))
@@ -357,7 +366,7 @@ class Store(ThreadingHTTPServer):
         super().__init__((host, port), Handler)
         self.kind, self.lock, self.log, self.objects, self.connections = kind, threading.Lock(), [], {}, 0
         self.life, self.sources, self.given, self.page, self.circle, self.badpart = 3600, 200, 0, 1000, 0, 0
-        self.uploads, self.sums = {}, {}
+        self.uploads, self.sums, self.tags = {}, {}, {}
         self.faults, self.delay, self.skew, self.retry, self.token, self.sas = {}, 0, 0, 0, None, "sv=2022-11-02&sp=rcwd&sig=abc%2B"
         self.file = None
         if file:

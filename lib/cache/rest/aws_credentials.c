@@ -10,9 +10,10 @@
 #include "base/clock.h"
 #include "base/wait.h"
 #include "cache/rest/aws_files.h"
+#include "cache/rest/aws_text.h"
 #include "cache/rest/rest_base.h"
 
-enum { KEPT_MOST = 32, KEPT_FILE_BYTES = 256 << 10, REASON_BYTES = 256 };
+enum { KEPT_MOST = 32, REASON_BYTES = 256 };
 
 /* New ones are asked for so many seconds before the end, or in the last quarter of a short life. */
 #define RENEWAL 300
@@ -256,7 +257,9 @@ static mc_error *
 secret_of_file(const mc_aws_secret **secret, const mc_aws_chain *chain, apr_pool_t *pool)
 {
     const char *text;
-    mc_error *error = mc_rest_file_text(&text, chain->credentials_file, KEPT_FILE_BYTES, pool);
+    mc_error *error = mc_aws_text_read(&text, chain->credentials_file, pool);
+    if (error == MC_OK && text == NULL) /* opening it says why */
+        error = mc_rest_file_text(&text, chain->credentials_file, MC_AWS_TEXT_BYTES, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, MC_ERR_CONFIG, "cache \"%s\": its file of credentials cannot be read",
                              chain->name);
@@ -329,5 +332,6 @@ mc_aws_credentials_drop(const mc_aws_chain *chain, const mc_aws_secret *used)
         if (kept[i].id != NULL && strcmp(kept[i].id, used->id) == 0 && strcmp(kept[i].key, used->key) == 0)
             forget_kept(&kept[i]);
     pthread_mutex_unlock(&kept_lock);
-    return true; /* files are read again, too */
+    mc_aws_texts_forget();
+    return true;
 }

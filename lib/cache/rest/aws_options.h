@@ -23,7 +23,7 @@ typedef struct mc_aws_options {
                     "Token of a session, for an access key that has one.", .flags = (flags_)),                         \
         MC_KEY_TEXT("credentials_file", (at) + offsetof(mc_aws_options, credentials_file),                             \
                     "File with the access key, its secret and perhaps a token, a line each, or with sections as the "  \
-                    "shared file of AWS has; read with every request.",                                                \
+                    "shared file of AWS has; looked at once a second.",                                                \
                     .flags = MC_KEY_WORKDIR | (flags_)),                                                               \
         MC_KEY_LINE("profile", (at) + offsetof(mc_aws_options, profile),                                               \
                     "Section of <credentials_file>, or of ~/.aws/config and ~/.aws/credentials, also where the "       \

@@ -3,12 +3,11 @@
 
 #include <apr_strings.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cache/rest/rest_base.h"
+#include "cache/rest/aws_text.h"
 #include "text/text.h"
 
-enum { FILE_BYTES = 256 << 10, VALUE_BYTES = 4096 };
+enum { VALUE_BYTES = 4096 };
 
 #define FIELD(field) offsetof(mc_aws_profile, field)
 static const struct {
@@ -110,10 +109,11 @@ static mc_error *
 read_profile_file(mc_aws_profile *profile, const char *name, const char *path, apr_pool_t *pool)
 {
     const char *text;
-    if (path == NULL || access(path, F_OK) != 0)
+    if (path == NULL)
         return MC_OK;
-    MC_TRY(mc_rest_file_text(&text, path, FILE_BYTES, pool));
-    mc_aws_profile_parse(profile, text, name, pool);
+    MC_TRY(mc_aws_text_read(&text, path, pool));
+    if (text != NULL)
+        mc_aws_profile_parse(profile, text, name, pool);
     return MC_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "http/http_address.h"
 #include "text/text.h"
 
-enum { HEADER_FILE_BYTES = 64 << 10 };
+enum { HEADER_FILE_BYTES = 64 << 10, FIRST_FILE_BYTES = 4096 };
 
 static const char *const method_names[MC_REST_OPERATIONS] = { "GET", "HEAD", "PUT", "DELETE", "GET" };
 
@@ -76,8 +76,14 @@ mc_rest_file_text(const char **text, const char *path, size_t most, apr_pool_t *
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold the request up */
     if (file < 0)
         return mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(errno, reason, sizeof(reason)));
-    char *bytes = apr_palloc(pool, most + 1);
-    size_t size = mc_files_read_at(file, 0, bytes, most + 1);
+    char first[FIRST_FILE_BYTES], *bytes;
+    size_t size = mc_files_read_at(file, 0, first, sizeof(first));
+    if (size < sizeof(first))
+        bytes = apr_pstrmemdup(pool, first, size);
+    else {
+        bytes = apr_palloc(pool, most + 1);
+        size = mc_files_read_at(file, 0, bytes, most + 1);
+    }
     close(file);
     if (size > most)
         return mc_error_create(pool, MC_ERR_IO, "%s: it is larger than %lu bytes", path, (unsigned long)most);

@@ -11,6 +11,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/wait.h"
 #include "cache/rest/rest_base.h"
 #include "http/http_address.h"
@@ -160,18 +161,44 @@ send_parts_of_file(upload_run *run, apr_pool_t *scratch)
     return MC_OK;
 }
 
-/* The size of the object that is there. A completion that was sent twice says that there is no such upload. */
+/* The object that is there: MC_ERR_UPSTREAM where it has another size than the file. *tag: its ETag. */
 static mc_error *
-check_object_size(const upload_run *run)
+check_object_size(const char **tag, const upload_run *run)
 {
     upload_request request = { .method = "HEAD", .query = "" };
     MC_TRY(send_upload(&request, run, run->pool));
     const char *length = apr_table_get(request.reply.headers, "Content-Length");
     int64_t size = -1;
+    *tag = apr_table_get(request.reply.headers, "ETag");
     if (length == NULL || !mc_parse_int64(&size, length, 0, INT64_MAX) || (uint64_t)size != run->size)
         return mc_error_create(run->pool, MC_ERR_UPSTREAM,
                                "\"%s\": the object in the store is not the one that was sent", run->upload->name);
     return MC_OK;
+}
+
+/* The ETag of an object in parts, as S3 computes it: the MD5 of the MD5s of the parts, and their number. */
+static const char *
+tag_of_whole_object(const upload_run *run)
+{
+    uint8_t *sums = apr_palloc(run->pool, (size_t)run->parts * MC_MD5_BYTES), sum[MC_MD5_BYTES];
+    char text[2 * MC_MD5_BYTES + 1];
+    for (int i = 0; i < run->parts; i++) {
+        const size_t begin = (size_t)i * run->part_size;
+        const size_t rest = run->size - begin;
+        mc_md5(sums + (size_t)i * MC_MD5_BYTES, run->bytes + begin, rest < run->part_size ? rest : run->part_size);
+    }
+    mc_md5(sum, sums, (size_t)run->parts * MC_MD5_BYTES);
+    mc_hex_text(text, sum, sizeof(sum));
+    return apr_psprintf(run->pool, "\"%s-%d\"", text, run->parts);
+}
+
+/* A completion that is sent twice is told that there is no such upload. The first one was carried out where the object
+ * has the ETag of our parts; an object of the same size may be an older one. */
+static bool
+is_upload_completed(const upload_run *run)
+{
+    const char *tag;
+    return check_object_size(&tag, run) == MC_OK && tag != NULL && strcmp(tag, tag_of_whole_object(run)) == 0;
 }
 
 static mc_error *
@@ -190,8 +217,7 @@ complete_upload(const upload_run *run)
                                .body = list->data,
                                .size = list->size };
     mc_error *error = send_upload(&request, run, run->pool);
-    const bool made = error != MC_OK && request.reply.status == 404 && check_object_size(run) == MC_OK;
-    return made ? MC_OK : error;
+    return error != MC_OK && request.reply.status == 404 && is_upload_completed(run) ? MC_OK : error;
 }
 
 /* What is in the store of an upload that is not completed costs money. Also after an interrupt, for a while. */
@@ -239,8 +265,9 @@ upload_mapped_file(upload_run *run)
     run->part_size = least > MC_S3_PART_BYTES ? least : MC_S3_PART_BYTES;
     run->parts = (int)((run->size + run->part_size - 1) / run->part_size);
     upload_request whole = { .method = "PUT", .query = "", .body = run->bytes, .size = run->size };
+    const char *tag;
     MC_TRY(run->parts > 1 ? upload_in_parts(run) : send_upload(&whole, run, run->pool));
-    return check_object_size(run);
+    return check_object_size(&tag, run);
 }
 
 static mc_error *

@@ -1,10 +1,13 @@
 /* Objects that are signed for, on a store that checks each signature; and where credentials come from. */
 #include "cache_fixture.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "cache/rest/aws_credentials.h"
 #include "cache/rest/aws_files.h"
+#include "cache/rest/aws_text.h"
 #include "cache/rest/s3_upload.h"
 #include "http/http.h"
 #include "store_server.h"
@@ -234,11 +237,15 @@ START_TEST(credentials_of_the_environment_and_of_files)
     const char *inner = apr_psprintf(pool, "<credentials_file>%s</credentials_file>" REGION, file);
     mc_cache *cache = bucket_store(inner);
     expect_works(cache);
-    write_test_file("lines", apr_pstrcat(pool, lines, "a-token\n", NULL)); /* it is read with every request */
-    store_order(&server, "token/a-token");
+    write_test_file("lines", apr_pstrcat(pool, lines, "a-token\n", NULL));
+    store_order(&server, "token/a-token"); /* the file is read at once: the store says that the old ones have ended */
     expect_works(cache);
     ck_assert_int_eq(unlink(file), 0);
-    ck_fails(CONFIG, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    const apr_time_t begin = mc_clock_now();
+    mc_error *error;
+    while ((error = mc_cache_get(&tile, cache, &key, &ctx, pool)) == MC_OK) /* it is looked at once a second */
+        ck_assert_int_lt(mc_clock_now() - begin, 60 * APR_USEC_PER_SEC);
+    ck_assert_int_eq(error->kind, MC_ERR_CONFIG);
     unsetenv("AWS_ACCESS_KEY_ID");
     ck_fails(CONFIG, mc_cache_get(&tile, bucket_store(""), &key, &ctx, pool)); /* nobody says who asks */
     setenv("AWS_SHARED_CREDENTIALS_FILE", write_test_file("shared", sections), 1);
@@ -250,6 +257,7 @@ START_TEST(credentials_of_the_environment_and_of_files)
     ck_assert_str_eq(read.token, "from a file");
     write_test_file("shared", apr_pstrcat(pool, "[tiles]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = ",
                                           "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY\n", NULL));
+    mc_aws_texts_forget();
     store_order(&server, "token/-");
     expect_works(bucket_store("<profile>tiles</profile>"));
 }
@@ -299,6 +307,7 @@ END_TEST
 static void
 write_config_files(const char *config, const char *credentials)
 {
+    mc_aws_texts_forget();
     setenv("AWS_CONFIG_FILE", write_test_file("config", config), 1);
     setenv("AWS_SHARED_CREDENTIALS_FILE", write_test_file("credentials", credentials), 1);
 }
@@ -456,6 +465,26 @@ START_TEST(uploads_that_fail_leave_nothing)
 }
 END_TEST
 
+/* The answer to a completion is lost. Who asks again hears that there is no such upload, whether or not it was made. */
+START_TEST(uploads_whose_end_is_not_known)
+{
+    const mc_s3_upload upload = make_upload();
+    const char *large = write_file_of_size(2 * (size_t)MC_S3_PART_BYTES + 1);
+    store_order(&server, "lost/1");
+    ck_fails(UPSTREAM, mc_s3_upload_file(&upload, large, &ctx, pool));
+    store_order(&server, "late/1");
+    ck_ok(mc_s3_upload_file(&upload, large, &ctx, pool));
+    write_file_of_size(2 * (size_t)MC_S3_PART_BYTES + 1);
+    int file = open(large, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(pwrite(file, "other", 5, MC_S3_PART_BYTES), 5);
+    close(file);
+    store_order(&server, "lost/1"); /* an older object of the same size is there */
+    ck_fails(UPSTREAM, mc_s3_upload_file(&upload, large, &ctx, pool));
+    store_order(&server, "late/1");
+    ck_ok(mc_s3_upload_file(&upload, large, &ctx, pool));
+}
+END_TEST
+
 /* Whoever answers gets the token of the container, and says what tiles are signed with. */
 START_TEST(containers_are_not_asked_on_other_machines)
 {
@@ -603,6 +632,7 @@ main(void)
         a_bucket_of_another_region_is_named,
         files_are_uploaded_in_parts,
         uploads_that_fail_leave_nothing,
+        uploads_whose_end_is_not_known,
         profiles_of_both_files,
         roles_of_profiles,
         profiles_that_give_no_credentials,
