@@ -17,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "directives.h"
 
 APLOG_USE_MODULE(mapcache);
@@ -178,6 +179,16 @@ content_handler(request_rec *r)
     return frontend_exchange(r, match->alias, match->path, process_runtime);
 }
 
+/* How many aliases of the host are its own: those come first. Merged hosts end with the main server's aliases. */
+static int
+own_aliases(const apr_array_header_t **aliases, const server_rec *host, server_rec *main_server)
+{
+    const frontend_server_config *own = ap_get_module_config(host->module_config, &mapcache_module);
+    const frontend_server_config *outer = ap_get_module_config(main_server->module_config, &mapcache_module);
+    *aliases = own->aliases;
+    return own->aliases->nelts - (host == main_server ? 0 : outer->aliases->nelts);
+}
+
 static void
 log_alias(const frontend_alias *alias, server_rec *s)
 {
@@ -202,13 +213,11 @@ post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary_pool, 
     frontend_load_finished(main_server->process->pool);
     if (server_metrics == NULL)
         server_metrics = mc_runtime_metrics_create();
-    const frontend_server_config *outer = ap_get_module_config(main_server->module_config, &mapcache_module);
     for (server_rec *s = main_server; s != NULL; s = s->next) {
-        const frontend_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
-        /* merged hosts end with the main server's aliases, which are said once */
-        int count = config->aliases->nelts - (s == main_server ? 0 : outer->aliases->nelts);
+        const apr_array_header_t *aliases;
+        int count = own_aliases(&aliases, s, main_server);
         for (int i = 0; i < count; i++)
-            log_alias(APR_ARRAY_IDX(config->aliases, i, const frontend_alias *), s);
+            log_alias(APR_ARRAY_IDX(aliases, i, const frontend_alias *), s);
     }
     return OK;
 }
@@ -237,6 +246,20 @@ first_alias(server_rec *main_server)
             return APR_ARRAY_IDX(config->aliases, 0, const frontend_alias *);
     }
     return NULL;
+}
+
+/* Capabilities of all aliases, in the order of the configuration of Apache. */
+static void
+prepare_aliases(server_rec *main_server)
+{
+    const apr_time_t deadline = mc_clock_now() + MC_PREPARING_TIME;
+    for (server_rec *s = main_server; s != NULL; s = s->next) {
+        const apr_array_header_t *aliases;
+        int count = own_aliases(&aliases, s, main_server);
+        for (int i = 0; i < count && mc_clock_now() < deadline; i++)
+            mc_server_prepare(APR_ARRAY_IDX(aliases, i, const frontend_alias *)->server, deadline,
+                              mc_runtime_process(process_runtime), &process_log);
+    }
 }
 
 /* Threads, handles and connections exist from here on, after the fork. */
@@ -273,7 +296,7 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
     mc_runtime_process(process_runtime)->lasting = threaded != AP_MPMQ_NOT_SUPPORTED;
     if (threaded != AP_MPMQ_NOT_SUPPORTED)
         apr_pool_cleanup_register(child_pool, NULL, end_runtime, apr_pool_cleanup_null);
-    mc_server_prepare(alias->server, mc_runtime_process(process_runtime), &process_log);
+    prepare_aliases(main_server);
     ap_log_error(APLOG_MARK, APLOG_DEBUG, 0, main_server, "mapcache runtime of one of at most %d processes is ready",
                  processes);
 }

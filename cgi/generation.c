@@ -68,7 +68,8 @@ load_generation(mc_generation **out, mc_generations *generations, apr_pool_t *po
     }
     mc_ctx ctx = { .pool = pool, .log = &generation->log };
     log_complaints(diagnostics, &ctx);
-    mc_server_prepare(generation->server, mc_runtime_process(atomic_load(&generations->runtime)), &generation->log);
+    mc_server_prepare(generation->server, mc_clock_now() + MC_PREPARING_TIME,
+                      mc_runtime_process(atomic_load(&generations->runtime)), &generation->log);
     *out = generation;
     return MC_OK;
 }

@@ -172,10 +172,14 @@ mc_process *mc_runtime_process(mc_runtime *runtime);
 
 /*
  * Writes the capabilities of WMS and WMTS and keeps them for the process, so that who asks first need not wait: after
- * the load, before the configuration is served. For at most two seconds. Nothing is written where the configuration has
- * no <url> (each client then has addresses of its own), or where a database or data would have to be asked.
+ * the load, before the configuration is served. Until `deadline` (of mc_clock_now()). Nothing is written where the
+ * configuration has no <url> (each client then has addresses of its own), or where a database or data would have to be
+ * asked.
  */
-void mc_server_prepare(const mc_server *server, mc_process *process, const mc_log *log);
+void mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *process, const mc_log *log);
+
+/* Microseconds for all configurations of a process together: they are waited for. */
+#define MC_PREPARING_TIME (2 * APR_USEC_PER_SEC)
 
 typedef struct mc_http_request {
     const char *method;

@@ -65,6 +65,7 @@ typedef struct mc_call {
     const char *full_path;     /* the same with the prefix */
     const char *base;          /* metadata <url> or the request's base URL, with a trailing slash */
     mc_error *refused;         /* why only a forwarding rule may take the request; MC_OK: no reason */
+    bool draws_errors;         /* `report` may answer with a picture of the size of the map: the request is admitted */
 } mc_call;
 
 typedef struct mc_service_ops {

@@ -92,12 +92,14 @@ mc_admission_refuse(mc_ctx *ctx, const char *message, const char *reason, apr_po
     return mc_error_create(pool, MC_ERR_BUSY, "%s", message);
 }
 
-mc_error *
-mc_admission_enter(mc_ctx *ctx, apr_pool_t *pool)
+/* What keeps a request out. */
+typedef enum admission_bar { BAR_NONE, BAR_FULL, BAR_GREEDY } admission_bar;
+
+static admission_bar
+try_admission(mc_admission *own)
 {
-    mc_admission *own = ctx->admission;
     if (own == NULL || own->admissions == NULL)
-        return MC_OK;
+        return BAR_NONE;
     mc_admissions *admissions = own->admissions;
     pthread_mutex_lock(&admissions->lock);
     bool full = !own->inside && admissions->most > 0 && admissions->inside >= admissions->most;
@@ -105,12 +107,28 @@ mc_admission_enter(mc_ctx *ctx, apr_pool_t *pool)
     if (!full && !greedy && !own->inside)
         let_in(admissions, own);
     pthread_mutex_unlock(&admissions->lock);
-    if (full)
+    return full ? BAR_FULL : greedy ? BAR_GREEDY : BAR_NONE;
+}
+
+bool
+mc_admission_lets_in(mc_ctx *ctx)
+{
+    return try_admission(ctx->admission) == BAR_NONE;
+}
+
+mc_error *
+mc_admission_enter(mc_ctx *ctx, apr_pool_t *pool)
+{
+    switch (try_admission(ctx->admission)) {
+    case BAR_FULL:
         return mc_admission_refuse(ctx, "the server has more to draw than it can do in time",
                                    "too many others draw or wait: see <max_slow_requests>", pool);
-    if (greedy)
+    case BAR_GREEDY:
         return mc_admission_refuse(ctx, "too many requests of this client are under way",
                                    "its client has too many under way: see <max_slow_requests_per_client>", pool);
+    case BAR_NONE:
+        break;
+    }
     return MC_OK;
 }
 

@@ -34,6 +34,9 @@ void mc_admissions_limit(mc_admissions *admissions, int most, int most_of_client
  */
 mc_error *mc_admission_enter(mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* The same for what a request can do without: nothing is counted or logged where it is false. */
+bool mc_admission_lets_in(mc_ctx *ctx);
+
 /* The error of a request that is refused, which is counted; the log is told of all together, every five seconds. */
 mc_error *mc_admission_refuse(mc_ctx *ctx, const char *message, const char *reason, apr_pool_t *pool) MC_CHECKED;
 

@@ -9,9 +9,6 @@
 #include "server/server_private.h"
 #include "service/service_base.h"
 
-/* Microseconds for all of them: the configuration is waited for. */
-#define PREPARING_TIME (2 * APR_USEC_PER_SEC)
-
 /* Requests whose answers lib/service keeps (documents.h). */
 static const struct prepared_request {
     const char *path, *query;
@@ -44,12 +41,11 @@ can_prepare(const mc_config *config, const mc_process *process)
 }
 
 void
-mc_server_prepare(const mc_server *server, mc_process *process, const mc_log *log)
+mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *process, const mc_log *log)
 {
     const mc_config *config = mc_server_config(server);
     if (!can_prepare(config, process))
         return;
-    const apr_time_t deadline = mc_clock_now() + PREPARING_TIME;
     for (size_t i = 0; i < sizeof(prepared_requests) / sizeof(prepared_requests[0]); i++) {
         apr_pool_t *pool = mc_task_pool_acquire();
         mc_ctx ctx = { .pool = pool, .process = process, .log = log, .deadline = deadline };

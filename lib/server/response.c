@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/admission.h"
 #include "compress/packing.h"
 #include "server/server_private.h"
 #include "service/service_base.h"
@@ -129,6 +130,16 @@ write_error_document(mc_http_response *response, const mc_error *error, const mc
     apr_table_setn(response->headers, "Content-Type", body.mime);
 }
 
+/* Whether an error may be drawn, at the size of the map that was asked for: under the same limit as maps, so that those
+ * who are refused do not keep the threads busy with pictures of refusals. */
+static bool
+may_draw_error(const mc_error *error, const mc_call *call, mc_ctx *ctx)
+{
+    const bool asked =
+        call->config->errors == MC_ERRORS_REPORT_IMG || (call->params != NULL && mc_param(call, "EXCEPTIONS") != NULL);
+    return asked && error->kind != MC_ERR_BUSY && mc_admission_lets_in(ctx);
+}
+
 void
 mc_response_failure(mc_http_response *response, const mc_error *error, const mc_call *call, mc_ctx *ctx,
                     apr_pool_t *pool)
@@ -139,17 +150,24 @@ mc_response_failure(mc_http_response *response, const mc_error *error, const mc_
     mc_log_error(ctx, telling ? MC_LOG_ERROR : MC_LOG_INFO, error);
     mc_error shown = *error; /* messages quote the request, whose bytes may be anything, and many */
     shown.message = mc_message_text(error->message, MESSAGE_MAX, pool);
+    mc_call shown_by = *call;
+    shown_by.draws_errors = may_draw_error(error, call, ctx);
     switch (call->config->errors) {
     case MC_ERRORS_LOG:
         break;
     case MC_ERRORS_REPORT:
-        write_error_document(response, &shown, call, pool);
+        write_error_document(response, &shown, &shown_by, pool);
         break;
     case MC_ERRORS_EMPTY_IMG:
         show_empty_image(response, &shown, call, ctx, pool);
         break;
     case MC_ERRORS_REPORT_IMG:
-        show_error_image(response, &shown, call, ctx, pool);
+        if (shown_by.draws_errors)
+            show_error_image(response, &shown, call, ctx, pool);
+        else {
+            apr_table_setn(response->headers, "X-Mapcache-Error", mc_header_value(shown.message, pool));
+            write_error_document(response, &shown, &shown_by, pool);
+        }
         break;
     }
     if (response->status == 503)

@@ -30,10 +30,10 @@ def serve(build, folder, site):
         server.stop()
 
 
-def ask(server, path, client=b"192.0.2.1"):
+def ask(server, path, client=b"192.0.2.1", query=b""):
     connection = Client(server.address)
     try:
-        return connection.get(path.encode(), variables={b"REMOTE_ADDR": client})
+        return connection.get(path.encode(), query, variables={b"REMOTE_ADDR": client})
     finally:
         connection.close()
 
@@ -167,6 +167,7 @@ def test_threads_of_slow_requests_give_way_in_apache(apache, site):
 
 def test_threads_stay_free_for_what_is_stored(serve, site):
     site.hold()
+    wrong = "SERVICE=WMS&VERSION=1.3.0&REQUEST=GetMap&LAYERS=nothing&WIDTH=2000&HEIGHT=2000&FORMAT=image/png&EXCEPTIONS=INIMAGE"
     server = serve('<service type="health" enabled="true"/><service type="metrics" enabled="true"/>'
                    "<max_slow_requests>7</max_slow_requests>", ("--threads", "8"))
     with concurrent.futures.ThreadPoolExecutor(16) as threads, released(site):
@@ -178,9 +179,11 @@ def test_threads_stay_free_for_what_is_stored(serve, site):
         for _ in range(20):
             assert ask(server, tile_path()).body == site.tile(0, 0, 0)
         assert b"mapcache_refused_total 1\n" in ask(server, "/metrics").body
+        assert b"ServiceException" in ask(server, "/", query=wrong.encode()).body, "no picture of an error is drawn meanwhile"
         site.origin.release("slow")
         assert [answer.result().status for answer in begun] == [200] * 7
     assert ask(server, slow(7)).status == 200
+    assert ask(server, "/", query=wrong.encode()).header("Content-Type") == "image/png"
     assert "1 requests were refused" in server.program.log()
 
 

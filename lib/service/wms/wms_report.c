@@ -154,7 +154,7 @@ mc_wms_report(mc_document *body, int *status, const mc_error *error, const mc_ca
         return;
     exception_form form = requested_form(call);
     int width, height;
-    if (form != FORM_XML && picture_size(&width, &height, call)) {
+    if (form != FORM_XML && call->draws_errors && picture_size(&width, &height, call)) {
         mc_error *failure = report_image(body, form == FORM_INIMAGE ? error->message : NULL, width, height, call, pool);
         if (failure == MC_OK) {
             *status = 200; /* the client asked for an image, whatever happens */

@@ -174,6 +174,7 @@ status_of(const char *path, const char *query, mc_document *body)
     if (error == MC_OK)
         return -1;
     int status = mc_error_status(error->kind);
+    service_call.draws_errors = true;
     if (service_call.service != NULL && service_call.service->ops->report != NULL)
         service_call.service->ops->report(body, &status, error, &service_call, pool);
     if (body->text == NULL)
