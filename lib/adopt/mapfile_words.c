@@ -6,90 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-static void
-pass_mapfile_blanks(mc_mapfile_words *words)
-{
-    for (;;) {
-        const char *at = words->at;
-        if (*at == '\n')
-            words->line++;
-        if (*at != '\0' && strchr(" \t\r\n\f\v", *at) != NULL) {
-            words->at++;
-        } else if (*at == '#') {
-            words->at += strcspn(at, "\n");
-        } else if (at[0] == '/' && at[1] == '*') {
-            const char *end = strstr(at + 2, "*/");
-            for (; *at != '\0' && at != end; at++)
-                words->line += *at == '\n';
-            words->at = end == NULL ? at : end + 2;
-        } else {
-            return;
-        }
-    }
-}
-
-/* Up to the byte that closes it; a backslash keeps the byte behind it. */
-static const char *
-closed_text(mc_mapfile_words *words, char close)
-{
-    apr_size_t size = 0;
-    const char *at = words->at;
-    while (*at != '\0' && *at != close)
-        at += *at == '\\' && at[1] != '\0' ? 2 : 1;
-    char *text = apr_palloc(words->pool, (apr_size_t)(at - words->at) + 1);
-    for (const char *from = words->at; from < at; from++) {
-        words->line += *from == '\n';
-        if (*from == '\\' && (from[1] == close || from[1] == '\\'))
-            from++;
-        text[size++] = *from;
-    }
-    text[size] = '\0';
-    words->at = *at == '\0' ? at : at + 1;
-    return text;
-}
-
-/* (...) with those inside of it; those in quotes do not count. */
-static const char *
-bracketed_text(mc_mapfile_words *words)
-{
-    const char *begin = words->at;
-    char quote = '\0';
-    for (int depth = 1; *words->at != '\0' && depth > 0; words->at++) {
-        char c = *words->at;
-        words->line += c == '\n';
-        if (quote != '\0')
-            quote = c == quote ? '\0' : quote;
-        else if (c == '"' || c == '\'' || c == '`')
-            quote = c;
-        else
-            depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-    }
-    return apr_pstrmemdup(words->pool, begin, (apr_size_t)(words->at - begin));
-}
-
-bool
-mc_mapfile_next(mc_mapfile_word *word, mc_mapfile_words *words)
-{
-    pass_mapfile_blanks(words);
-    *word = (mc_mapfile_word){ .line = words->line };
-    char first = *words->at;
-    if (first == '\0')
-        return false;
-    if (strchr("\"'`{/(", first) != NULL) {
-        words->at++;
-        word->text = first == '(' ? bracketed_text(words) : closed_text(words, first == '{' ? '}' : first);
-        return true;
-    }
-    apr_size_t size = strcspn(words->at, " \t\r\n\f\v\"'#({");
-    size = size == 0 ? 1 : size;
-    word->text = apr_pstrmemdup(words->pool, words->at, size);
-    word->plain = true;
-    words->at += size;
-    return true;
-}
-
-/* ---- blocks */
-
 typedef struct mapfile_parser {
     mc_mapfile_words words;
     const char *file;
@@ -97,45 +13,7 @@ typedef struct mapfile_parser {
     apr_pool_t *pool;
 } mapfile_parser;
 
-static bool
-is_word_of(const char *const *list, const char *word)
-{
-    for (; *list != NULL; list++)
-        if (strcasecmp(*list, word) == 0)
-            return true;
-    return false;
-}
-
-/* Whether a keyword begins a block where it stands: SYMBOL and STYLE have values elsewhere. */
-static bool
-begins_block(const char *word, const char *parent)
-{
-    static const char *const blocks[] = { "MAP",       "LAYER",      "CLASS",      "LABEL",
-                                          "WEB",       "METADATA",   "PROJECTION", "LEGEND",
-                                          "SCALEBAR",  "QUERYMAP",   "REFERENCE",  "OUTPUTFORMAT",
-                                          "FEATURE",   "POINTS",     "PATTERN",    "VALIDATION",
-                                          "JOIN",      "GRID",       "CLUSTER",    "LEADER",
-                                          "COMPOSITE", "SCALETOKEN", "VALUES",     "CONNECTIONOPTIONS",
-                                          "IDENTIFY",  "SYMBOLSET",  NULL };
-    if (strcasecmp(word, "SYMBOL") == 0)
-        return strcmp(parent, "MAP") == 0 || strcmp(parent, "SYMBOLSET") == 0 || *parent == '\0';
-    if (strcasecmp(word, "STYLE") == 0)
-        return strcmp(parent, "CLASS") == 0 || strcmp(parent, "LABEL") == 0 || strcmp(parent, "LEADER") == 0;
-    return is_word_of(blocks, word);
-}
-
-/* Keywords whose next word is their value, whatever the word is. */
-static const char *const valued[] = { "NAME",       "GROUP",         "TYPE",           "STATUS",
-                                      "DATA",       "CONNECTION",    "CONNECTIONTYPE", "CLASSITEM",
-                                      "LABELITEM",  "FILTERITEM",    "FILTER",         "TEMPLATE",
-                                      "INCLUDE",    "SHAPEPATH",     "FONTSET",        "SYMBOLSET",
-                                      "TILEINDEX",  "TILEITEM",      "TITLE",          "TEXT",
-                                      "EXPRESSION", "CLASSGROUP",    "UNITS",          "IMAGETYPE",
-                                      "PROCESSING", "MASK",          "PLUGIN",         "STYLEITEM",
-                                      "REQUIRES",   "LABELREQUIRES", "HEADER",         "FOOTER",
-                                      "FONT",       "CONFIG",        "MINSCALEDENOM",  "MAXSCALEDENOM",
-                                      NULL };
-/* Of those the ones that are handed out. */
+/* Of the keywords with a value the ones that are handed out. */
 static const char *const wanted[] = { "NAME",           "GROUP",   "TYPE",          "STATUS",        "DATA",
                                       "CONNECTIONTYPE", "INCLUDE", "MINSCALEDENOM", "MAXSCALEDENOM", NULL };
 
@@ -180,7 +58,8 @@ take_mapfile_value(mapfile_parser *parser, mc_branch *block, const mc_mapfile_wo
     if (!mc_mapfile_next(&value, &parser->words))
         return mc_error_create(parser->pool, MC_ERR_CONFIG, "%s:%d: %s has no value", parser->file, key->line,
                                key->text);
-    return is_word_of(wanted, key->text) ? add_mapfile_text(parser, block, key->text, value.text, key->line) : MC_OK;
+    return mc_mapfile_lists(wanted, key->text) ? add_mapfile_text(parser, block, key->text, value.text, key->line)
+                                               : MC_OK;
 }
 
 static mc_error *
@@ -201,9 +80,8 @@ take_extent(mapfile_parser *parser, mc_branch *block, int line)
 static mc_error *
 parse_mapfile_block(mapfile_parser *parser, mc_branch *block, int depth)
 {
-    static const char *const paired[] = { "METADATA", "VALIDATION", "VALUES", "CONNECTIONOPTIONS", NULL };
     mc_mapfile_word word;
-    bool pairs = is_word_of(paired, block->key);
+    bool pairs = mc_mapfile_has_pairs(block->key);
     while (mc_mapfile_next(&word, &parser->words)) {
         bool ends = word.plain && strcasecmp(word.text, "END") == 0;
         mc_mapfile_word value;
@@ -218,9 +96,9 @@ parse_mapfile_block(mapfile_parser *parser, mc_branch *block, int depth)
                 MC_TRY(add_mapfile_text(parser, block, word.text, value.text, word.line));
         } else if (word.plain && strcasecmp(word.text, "EXTENT") == 0) {
             MC_TRY(take_extent(parser, block, word.line));
-        } else if (word.plain && begins_block(word.text, block->key)) {
+        } else if (word.plain && mc_mapfile_begins_block(word.text, block->key)) {
             MC_TRY(open_mapfile_block(parser, block, &word, depth));
-        } else if (word.plain && is_word_of(valued, word.text)) {
+        } else if (word.plain && mc_mapfile_has_value(word.text)) {
             MC_TRY(take_mapfile_value(parser, block, &word));
         }
     }

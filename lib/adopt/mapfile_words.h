@@ -1,25 +1,9 @@
-/* The words of a map file of MapServer, and the blocks that they make. */
+/* The blocks that the words of a map file of MapServer make. */
 #ifndef MC_ADOPT_MAPFILE_WORDS_H
 #define MC_ADOPT_MAPFILE_WORDS_H
 
 #include "adopt/branch.h"
-
-/* One word, number, text in quotes, (expression), /pattern/ or {list}. */
-typedef struct mc_mapfile_word {
-    const char *text; /* without quotes */
-    bool plain;       /* it has none: it may be a keyword */
-    int line;
-} mc_mapfile_word;
-
-typedef struct mc_mapfile_words {
-    const char *at; /* where the next one begins; the text ends with a zero byte */
-    int line;
-    apr_pool_t *pool;
-} mc_mapfile_words;
-
-/* The next word. False at the end; comments (# to the end of the line, and those of C) are passed over. A text whose
- * quote is not closed ends with the file. */
-bool mc_mapfile_next(mc_mapfile_word *word, mc_mapfile_words *words);
+#include "source/mapserver/mapfile_tokens.h"
 
 /*
  * The blocks of a map file as branches: a block is a map whose key is its keyword in capitals; a keyword with a value

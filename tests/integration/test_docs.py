@@ -18,7 +18,7 @@ SAMPLE = ROOT / "mapcache.xml.sample"
 # server that exists, and what this build knows but does not have.
 ONLY_MENTIONED = {"wmts", "xyz", "services", "merge_format", "lock_dir", "lock_retry", "hitstats", "dbname_template", "watermark",
                   "mod_tile", "extension",
-                  "mapserver", "mapfile", "background", "processes", "layers", "subdimensions_read_only", "ogr", "postgis", "shapefile", "layer", "sqlite", "time",
+                  "mapserver", "mapfile", "mapserv", "background", "processes", "layers", "subdimensions_read_only", "ogr", "postgis", "shapefile", "layer", "sqlite", "time",
                   "postgresql", "elasticsearch", "geopackage", "pmtiles", "bdb", "lmdb", "storage", "bundle", "mrf", "rok4", "cog", "MVT", "WEBP", "palette", "srs", "cube", "jobs", "none", "data", "style",
                   "style_name", "memcache", "redis", "connection", "host", "port", "socket", "user", "password", "password_file",
                   "database", "tls", "tls_name", "tls_authorities", "tls_certificate", "tls_key"}

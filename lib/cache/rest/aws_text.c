@@ -64,7 +64,7 @@ use_kept_text(const char **text, kept_text *seen, const char *path, apr_pool_t *
 }
 
 static void
-keep_text(const char *path, const char *text, const mc_stamp *stamp, bool settled)
+keep_aws_text(const char *path, const char *text, const mc_stamp *stamp, bool settled)
 {
     pthread_mutex_lock(&texts_lock);
     kept_text *place = find_kept_text(path);
@@ -95,7 +95,7 @@ mc_aws_text_read(const char **text, const char *path, apr_pool_t *pool)
     if (there)
         error = mc_rest_file_text(text, path, MC_AWS_TEXT_BYTES, pool);
     if (error == MC_OK)
-        keep_text(path, *text, &stamp, there && mc_stamp_settled(&stamp, now));
+        keep_aws_text(path, *text, &stamp, there && mc_stamp_settled(&stamp, now));
     else
         mc_aws_texts_forget(); /* of this one the next request says the same */
     return error;

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/module.h"
+#include "source/mapserver/mapserver_cgi.h"
 #include "source/mapserver/mapserver_children.h"
 #include "source/source_base.h"
 
@@ -16,6 +18,7 @@ typedef struct mapserver_source {
     mc_source_base base;
     const char *mapfile;
     const char *layers;
+    const char *mapserv; /* NULL: mapcache-mapserver draws */
     int ground;
     int processes;
     uint64_t generation;
@@ -37,6 +40,11 @@ static const mc_key mapserver_keys[] = {
                   "What lies under the map: as the map file says (its IMAGECOLOR where its output format is not "
                   "transparent), nothing, or its IMAGECOLOR in any case.",
                   .flags = MC_KEY_OURS, .fallback = "mapfile"),
+    MC_KEY_TEXT(
+        "mapserv", offsetof(mapserver_source, mapserv),
+        "MapServer's CGI program, which then draws in place of MapServer's library. Not written: the library, where "
+        "the program \"mapcache-mapserver\" is installed; else the mapserv in PATH or /usr/lib/cgi-bin.",
+        .flags = MC_KEY_OURS | MC_KEY_WORKDIR),
     MC_KEY_INT(
         "processes", offsetof(mapserver_source, processes),
         "Processes that draw map files, those of all sources together, beyond which a server process starts none "
@@ -149,18 +157,66 @@ open_mapfile(const mapserver_source *mapserver, const mc_node *at, mc_build *bui
                     mc_error_chain(error, build->pool));
 }
 
+static mc_mapserver_cgi
+cgi_of_source(const mapserver_source *mapserver)
+{
+    return (mc_mapserver_cgi){ .source = mapserver->base.source.name,
+                               .program = mapserver->mapserv,
+                               .mapfile = mapserver->mapfile,
+                               .layers = mapserver->layers,
+                               .ground = (mc_mapserver_ground)mapserver->ground,
+                               .processes = mapserver->processes };
+}
+
+/* `mapcache check`: which program draws, and whether it finds layers. */
+static void
+check_cgi_source(const mapserver_source *mapserver, const mc_node *at, mc_build *build)
+{
+    const mc_mapserver_cgi cgi = cgi_of_source(mapserver);
+    mc_error *error = mc_mapserver_check_cgi(&cgi, build->pool);
+    if (error != MC_OK)
+        mc_complain(build->diagnostics, MC_REFUSED, at, "%s", mc_error_chain(error, build->pool));
+    else
+        mc_complain(build->diagnostics, MC_NOTE, at,
+                    "source \"%s\": drawn by \"%s\", one process for each map; mapcache-mapserver, by MapServer's "
+                    "library, is faster",
+                    mapserver->base.source.name, mapserver->mapserv);
+}
+
 /* False: the source is refused. */
 static bool
 check_mapfile(const mapserver_source *mapserver, const mc_node *node, mc_build *build)
 {
     const mc_node *at = mc_node_child(node, "mapfile");
-    int refused = build->diagnostics->refused;
+    mc_diagnostics *diagnostics = build->diagnostics;
+    int refused = diagnostics->refused;
     if (access(mapserver->mapfile, R_OK) != 0)
-        mc_complain(build->diagnostics, MC_REFUSED, at, "source \"%s\": the map file \"%s\" cannot be read: %s",
+        mc_complain(diagnostics, MC_REFUSED, at, "source \"%s\": the map file \"%s\" cannot be read: %s",
                     mapserver->base.source.name, mapserver->mapfile, strerror(errno));
-    else if (build->diagnostics->thorough)
+    else if (mapserver->mapserv != NULL && access(mapserver->mapserv, X_OK) != 0)
+        mc_complain(diagnostics, MC_REFUSED, mc_node_child(node, "mapserv"),
+                    "source \"%s\": the program \"%s\" cannot be run: %s", mapserver->base.source.name,
+                    mapserver->mapserv, strerror(errno));
+    else if (diagnostics->thorough && mapserver->mapserv != NULL)
+        check_cgi_source(mapserver, at, build);
+    else if (diagnostics->thorough)
         open_mapfile(mapserver, at, build);
-    return build->diagnostics->refused == refused;
+    return diagnostics->refused == refused;
+}
+
+/* Where the configuration names no mapserv and MapServer's library is not there. NULL: the library draws, or nothing
+ * does. */
+static const char *
+mapserv_instead_of_library(apr_pool_t *pool)
+{
+#ifdef MC_HAVE_MAPSERVER
+    const char *program;
+    mc_error *missing = mc_module_program(&program, "mapserver", pool);
+    mc_error_ignore(missing);
+    if (missing == MC_OK)
+        return NULL;
+#endif
+    return mc_mapserver_find_cgi(pool);
 }
 
 static mc_source *
@@ -172,36 +228,39 @@ mapserver_from_config(const mc_node *node, mc_build *build)
         return NULL;
     mapserver->generation = ++generations;
     mapserver->base.source.needs_format = true;
-#ifdef MC_HAVE_MAPSERVER
-    if (!check_mapfile(mapserver, node, build))
-        return NULL;
-#else
-    (void)check_mapfile;
-    mc_complain(build->diagnostics, MC_NOT_BUILT, node,
-                "source \"%s\": this build has no type \"mapserver\"; reach the map file through a source of type "
-                "\"wms\"",
-                mapserver->base.source.name);
+    if (mapserver->mapserv == NULL)
+        mapserver->mapserv = mapserv_instead_of_library(build->pool);
+#ifndef MC_HAVE_MAPSERVER
+    if (mapserver->mapserv == NULL) {
+        mc_complain(build->diagnostics, MC_NOT_BUILT, node,
+                    "source \"%s\": this build has no type \"mapserver\", and the program mapserv is not installed; "
+                    "reach the map file through a source of type \"wms\"",
+                    mapserver->base.source.name);
+        return &mapserver->base.source;
+    }
 #endif
-    return &mapserver->base.source;
+    return check_mapfile(mapserver, node, build) ? &mapserver->base.source : NULL;
 }
 
 static mc_error *
 mapserver_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
+    const mapserver_source *mapserver = (const mapserver_source *)source;
+    if (mapserver->mapserv != NULL) {
+        const mc_mapserver_cgi cgi = cgi_of_source(mapserver);
+        return mc_mapserver_draw_cgi(&map->data, &cgi, wanted, ctx, pool);
+    }
 #ifdef MC_HAVE_MAPSERVER
     mc_mapserver_question question;
-    MC_TRY(ask_for(&question, (const mapserver_source *)source, wanted, pool));
+    MC_TRY(ask_for(&question, mapserver, wanted, pool));
     return mc_mapserver_draw(&map->pixels, &question, ctx, pool);
 #else
-    (void)map;
-    (void)wanted;
-    (void)ctx;
     return mc_error_create(pool, MC_ERR_NOT_BUILT, "source \"%s\": this build has no type \"mapserver\"", source->name);
 #endif
 }
 
 const mc_source_ops mc_source_mapserver = {
     MC_KIND("mapserver", mapserver_keys, mapserver_from_config,
-            "Map files, drawn by MapServer's library in processes of their own."),
+            "Map files, drawn by MapServer's library or its program mapserv in processes of their own."),
     .render = mapserver_render,
 };

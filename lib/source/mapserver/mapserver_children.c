@@ -122,11 +122,11 @@ leave_children_of_parent(void)
     children = 0;
 }
 
-static int
-most_children(const mc_mapserver_question *question, const mc_ctx *ctx)
+int
+mc_mapserver_most(int processes, const mc_ctx *ctx)
 {
     int workers = ctx->process == NULL || ctx->process->workers == NULL ? 1 : mc_workers_count(ctx->process->workers);
-    int most = question->processes > 0 ? question->processes : workers;
+    int most = processes > 0 ? processes : workers;
     return most < 1 ? 1 : most > CHILDREN_MAX ? CHILDREN_MAX : most;
 }
 
@@ -135,7 +135,7 @@ static mc_error *
 wait_for_child(child **one, const mc_mapserver_question *question, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_error *error = MC_OK;
-    int most = most_children(question, ctx);
+    int most = mc_mapserver_most(question->processes, ctx);
     pthread_mutex_lock(&lock);
     leave_children_of_parent();
     for (;;) {

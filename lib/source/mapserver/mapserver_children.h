@@ -16,6 +16,9 @@ typedef struct mc_mapserver_question {
     int processes;        /* children of this process beyond which none is started; 0: as many as it has workers */
 } mc_mapserver_question;
 
+/* How many processes there may be at a time, by <processes>. */
+int mc_mapserver_most(int processes, const mc_ctx *ctx);
+
 /*
  * Has one map drawn. *pixels: attached to `pool`; NULL where the question has no width. MC_ERR_CONFIG: the map file is
  * refused; MC_ERR_INVALID_DIMENSION: a value is; MC_ERR_UPSTREAM: MapServer failed, or its process has ended;

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,23 +34,47 @@ is_for_mapserver(const char *variable)
     return false;
 }
 
+/* `more`: of "NAME=value", or NULL; they take the place of those of the same name. */
 static char **
-choose_variables(apr_pool_t *pool)
+choose_variables(const apr_array_header_t *more, apr_pool_t *pool)
 {
-    char **chosen = apr_pcalloc(pool, (VARIABLES_MAX + 1) * sizeof(*chosen));
+    const int added = more == NULL ? 0 : more->nelts;
+    char **chosen = apr_pcalloc(pool, (size_t)(VARIABLES_MAX + added + 1) * sizeof(*chosen));
     int count = 0;
-    for (char **variable = environ; *variable != NULL && count < VARIABLES_MAX; variable++)
-        if (is_for_mapserver(*variable))
+    for (; count < added; count++)
+        chosen[count] = APR_ARRAY_IDX(more, count, char *);
+    for (char **variable = environ; *variable != NULL && count < VARIABLES_MAX + added; variable++) {
+        bool ours = false;
+        for (int i = 0; i < added; i++)
+            ours = ours || strncmp(*variable, chosen[i], strcspn(chosen[i], "=") + 1) == 0;
+        if (!ours && is_for_mapserver(*variable))
             chosen[count++] = *variable;
+    }
     return chosen;
+}
+
+/* What a process begins with; a descriptor of -1 is /dev/null. */
+typedef struct child_start {
+    const char *program, *title;
+    char **variables;
+    int input, output, errors;
+} child_start;
+
+static void
+add_child_descriptor(posix_spawn_file_actions_t *files, int from, int to)
+{
+    if (from >= 0)
+        posix_spawn_file_actions_adddup2(files, from, to);
+    else
+        posix_spawn_file_actions_addopen(files, to, "/dev/null", to == 0 ? O_RDONLY : O_WRONLY, 0);
 }
 
 /* 0, or errno. The child begins with nothing of ours but its three descriptors, and in a group of its own: an interrupt
  * of the terminal is for us to handle. */
 static int
-spawn_program(pid_t *pid, const char *program, int input, int errors, apr_pool_t *pool)
+spawn_program(pid_t *pid, const child_start *start, apr_pool_t *pool)
 {
-    char *const arguments[] = { apr_pstrdup(pool, "mapcache-mapserver"), NULL };
+    char *const arguments[] = { apr_pstrdup(pool, start->title), NULL };
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -57,15 +82,15 @@ spawn_program(pid_t *pid, const char *program, int input, int errors, apr_pool_t
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&files, input, 0);
-    posix_spawn_file_actions_adddup2(&files, errors, 2);
-    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+    add_child_descriptor(&files, start->input, 0);
+    add_child_descriptor(&files, start->output, 1);
+    add_child_descriptor(&files, start->errors, 2);
     posix_spawn_file_actions_addclosefrom_np(&files, 3);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    int status = posix_spawn(pid, program, &files, &attributes, arguments, choose_variables(pool));
+    int status = posix_spawn(pid, start->program, &files, &attributes, arguments, start->variables);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return status;
@@ -85,12 +110,11 @@ are_free_of_standard(const int a[2], const int b[2])
     return a[0] > 2 && a[1] > 2 && b[0] > 2 && b[1] > 2;
 }
 
-mc_error *
-mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool)
+/* `talks`: its standard input is our socket, and nothing its standard output; else the other way round. */
+static mc_error *
+start_child_process(mc_mapserver_process *process, child_start *start, bool talks, apr_pool_t *pool)
 {
-    const char *program;
     int pair[2], pipes[2];
-    MC_TRY(mc_module_program(&program, "mapserver", pool));
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no sockets for a process of MapServer: %s", strerror(errno));
     if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -98,8 +122,10 @@ mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no pipe for a process of MapServer: %s", strerror(errno));
     }
     (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
-    int status =
-        are_free_of_standard(pair, pipes) ? spawn_program(&process->pid, program, pair[1], pipes[1], pool) : EBADF;
+    start->input = talks ? pair[1] : -1;
+    start->output = talks ? -1 : pair[1];
+    start->errors = pipes[1];
+    int status = are_free_of_standard(pair, pipes) ? spawn_program(&process->pid, start, pool) : EBADF;
     close(pair[1]);
     close(pipes[1]);
     process->socket = pair[0];
@@ -110,6 +136,26 @@ mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool)
     close(pair[0]);
     close(pipes[0]);
     return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a process of MapServer cannot be started: %s", strerror(status));
+}
+
+mc_error *
+mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool)
+{
+    child_start start = { .title = "mapcache-mapserver", .variables = choose_variables(NULL, pool) };
+    MC_TRY(mc_module_program(&start.program, "mapserver", pool));
+    return start_child_process(process, &start, true, pool);
+}
+
+mc_error *
+mc_mapserver_start_cgi(mc_mapserver_process *process, const char *program, const apr_array_header_t *variables,
+                       int seconds, apr_pool_t *pool)
+{
+    child_start start = { .program = program, .title = program, .variables = choose_variables(variables, pool) };
+    const struct rlimit no_core = { 0, 0 }, time = { (rlim_t)seconds, (rlim_t)seconds };
+    MC_TRY(start_child_process(process, &start, false, pool));
+    (void)prlimit(process->pid, RLIMIT_CORE, &no_core, NULL);
+    (void)prlimit(process->pid, RLIMIT_CPU, &time, NULL); /* should nobody be left to kill it */
+    return MC_OK;
 }
 
 /* --- talking ---------------------------------------------------------------------------------------------------- */
@@ -173,6 +219,23 @@ mc_mapserver_receive(const mc_mapserver_process *process, void *bytes, size_t si
         size -= (size_t)got;
     }
     return MC_MAPSERVER_SAID;
+}
+
+mc_mapserver_talk
+mc_mapserver_receive_some(size_t *got, const mc_mapserver_process *process, void *bytes, size_t size, apr_time_t until,
+                          mc_ctx *ctx)
+{
+    for (;;) {
+        ssize_t count = recv(process->socket, bytes, size, 0);
+        *got = count < 0 ? 0 : (size_t)count;
+        if (count >= 0)
+            return MC_MAPSERVER_SAID;
+        if (!would_block())
+            return MC_MAPSERVER_ENDED;
+        mc_mapserver_talk waited = wait_to_talk(process, POLLIN, until, ctx);
+        if (waited != MC_MAPSERVER_SAID)
+            return waited;
+    }
 }
 
 bool

@@ -2,6 +2,7 @@
 #ifndef MC_SOURCE_MAPSERVER_MAPSERVER_PROCESS_H
 #define MC_SOURCE_MAPSERVER_MAPSERVER_PROCESS_H
 
+#include <apr_tables.h>
 #include <sys/types.h>
 
 #include "mapcache/ctx.h"
@@ -23,11 +24,23 @@ typedef enum mc_mapserver_talk {
 /* MC_ERR_UNAVAILABLE: there is no program, or no process more. */
 mc_error *mc_mapserver_start(mc_mapserver_process *process, apr_pool_t *pool) MC_CHECKED;
 
+/*
+ * Starts MapServer's CGI program, whose answer comes on the socket; its standard input is empty. variables: of
+ * "NAME=value", for it alone. It may use the processor for so many seconds. MC_ERR_UNAVAILABLE: there is no process
+ * more.
+ */
+mc_error *mc_mapserver_start_cgi(mc_mapserver_process *process, const char *program,
+                                 const apr_array_header_t *variables, int seconds, apr_pool_t *pool) MC_CHECKED;
+
 /* All bytes go out, or come in, until the moment `until` (mc_clock_now()). */
 mc_mapserver_talk mc_mapserver_send(const mc_mapserver_process *process, const void *bytes, size_t size,
                                     apr_time_t until, mc_ctx *ctx);
 mc_mapserver_talk mc_mapserver_receive(const mc_mapserver_process *process, void *bytes, size_t size, apr_time_t until,
                                        mc_ctx *ctx);
+
+/* What there is, at most `size` bytes; *got is 0 at the end of what the process says. */
+mc_mapserver_talk mc_mapserver_receive_some(size_t *got, const mc_mapserver_process *process, void *bytes, size_t size,
+                                            apr_time_t until, mc_ctx *ctx);
 
 /* Whether a process that nobody has asked anything is there, and silent. */
 bool mc_mapserver_idle_well(const mc_mapserver_process *process);
