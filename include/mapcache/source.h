@@ -56,6 +56,12 @@ typedef struct mc_vector_layer_info {
     apr_array_header_t *attributes; /* of mc_vector_attribute */
 } mc_vector_layer_info;
 
+/* The style document of a layer: an SLD or SE file. */
+typedef struct mc_source_style {
+    const char *layer; /* its name */
+    const char *file;  /* absolute path */
+} mc_source_style;
+
 struct mc_legend;
 
 typedef struct mc_source_ops {
@@ -80,6 +86,9 @@ typedef struct mc_source_ops {
     /* Adds the symbols of the source's maps to a legend (lib/draw/label/legend.h). NULL: the source knows no symbols.
      */
     void (*legend)(struct mc_legend *legend, mc_source *source);
+    /* The style documents of the source's layers (mc_source_style), the lowest layer first, each file once: of layers
+     * that have one. NULL: the source has none. */
+    apr_array_header_t *(*styles)(mc_source *source, apr_pool_t *pool);
     /* Where the source's maps have something to show, by what the data say of themselves; NULL: the source does not
      * know. */
     mc_error *(*place)(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);

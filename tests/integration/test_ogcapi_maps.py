@@ -55,7 +55,7 @@ def test_conf_core_map_response(api):
 
 def test_conf_core_conformance_success_of_maps(api):
     declared = {each for each in api.json("/conformance")["conformsTo"] if each.startswith(MAPS)}
-    assert declared == {MAPS + name for name in ("core", "crs", "scaling", "background", "collection-map", "dataset-map", "collections-selection", "png", "jpeg", "oas30")}
+    assert declared == {MAPS + name for name in ("core", "crs", "scaling", "background", "collection-map", "dataset-map", "collections-selection", "styled-map", "png", "jpeg", "oas30")}
 
 
 # --- collection map

@@ -82,6 +82,7 @@ def test_conf_oas30_oas_impl_and_exception_codes(api, definition):
     for path, methods in definition["paths"].items():
         vector = {**names, "collectionId": "areas-mvt"} if path.startswith("/collections/{collectionId}/tiles") else names
         for values in (vector, {**vector, "collectionId": "nothing"}):
+            values = {**values, "styleId": "world:default" if path.startswith("/styles") else "default"}
             reply = api.get(path.format(**values))
             answers = methods["get"]["responses"][str(reply.status)]["content"]
             assert reply.headers["Content-Type"] in answers, (path, reply.headers["Content-Type"])

@@ -42,6 +42,9 @@ write_collection_links(mc_json_writer *json, const mc_ogcapi_ask *ask)
                    mc_ogcapi_url(ask, "%s", mc_ogcapi_tiles_path(tileset, ask->pool)));
     if (!vector)
         write_map_links(json, ask);
+    if (mc_ogcapi_has_styles(tileset))
+        mc_ogcapi_link(json, MC_OGCAPI_REL "styles", "application/json", "Styles",
+                       mc_ogcapi_url(ask, "/collections/%s/styles", mc_url_segment(tileset->name, ask->pool)));
 }
 
 mc_error *

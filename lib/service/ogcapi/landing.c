@@ -77,6 +77,8 @@ mc_ogcapi_landing(mc_ogcapi_ask *ask)
                    mc_ogcapi_url(ask, "/collections"));
     mc_ogcapi_link(json, MC_OGCAPI_REL "tiling-schemes", "application/json", "The tile matrix sets",
                    mc_ogcapi_url(ask, "/tileMatrixSets"));
+    mc_ogcapi_link(json, MC_OGCAPI_REL "styles", "application/json", "The styles of all collections",
+                   mc_ogcapi_url(ask, "/styles"));
     write_dataset_links(json, ask);
     mc_json_close(json);
     write_dataset_extent(json, ask);
@@ -105,6 +107,10 @@ mc_ogcapi_conformance(mc_ogcapi_ask *ask)
         SPEC "ogcapi-tiles-1/1.0/conf/dataset-tilesets",
         SPEC "ogcapi-tiles-1/1.0/conf/datetime",
         SPEC "ogcapi-tiles-1/1.0/conf/oas30",
+        SPEC "ogcapi-styles-1/1.0/conf/core",
+        SPEC "ogcapi-styles-1/1.0/conf/mapbox-styles",
+        SPEC "ogcapi-styles-1/1.0/conf/sld-10",
+        SPEC "ogcapi-styles-1/1.0/conf/sld-11",
         SPEC "tms/2.0/conf/tilematrixset",
         SPEC "tms/2.0/conf/tilematrixsetlimits",
         SPEC "tms/2.0/conf/json-tilematrixset",
@@ -121,6 +127,7 @@ mc_ogcapi_conformance(mc_ogcapi_ask *ask)
         SPEC "ogcapi-maps-1/1.0/conf/background",
         SPEC "ogcapi-maps-1/1.0/conf/dataset-map",
         SPEC "ogcapi-maps-1/1.0/conf/collections-selection",
+        SPEC "ogcapi-maps-1/1.0/conf/styled-map",
         SPEC "ogcapi-maps-1/1.0/conf/png",
         SPEC "ogcapi-maps-1/1.0/conf/jpeg",
         SPEC "ogcapi-maps-1/1.0/conf/oas30",

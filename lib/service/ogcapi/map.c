@@ -240,7 +240,7 @@ add_own_layer(mc_ogcapi_ask *ask)
         return mc_error_create(ask->pool, MC_ERR_NOT_FOUND, "collection %s has vector tiles, and no maps",
                                ask->tileset->name);
     ask->layers = apr_pcalloc(ask->pool, sizeof(mc_map_layer));
-    ask->layers[0].tileset = ask->tileset;
+    ask->layers[0] = (mc_map_layer){ .tileset = ask->tileset, .style = ask->style };
     ask->layer_count = 1;
     return MC_OK;
 }

@@ -98,6 +98,7 @@ ogcapi_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
         .resources = mc_ogcapi_resources,
         .json_mime = mc_ogcapi_resources[found].media == MC_OGCAPI_DEFINITION ? MC_OGCAPI_OPENAPI : "application/json",
         .image = -1,
+        .sheet = -1,
         .map = { .transparent = -1, .void_transparent = -1 },
     };
     MC_TRY(read_ogcapi_rows(&ask, elements));
@@ -154,7 +155,7 @@ ogcapi_report(mc_document *body, int *status, const mc_error *error, const mc_ca
 }
 
 const mc_service_ops mc_service_ogcapi = {
-    MC_KIND("ogcapi", ogcapi_keys, ogcapi_from_config, "OGC API: Common, Tiles, Maps."),
+    MC_KIND("ogcapi", ogcapi_keys, ogcapi_from_config, "OGC API: Common, Tiles, Maps, Styles."),
     .prefix = "ogcapi",
     .parse = ogcapi_parse,
     .report = ogcapi_report,

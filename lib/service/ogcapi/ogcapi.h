@@ -51,13 +51,17 @@ typedef struct mc_ogcapi_ask {
     mc_tileset *tileset;  /* of the collection; of several, the lowest one */
     mc_map_layer *layers; /* of the collections, the lowest first; their links are not set */
     int layer_count;
-    const mc_grid_link *link; /* of the tile matrix set */
-    const mc_grid *grid;      /* of a tile matrix set without a collection */
+    const mc_grid_link *link;  /* of the tile matrix set */
+    const mc_grid *grid;       /* of a tile matrix set without a collection */
+    const char *style_id;      /* as in the path; NULL: there is none */
+    const mc_color_map *style; /* a palette; NULL: the default style */
     int z, row, column;
 
     /* the query */
     int form;                      /* of a document: MC_OGCAPI_JSON... */
     int image;                     /* of a tile: what `f` names; -1: nothing */
+    int sheet;                     /* of a style: what `f` names; -1: nothing */
+    const char *sheet_layer;       /* of a style: whose file is wanted; NULL: that of the lowest layer that has one */
     bool negotiated;               /* the Accept header decided */
     const char *datetime, *subset; /* the first one of several */
     const char *collections;       /* those of a dataset's map or tiles, as requested; NULL: not said */
@@ -70,6 +74,7 @@ typedef mc_error *mc_ogcapi_answer(mc_ogcapi_ask *ask);
 typedef enum mc_ogcapi_kind {
     MC_OGCAPI_DOCUMENT,
     MC_OGCAPI_DEFINITION,
+    MC_OGCAPI_STYLE,
     MC_OGCAPI_IMAGE,
     MC_OGCAPI_VECTOR,
     MC_OGCAPI_FILE
@@ -82,6 +87,11 @@ typedef struct mc_ogcapi_resource {
     mc_ogcapi_kind media;
     const char *id;
 } mc_ogcapi_resource;
+
+/* Style sheets (OGC 20-009). */
+#define MC_OGCAPI_MAPBOX "application/vnd.mapbox.style+json"
+#define MC_OGCAPI_SLD10 "application/vnd.ogc.sld+xml;version=1.0"
+#define MC_OGCAPI_SLD11 "application/vnd.ogc.sld+xml;version=1.1"
 
 #define MC_OGCAPI_OPENAPI "application/vnd.oai.openapi+json;version=3.0"
 
@@ -152,7 +162,8 @@ void mc_ogcapi_collection_crs(mc_json_writer *json, const mc_tileset *tileset, a
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
 mc_ogcapi_answer mc_ogcapi_landing, mc_ogcapi_conformance, mc_ogcapi_definition, mc_ogcapi_collections,
-    mc_ogcapi_collection, mc_ogcapi_sets, mc_ogcapi_set, mc_ogcapi_tilesets, mc_ogcapi_tileset, mc_ogcapi_tile;
+    mc_ogcapi_collection, mc_ogcapi_styles, mc_ogcapi_style, mc_ogcapi_style_metadata, mc_ogcapi_sets, mc_ogcapi_set,
+    mc_ogcapi_tilesets, mc_ogcapi_tileset, mc_ogcapi_tile;
 
 /* MC_ERR_NOT_FOUND where the address is one of images, and the collection has vector tiles, or the other way round. */
 mc_error *mc_ogcapi_check_kind(const mc_ogcapi_ask *ask) MC_CHECKED;
@@ -172,6 +183,17 @@ int mc_ogcapi_tile_media(mc_ogcapi_media media[MC_OGCAPI_IMAGES + 1], const mc_t
  * MC_ERR_NOT_ACCEPTABLE, MC_ERR_INVALID_PARAMETER where none can be had.
  */
 mc_error *mc_ogcapi_choose_image(const mc_format **format, mc_ogcapi_ask *ask, bool map) MC_CHECKED;
+
+/* --- styles ----------------------------------------------------------------------------------------------------- */
+
+/* The name of a style of a collection: "default", or that of a palette. */
+const char *mc_ogcapi_style_name(const mc_color_map *style);
+
+/* The style of the dataset with an identifier "collection:style", as ask->tileset and ask->style. False: none. */
+bool mc_ogcapi_find_global_style(mc_ogcapi_ask *ask, const char *id);
+
+/* Whether the tileset has a style that there is a sheet of. */
+bool mc_ogcapi_has_styles(const mc_tileset *tileset);
 
 /* --- CRSs ------------------------------------------------------------------------------------------------------- */
 

@@ -136,6 +136,10 @@ write_success(mc_json_writer *json, mc_ogcapi_kind media)
         write_content(json, "image/png", false);
         write_content(json, "image/jpeg", false);
         write_content(json, "image/webp", false);
+    } else if (media == MC_OGCAPI_STYLE) {
+        write_content(json, MC_OGCAPI_MAPBOX, true);
+        write_content(json, MC_OGCAPI_SLD10, false);
+        write_content(json, MC_OGCAPI_SLD11, false);
     } else if (media == MC_OGCAPI_VECTOR) {
         write_content(json, MC_OGCAPI_MVT, false);
     } else {

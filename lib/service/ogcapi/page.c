@@ -253,10 +253,11 @@ mc_ogcapi_page(mc_ogcapi_ask *ask, const mc_buf *json)
                                  "<body><header><h1><a href=\"%sogcapi?f=html\">%s</a></h1><nav aria-label=\"Pages\">"
                                  "<a href=\"%sogcapi/collections?f=html\">Collections</a>"
                                  "<a href=\"%sogcapi/tileMatrixSets?f=html\">Tile matrix sets</a>"
+                                 "<a href=\"%sogcapi/styles?f=html\">Styles</a>"
                                  "<a href=\"%sogcapi/conformance?f=html\">Conformance</a>%s</nav></header>\n"
                                  "<main class=\"ogcapi\"><h2>%s</h2>",
                                  title, root, root, root, mc_xml_escape(site != NULL ? site : "mapcache", ask->pool),
-                                 root, root, root,
+                                 root, root, root, root,
                                  mc_call_service(ask->call, "demo") == NULL
                                      ? ""
                                      : apr_pstrcat(ask->pool, "<a href=\"", root, "demo/\">Maps</a>", NULL),

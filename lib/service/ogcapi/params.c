@@ -91,6 +91,36 @@ const mc_param_row mc_ogcapi_tile_path[] = { COLLECTION_ROW, MATRIX_SET_ROW(find
 const mc_param_row mc_ogcapi_dataset_tileset_path[] = { MATRIX_SET_TEXT, MC_PARAM_END };
 const mc_param_row mc_ogcapi_dataset_tile_path[] = { MATRIX_SET_TEXT, TILE_ROWS, MC_PARAM_END };
 
+static mc_error *
+find_path_style(mc_param_reader *reader)
+{
+    mc_ogcapi_ask *ask = reader->target;
+    return mc_tileset_find_style(&ask->style, ask->tileset, ask->style_id) ? MC_OK : mc_param_refuse(reader);
+}
+
+static mc_error *
+find_dataset_style(mc_param_reader *reader)
+{
+    mc_ogcapi_ask *ask = reader->target;
+    return mc_ogcapi_find_global_style(ask, ask->style_id) ? MC_OK : mc_param_refuse(reader);
+}
+
+#define STYLE_ROW(step_, help_)                                                                                        \
+    MC_PARAM_TEXT("styleId", offsetof(mc_ogcapi_ask, style_id), help_, .flags = MC_PARAM_REQUIRED,                     \
+                  .kind = MC_ERR_NOT_FOUND, .refusal = "there is no style \"{value}\""),                               \
+        MC_PARAM_STEP(step_)
+#define COLLECTION_STYLE_ROW STYLE_ROW(find_path_style, "`default`, or the name of a palette of the tileset.")
+
+const mc_param_row mc_ogcapi_style_path[] = { COLLECTION_ROW, COLLECTION_STYLE_ROW, MC_PARAM_END };
+const mc_param_row mc_ogcapi_styled_tileset_path[] = { COLLECTION_ROW, COLLECTION_STYLE_ROW,
+                                                       MATRIX_SET_ROW(find_path_matrix_set), MC_PARAM_END };
+const mc_param_row mc_ogcapi_styled_tile_path[] = { COLLECTION_ROW, COLLECTION_STYLE_ROW,
+                                                    MATRIX_SET_ROW(find_path_matrix_set), TILE_ROWS, MC_PARAM_END };
+const mc_param_row mc_ogcapi_global_style_path[] = { STYLE_ROW(find_dataset_style,
+                                                               "The name of a tileset, a colon and the name of its "
+                                                               "style."),
+                                                     MC_PARAM_END };
+
 const mc_param_row mc_ogcapi_file_path[] = {
     MC_PARAM_TEXT("file", offsetof(mc_ogcapi_ask, file), "A file that the pages load.", .flags = MC_PARAM_REQUIRED),
     MC_PARAM_END,
@@ -130,6 +160,18 @@ const mc_param_row mc_ogcapi_tileset_form_params[] = {
                     .flags = MC_PARAM_EMPTY, .locator = "f",
                     .refusal = "f \"{value}\" is neither json nor html nor tilejson"),
     MC_PARAM_STEP(choose_form),
+    MC_PARAM_END,
+};
+
+const mc_param_row mc_ogcapi_style_form_params[] = {
+    MC_PARAM_CHOICE("f", offsetof(mc_ogcapi_ask, sheet), "mapbox|sld10|sld11",
+                    "The encoding of the style; what the Accept header says where the parameter is not there, the "
+                    "encoding that the style is kept in where it says nothing.",
+                    .flags = MC_PARAM_EMPTY, .locator = "f",
+                    .refusal = "f \"{value}\" is none of mapbox, sld10 and sld11"),
+    MC_PARAM_TEXT("layer", offsetof(mc_ogcapi_ask, sheet_layer),
+                  "Of a source whose layers have a file each: the layer whose file is wanted.", .max = 1000,
+                  .flags = MC_PARAM_EMPTY, .locator = "layer"),
     MC_PARAM_END,
 };
 

@@ -31,8 +31,9 @@ choose_tile_image(mc_tile_stack *stack, mc_ogcapi_ask *ask)
     }
     MC_TRY(mc_ogcapi_choose_image(&stack->exact, ask, false));
     mc_tileset *variant =
-        stack->exact == NULL ? NULL
-                             : mc_tileset_variant_of_type(ask->tileset, mc_coding_mime(mc_format_coding(stack->exact)));
+        stack->exact == NULL || ask->style != NULL
+            ? NULL
+            : mc_tileset_variant_of_type(ask->tileset, mc_coding_mime(mc_format_coding(stack->exact)));
     if (variant == NULL)
         return MC_OK;
     stack->tiles[0].tileset = variant;
@@ -45,14 +46,16 @@ choose_tile_image(mc_tile_stack *stack, mc_ogcapi_ask *ask)
 static mc_error *
 stack_tiles(mc_tile_stack *stack, const mc_ogcapi_ask *ask)
 {
-    const mc_map_layer own = { .tileset = ask->tileset, .link = ask->link };
+    const mc_map_layer own = { .tileset = ask->tileset, .link = ask->link, .style = ask->style };
     int count = ask->layer_count > 0 ? ask->layer_count : 1;
     mc_tile_request *tiles = apr_pcalloc(ask->pool, (size_t)count * sizeof(*tiles));
     for (int i = 0; i < count; i++) {
         const mc_map_layer *layer = ask->layer_count > 0 ? &ask->layers[i] : &own;
         const char **values;
         MC_TRY(mc_ogcapi_values(&values, ask, layer->tileset));
-        tiles[i] = (mc_tile_request){ .tileset = layer->tileset, .link = layer->link, .values = values };
+        tiles[i] = (mc_tile_request){
+            .tileset = layer->tileset, .link = layer->link, .values = values, .style = layer->style
+        };
     }
     *stack = (mc_tile_stack){ .tiles = tiles, .count = count, .format = ask->tileset->format };
     return MC_OK;

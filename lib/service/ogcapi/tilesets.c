@@ -36,10 +36,13 @@ write_scheme_link(mc_json_writer *json, const mc_ogcapi_ask *ask, const char *id
                    mc_ogcapi_url(ask, "/tileMatrixSets/%s", mc_url_segment(id, ask->pool)));
 }
 
-/* Where the tile sets of the request are: those of a collection, or of the dataset. */
+/* Where the tile sets of the request are: those of a collection, of its style, or of the dataset. */
 static const char *
 tilesets_path(const mc_ogcapi_ask *ask)
 {
+    if (ask->style_id != NULL)
+        return apr_pstrcat(ask->pool, "/collections/", mc_url_segment(ask->tileset->name, ask->pool), "/styles/",
+                           mc_url_segment(ask->style_id, ask->pool), "/map/tiles", NULL);
     if (ask->collection != NULL)
         return mc_ogcapi_tiles_path(ask->tileset, ask->pool);
     return mc_ogcapi_is_vector(ask->tileset) ? "/tiles" : "/map/tiles";

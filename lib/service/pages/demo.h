@@ -31,17 +31,6 @@ mc_error *mc_demo_layer(mc_buf **text, const char *name, const mc_call *call, mc
 mc_error *mc_demo_style(mc_buf **text, const char *layer, const mc_call *call, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
 
-/* Colours of the layers of vector tiles, which have no style of their own: a tileset begins at a place of the list that
- * its name gives, or at the next one that no tileset before it in the configuration has, as long as there is one.
- * `taken`: 0 for the first tileset of the configuration, then what the call before has made of it. */
-int mc_demo_colour_next(unsigned *taken, const mc_tileset *tileset);
-
-/* "colours": the list from the tileset's place on, for the scripts of the pages. Nothing for images. */
-void mc_demo_write_colours(mc_json_writer *json, const mc_tileset *tileset, int first);
-
-/* The place of one tileset. */
-int mc_demo_colour_first(const mc_call *call, const mc_tileset *tileset);
-
 /* What is told of a grid of a tileset: its CRS, box, tiles and levels. */
 void mc_demo_write_grid(mc_json_writer *json, const mc_tileset *tileset, const mc_grid_link *link);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "grid/earth.h"
+#include "service/layer_style.h"
 #include "service/pages/demo.h"
 #include "service/wms/wms.h"
 #include "vector/crs/projection.h"
@@ -190,7 +191,7 @@ write_layer_line(mc_json_writer *json, const mc_tileset *tileset, int first_colo
 {
     mc_json_open_object(json, NULL);
     write_layer_summary(json, tileset);
-    mc_demo_write_colours(json, tileset, first_colour);
+    mc_layer_write_colours(json, tileset, first_colour);
     mc_json_open_array(json, "dimensions");
     for (int i = 0; i < tileset->dimension_count; i++)
         mc_json_string(json, NULL, tileset->dimensions[i]->name);
@@ -253,7 +254,7 @@ mc_demo_layers(mc_buf **text, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool
     unsigned taken = 0;
     for (int i = 0; i < tilesets->nelts; i++) {
         const mc_tileset *tileset = APR_ARRAY_IDX(tilesets, i, const mc_tileset *);
-        write_layer_line(json, tileset, mc_demo_colour_next(&taken, tileset), pool);
+        write_layer_line(json, tileset, mc_layer_colour_next(&taken, tileset), pool);
     }
     mc_json_close(json);
     mc_json_close(json);
@@ -287,7 +288,7 @@ mc_demo_layer(mc_buf **text, const char *name, const mc_call *call, mc_ctx *ctx,
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
     write_layer_summary(json, tileset);
-    mc_demo_write_colours(json, tileset, mc_demo_colour_first(call, tileset));
+    mc_layer_write_colours(json, tileset, mc_layer_colour_first(call, tileset));
     const apr_array_header_t *formats = mc_tileset_info_formats(tileset);
     mc_json_open_array(json, "infoFormats");
     for (int i = 0; formats != NULL && i < formats->nelts; i++)

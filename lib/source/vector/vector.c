@@ -178,6 +178,22 @@ mc_vector_legend(mc_legend *legend, mc_source *source)
         mc_legend_add(legend, vector->layers[i]->name, vector->layers[i]->style);
 }
 
+apr_array_header_t *
+mc_vector_styles(mc_source *source, apr_pool_t *pool)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    apr_array_header_t *styles = apr_array_make(pool, 4, sizeof(mc_source_style));
+    for (int i = 0; i < vector->layer_count; i++) {
+        const mc_vector_layer *layer = vector->layers[i];
+        bool known = layer->style_file == NULL;
+        for (int j = 0; j < styles->nelts && !known; j++)
+            known = strcmp(APR_ARRAY_IDX(styles, j, mc_source_style).file, layer->style_file) == 0;
+        if (!known)
+            APR_ARRAY_PUSH(styles, mc_source_style) = (mc_source_style){ layer->name, layer->style_file };
+    }
+    return styles;
+}
+
 mc_error *
 mc_vector_place(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
 {

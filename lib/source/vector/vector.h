@@ -120,6 +120,9 @@ mc_error *mc_vector_render(mc_rendered *map, mc_source *source, const mc_render 
 /* The legend operation of all vector sources. */
 void mc_vector_legend(mc_legend *legend, mc_source *source);
 
+/* The styles operation of all vector sources. */
+apr_array_header_t *mc_vector_styles(mc_source *source, apr_pool_t *pool);
+
 /* The info operation of all vector sources, and the media types of its answers (WMS 1.3.0, 7.4). */
 mc_error *mc_vector_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
@@ -134,7 +137,8 @@ mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, 
 /* The members of mc_source_ops that all vector sources share. */
 #define MC_VECTOR_OPS                                                                                                  \
     .render = mc_vector_render, .render_stack = mc_vector_render_stack, .info = mc_vector_info,                        \
-    .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers, .place = mc_vector_place
+    .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers, .styles = mc_vector_styles,                    \
+    .place = mc_vector_place
 
 /* The query of a map. The query's pixel grid is that of a level of the grid where the map lies on that level; else the
  * map has a pixel grid of its own. */
