@@ -92,7 +92,7 @@ const mc_param_row mc_ogcapi_dataset_tileset_path[] = { MATRIX_SET_TEXT, MC_PARA
 const mc_param_row mc_ogcapi_dataset_tile_path[] = { MATRIX_SET_TEXT, TILE_ROWS, MC_PARAM_END };
 
 static mc_error *
-find_path_style(mc_param_reader *reader)
+find_collection_style(mc_param_reader *reader)
 {
     mc_ogcapi_ask *ask = reader->target;
     return mc_tileset_find_style(&ask->style, ask->tileset, ask->style_id) ? MC_OK : mc_param_refuse(reader);
@@ -109,7 +109,7 @@ find_dataset_style(mc_param_reader *reader)
     MC_PARAM_TEXT("styleId", offsetof(mc_ogcapi_ask, style_id), help_, .flags = MC_PARAM_REQUIRED,                     \
                   .kind = MC_ERR_NOT_FOUND, .refusal = "there is no style \"{value}\""),                               \
         MC_PARAM_STEP(step_)
-#define COLLECTION_STYLE_ROW STYLE_ROW(find_path_style, "`default`, or the name of a palette of the tileset.")
+#define COLLECTION_STYLE_ROW STYLE_ROW(find_collection_style, "`default`, or the name of a palette of the tileset.")
 
 const mc_param_row mc_ogcapi_style_path[] = { COLLECTION_ROW, COLLECTION_STYLE_ROW, MC_PARAM_END };
 const mc_param_row mc_ogcapi_styled_tileset_path[] = { COLLECTION_ROW, COLLECTION_STYLE_ROW,

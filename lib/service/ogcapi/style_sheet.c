@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "service/layer_style.h"
+#include "text/text.h"
 
 enum { SHEET_BYTES_MAX = 8 << 20, SHEET_HEAD_BYTES = 8192 };
 
@@ -19,6 +20,12 @@ static const mc_style_sheet sheet_kinds[] = {
     [MC_STYLE_SLD10] = { MC_STYLE_SLD10, MC_OGCAPI_SLD10, "sld10", "OGC SLD", "1.0", SPEC_SLD10, NULL, NULL },
     [MC_STYLE_SLD11] = { MC_STYLE_SLD11, MC_OGCAPI_SLD11, "sld11", "OGC SLD and SE", "1.1", SPEC_SLD11, NULL, NULL },
 };
+
+const char *
+mc_ogcapi_style_name(const mc_color_map *style)
+{
+    return style == NULL ? "default" : style->name;
+}
 
 /* Up to `most` bytes of a file, with a zero behind them; NULL where it cannot be read, or is longer and `whole`. */
 static char *
@@ -120,7 +127,7 @@ write_palette_sheet(mc_buf **text, const mc_color_map *map, const mc_ogcapi_ask 
             continue;
         mc_xml_open(xml, "ColorMapEntry");
         mc_xml_attrf(xml, "color", "#%02x%02x%02x", rgba[0], rgba[1], rgba[2]);
-        mc_xml_attrf(xml, "opacity", "%.4g", rgba[3] / 255.0);
+        mc_xml_attr(xml, "opacity", mc_double_text('g', 4, rgba[3] / 255.0, ask->pool));
         mc_xml_attrf(xml, "quantity", "%d", i);
         mc_xml_attr(xml, "label", map->labels[i]);
         mc_xml_close(xml);

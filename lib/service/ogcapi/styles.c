@@ -9,14 +9,6 @@
 #include "text/accept.h"
 #include "text/text.h"
 
-#define DEFAULT_STYLE "default"
-
-const char *
-mc_ogcapi_style_name(const mc_color_map *style)
-{
-    return style == NULL ? DEFAULT_STYLE : style->name;
-}
-
 /* The styles of a tileset: -1 is the default one. Any name of a palette can stand in a path (<palette>). */
 static const mc_color_map *
 style_at(const mc_tileset *tileset, int index)
@@ -146,7 +138,7 @@ mc_ogcapi_styles(mc_ogcapi_ask *ask)
     ask->title = global ? "Styles" : apr_pstrcat(ask->pool, mc_tileset_title(ask->tileset), ": styles", NULL);
     mc_json_open_object(json, NULL);
     if (!global && mc_style_sheets(ask->tileset, NULL, ask->pool)->nelts > 0)
-        mc_json_string(json, "default", DEFAULT_STYLE);
+        mc_json_string(json, "default", mc_ogcapi_style_name(NULL));
     mc_ogcapi_open_links(json, ask);
     mc_json_close(json);
     mc_json_open_array(json, "styles");
