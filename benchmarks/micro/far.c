@@ -14,7 +14,9 @@
 
 #include "base/metrics.h"
 #include "cache/cache_base.h"
+#include "cache/rest/sigv4.h"
 #include "http/http.h"
+#include "http/http_address.h"
 #include "measure.h"
 
 enum { TILE_BYTES = 16384, ROUND_GETS = 100, ROUNDS_MOST = 1000 };
@@ -86,6 +88,26 @@ get_tile_once(const far_way *way)
         exit(1);
 }
 
+/* The headers of a request that was signed before, once: what is sent is what the cache "s3" sends. */
+static struct curl_slist *
+sign_beforehand(const char *url)
+{
+    const mc_aws_secret secret = { "AKIDEXAMPLE", "secret", NULL };
+    const mc_sigv4 request = {
+        .method = "GET", .path = mc_http_path_of(url), .query = "", .region = "eu-test-1", .now = apr_time_now()
+    };
+    apr_table_t *headers = apr_table_make(pool, 8);
+    struct curl_slist *list = NULL;
+    apr_table_setn(headers, "Host", mc_http_host_of(url, pool));
+    mc_sigv4_sign(headers, &request, &secret, pool);
+    const apr_array_header_t *items = apr_table_elts(headers);
+    for (int i = 0; i < items->nelts; i++) {
+        const apr_table_entry_t *item = &APR_ARRAY_IDX(items, i, apr_table_entry_t);
+        list = curl_slist_append(list, apr_pstrcat(pool, item->key, ": ", item->val, NULL));
+    }
+    return list;
+}
+
 static CURL *
 open_curl(const char *url, bool signs)
 {
@@ -121,17 +143,24 @@ median_of(double *values, int count)
 static void
 measure_far_ways(const char *address, int rounds, const char *wanted)
 {
-    static far_way ways[] = {
-        { .name = "libcurl" }, { .name = "libcurl, signing" }, { .name = "rest" }, { .name = "s3" }
-    };
+    static far_way ways[] = { { .name = "libcurl" },
+                              { .name = "libcurl, signed" },
+                              { .name = "libcurl, signing" },
+                              { .name = "rest" },
+                              { .name = "s3" } };
+    enum { PLAIN, SIGNED, SIGNING, REST, S3 };
     const char *url = apr_pstrcat(pool, address, "/s3/t/g/0/0/0.jpg", NULL);
-    ways[0].easy = open_curl(url, false);
-    ways[1].easy = open_curl(url, true);
-    ways[2].cache = create_far_cache("rest", address, "");
-    ways[3].cache =
+    struct curl_slist *headers = sign_beforehand(url);
+    ways[PLAIN].easy = open_curl(url, false);
+    ways[SIGNED].easy = open_curl(url, false);
+    curl_easy_setopt(ways[SIGNED].easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(ways[SIGNED].easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+    ways[SIGNING].easy = open_curl(url, true);
+    ways[REST].cache = create_far_cache("rest", address, "");
+    ways[S3].cache =
         create_far_cache("s3", address, "<id>AKIDEXAMPLE</id><secret>secret</secret><region>eu-test-1</region>");
     const mc_tile_write write = { .key = key, .data = mc_buf_attach(mc_buf_copy(tile_bytes, TILE_BYTES), pool) };
-    exit_on_error(mc_cache_put(ways[2].cache, &write, 1, &ctx));
+    exit_on_error(mc_cache_put(ways[REST].cache, &write, 1, &ctx));
     apr_pool_create(&ctx.pool, pool);
     for (int round = -1; round < rounds; round++) /* the first one makes the connections */
         for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
@@ -142,6 +171,7 @@ measure_far_ways(const char *address, int rounds, const char *wanted)
                median_of(ways[i].clock, rounds), median_of(ways[i].processor, rounds));
         curl_easy_cleanup(ways[i].easy);
     }
+    curl_slist_free_all(headers);
 }
 
 int

@@ -40,7 +40,10 @@ read_headers(const char *text, apr_pool_t *pool)
     apr_table_t *headers = apr_table_make(pool, 4);
     mc_rest_header_lines(headers, text, pool);
     apr_table_do(check_line, NULL, headers, NULL);
-    const char *lines = mc_signed_lines(headers, "", NULL, pool);
+    const char *lines, *names;
+    mc_signed_texts(&lines, &names, headers, pool);
+    MC_ASSERT(strcmp(lines, mc_signed_lines(headers, "", NULL, pool)) == 0);
+    MC_ASSERT(strlen(names) <= strlen(lines) && (*names == '\0') == (*lines == '\0'));
     int count = 0;
     for (const char *at = lines; (at = strchr(at, '\n')) != NULL; at++)
         count++;

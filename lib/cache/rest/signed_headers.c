@@ -79,15 +79,27 @@ mc_signed_lines(const apr_table_t *headers, const char *prefix, const char *othe
     return text;
 }
 
-const char *
-mc_signed_names(const apr_table_t *headers, apr_pool_t *pool)
+void
+mc_signed_texts(const char **lines, const char **names, const apr_table_t *headers, apr_pool_t *pool)
 {
     signed_header *list;
     int count = sort_signed_headers(&list, headers, "", NULL, pool);
-    const char *text = "";
+    size_t size = 1;
     for (int i = 0; i < count; i++)
-        text = apr_pstrcat(pool, text, i == 0 ? "" : ";", list[i].name, NULL);
-    return text;
+        size += strlen(list[i].name) + strlen(list[i].value) + 2;
+    char *line = apr_palloc(pool, size), *name = apr_palloc(pool, size);
+    *lines = line;
+    *names = name;
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            *name++ = ';';
+        name = stpcpy(name, list[i].name);
+        line = stpcpy(line, list[i].name);
+        *line++ = ':';
+        line = stpcpy(line, list[i].value);
+        *line++ = '\n';
+    }
+    *line = *name = '\0';
 }
 
 const char *

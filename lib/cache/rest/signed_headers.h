@@ -11,8 +11,8 @@ const char *mc_signed_value(const apr_table_t *headers, const char *name);
  * another beginning, or NULL. Prefix "": all headers. */
 const char *mc_signed_lines(const apr_table_t *headers, const char *prefix, const char *other, apr_pool_t *pool);
 
-/* "name;name" of all headers in the same order. */
-const char *mc_signed_names(const apr_table_t *headers, apr_pool_t *pool);
+/* The lines of all headers, and their names as "name;name" in the same order. */
+void mc_signed_texts(const char **lines, const char **names, const apr_table_t *headers, apr_pool_t *pool);
 
 const char *mc_base64_text(const uint8_t *bytes, size_t size, apr_pool_t *pool);
 

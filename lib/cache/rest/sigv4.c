@@ -7,7 +7,7 @@
 #include "base/digest.h"
 #include "cache/rest/signed_headers.h"
 
-enum { SCOPE_BYTES = 256 };
+enum { SCOPE_BYTES = 256, DATE_BYTES = 32, DAY_SIZE = 8 /* of a date */ };
 
 /* The key of a day, a region and a service. It is the same for all tiles of a day: the last one is kept. */
 static void
@@ -34,9 +34,28 @@ derive_signing_key(uint8_t key[MC_SHA256_BYTES], const char *secret, const char 
     }
 }
 
+/* "20130524T000000Z"; that of the last second is kept. */
+static const char *
+signing_date(apr_time_t now, apr_pool_t *pool)
+{
+    static _Thread_local apr_time_t kept_second = -1;
+    static _Thread_local char kept_date[DATE_BYTES];
+    if (apr_time_sec(now) != kept_second) {
+        apr_time_exp_t time;
+        apr_time_exp_gmt(&time, now);
+        apr_snprintf(kept_date, sizeof(kept_date), "%04d%02d%02dT%02d%02d%02dZ", time.tm_year + 1900, time.tm_mon + 1,
+                     time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec);
+        kept_second = apr_time_sec(now);
+    }
+    return apr_pstrmemdup(pool, kept_date, strlen(kept_date));
+}
+
 static const char *
 sha256_text(const void *data, size_t size, apr_pool_t *pool)
 {
+    static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    if (size == 0)
+        return of_nothing;
     uint8_t digest[MC_SHA256_BYTES];
     char *text = apr_palloc(pool, MC_SHA256_HEX);
     mc_sha256(digest, data, size);
@@ -47,11 +66,8 @@ sha256_text(const void *data, size_t size, apr_pool_t *pool)
 void
 mc_sigv4_sign(apr_table_t *headers, const mc_sigv4 *request, const mc_aws_secret *secret, apr_pool_t *pool)
 {
-    apr_time_exp_t time;
-    const char *service = request->service == NULL ? "s3" : request->service;
-    apr_time_exp_gmt(&time, request->now);
-    const char *day = apr_psprintf(pool, "%04d%02d%02d", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday);
-    const char *date = apr_psprintf(pool, "%sT%02d%02d%02dZ", day, time.tm_hour, time.tm_min, time.tm_sec);
+    const char *service = request->service == NULL ? "s3" : request->service, *lines, *names;
+    const char *date = signing_date(request->now, pool), *day = apr_pstrmemdup(pool, date, DAY_SIZE);
     const char *body = request->unsigned_body ? "UNSIGNED-PAYLOAD"
                                               : sha256_text(request->body == NULL ? "" : request->body,
                                                             request->body == NULL ? 0 : request->body_size, pool);
@@ -59,9 +75,9 @@ mc_sigv4_sign(apr_table_t *headers, const mc_sigv4 *request, const mc_aws_secret
     apr_table_setn(headers, "x-amz-content-sha256", body);
     if (secret->token != NULL)
         apr_table_setn(headers, "x-amz-security-token", secret->token);
-    const char *names = mc_signed_names(headers, pool);
-    const char *canonical = apr_pstrcat(pool, request->method, "\n", request->path, "\n", request->query, "\n",
-                                        mc_signed_lines(headers, "", NULL, pool), "\n", names, "\n", body, NULL);
+    mc_signed_texts(&lines, &names, headers, pool);
+    const char *canonical = apr_pstrcat(pool, request->method, "\n", request->path, "\n", request->query, "\n", lines,
+                                        "\n", names, "\n", body, NULL);
     const char *scope = apr_pstrcat(pool, day, "/", request->region, "/", service, "/aws4_request", NULL);
     const char *to_sign = apr_pstrcat(pool, "AWS4-HMAC-SHA256\n", date, "\n", scope, "\n",
                                       sha256_text(canonical, strlen(canonical), pool), NULL);
