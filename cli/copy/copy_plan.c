@@ -129,7 +129,7 @@ check_walk(const mc_copy *copy, const mc_copy_part *part)
     };
     if (seed->has_zoom || seed->has_extent || seed->list != NULL || seed->area != NULL || seed->ogr.source != NULL)
         return NULL;
-    if (pair->source->dimension_count == 0 && mc_seed_stored_possible(&task))
+    if (pair->source->dimension_count == 0 && mc_seed_stored_possible(&task, pair->source_link->grid->level_count - 1))
         return NULL;
     if (pair->source->dimension_count > 0 && pair->source->cache->ops->lists != NULL)
         return NULL;

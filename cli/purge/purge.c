@@ -225,7 +225,7 @@ is_walk_endless(const mc_purge *purge)
 {
     const mc_seed_options *seed = &purge->options->seed;
     const mc_seed_task task = { .mode = MC_SEED_DELETE, .tileset = purge->tileset, .link = purge->tileset->links[0] };
-    if (seed->has_zoom || has_area_or_age(seed) || mc_seed_stored_possible(&task))
+    if (seed->has_zoom || has_area_or_age(seed) || mc_seed_stored_possible(&task, task.link->grid->level_count - 1))
         return false;
     fprintf(stderr,
             "mapcache purge: a store of tileset \"%s\" has no list of its tiles: --zoom names levels to go over\n",

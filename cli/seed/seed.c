@@ -150,7 +150,7 @@ visit_all(seed_run *run, FILE *tiles, mc_seed_visit *visit, void *baton)
     else if (tiles != NULL)
         mc_seed_list_visit(tiles, setup->options.list, MC_LIST_TILES, &setup->area, visit_wanted, &sieve,
                            &run->bad_lines);
-    else if (mc_seed_stored_possible(&setup->task))
+    else if (mc_seed_stored_possible(&setup->task, setup->area.maxzoom))
         visit_stored(run, visit_wanted, &sieve);
     else
         mc_seed_walk(&setup->area, setup->order, visit, baton);
@@ -178,7 +178,8 @@ begin_progress(seed_run *run, FILE *failures)
     run->progress = (mc_seed_progress){
         .task = &run->setup.task,
         .metatile_tiles = run->setup.area.columns * run->setup.area.rows,
-        .expected = mc_seed_setup_list(&run->setup) == NULL && !mc_seed_stored_possible(&run->setup.task)
+        .expected = mc_seed_setup_list(&run->setup) == NULL &&
+                            !mc_seed_stored_possible(&run->setup.task, run->setup.area.maxzoom)
                         ? mc_seed_count(&run->setup.area) - run->checkpoint.begun
                         : 0,
         .percent = run->setup.options.percent,

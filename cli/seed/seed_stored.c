@@ -36,7 +36,7 @@ make_stored_tile_key(const mc_seed_task *task, int z, mc_dimension_value *dimens
 
 /* The values of dimensions that a database resolves are not the keys' before it was asked; those of a copy are. */
 bool
-mc_seed_stored_possible(const mc_seed_task *task)
+mc_seed_stored_possible(const mc_seed_task *task, int deepest)
 {
     const mc_tileset *tileset = task->tileset;
     bool copy = task->mode == MC_SEED_COPY || task->mode == MC_SEED_COMPARE;
@@ -44,8 +44,9 @@ mc_seed_stored_possible(const mc_seed_task *task)
         tileset->assembly != MC_ASSEMBLE_NONE || tileset->dimension_count > MOST_DIMENSIONS)
         return false;
     mc_dimension_value dimensions[MOST_DIMENSIONS];
-    mc_tile_key key = make_stored_tile_key(task, 0, dimensions);
-    return mc_cache_lists(tileset->cache, &key);
+    const mc_tile_key first = make_stored_tile_key(task, 0, dimensions);
+    const mc_tile_key last = make_stored_tile_key(task, deepest, dimensions);
+    return mc_cache_lists(tileset->cache, &first) && mc_cache_lists(tileset->cache, &last);
 }
 
 static bool

@@ -5,8 +5,8 @@
 #include "mapcache/seed.h"
 #include "mapcache/server.h"
 
-/* Whether the task is about stored tiles only, and their store can list them. */
-bool mc_seed_stored_possible(const mc_seed_task *task);
+/* Whether the task is about stored tiles only, and their store can list those of levels down to `deepest`. */
+bool mc_seed_stored_possible(const mc_seed_task *task, int deepest);
 
 /* Visits the metatiles of the area that have stored tiles, level by level; most of them once. */
 mc_error *mc_seed_stored_visit(const mc_seed_area *area, const mc_seed_task *task, const mc_config *config,

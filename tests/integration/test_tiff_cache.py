@@ -1,5 +1,6 @@
 """tiff caches: GDAL and Debian's MapCache read what ours has written, and ours reads what GDAL has written."""
 import io
+import json
 import os
 import pathlib
 import sqlite3
@@ -144,6 +145,26 @@ def test_files_behind_a_web_server(files, folder, web):  # noqa: F811
     assert refused.returncode != 0 and "reads its files over HTTP" in refused.stdout + refused.stderr
     (folder / "headers").unlink()
     assert "headers" in transferred(folder, far_config(folder, template, storage))
+
+
+def test_files_behind_a_web_server_are_listed(files, folder, web):  # noqa: F811
+    """Each by its name, not tile by tile: what `detail` counts, what `copy` copies, and which files were asked for."""
+    (folder / "tiff").rename(folder / "www/tiff")
+    path = far_config(folder, f"{web.address}/tiff/{{tileset}}-{{z}}-{{x}}-{{y}}.tif", '<storage type="rest"/>')
+    (folder / "www/tiff/world-3-4-0.tif").unlink()
+
+    def run(*words):
+        done = subprocess.run([str(BUILD / "bin/mapcache"), *words], capture_output=True, text=True, timeout=patience(100))
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    report = json.loads(run("detail", "-c", path, "-t", "world", "-z", "0,5", "--json"))
+    assert report["nb_tiles_in_region"]["cached_in_cache"] == 69
+    asked = {line[1] for line in web.asked()}
+    assert len(asked) == 1 + 1 + 1 + 4 + 16 + 64, asked  # files of four by four tiles
+    run("copy", "-c", path, "--from", "world", "--to", folder / "copied.mbtiles", "-z", "0,3", "--verify")
+    with sqlite3.connect(folder / "copied.mbtiles") as database:
+        assert database.execute("select count(*) from tiles").fetchone() == (69,)
 
 
 def test_files_in_googles_store(files, folder, own_store):  # noqa: F811

@@ -1,13 +1,14 @@
 /*
  * Which tiles the files of a level have. Few files are asked for by their names; of many those that are there are
- * listed, and told apart by their names.
+ * listed, and told apart by their names. Web servers have no lists: files behind HTTP are always asked for, in levels
+ * that do not have too many.
  */
 #include <glob.h>
 #include <string.h>
 
 #include "cache/blocks/blocks.h"
 
-enum { FILES_ASKED_FOR = 4096, TILES_AT_ONCE = 4096 };
+enum { FILES_ASKED_FOR = 4096, FILES_ASKED_FAR = 65536, TILES_AT_ONCE = 4096 };
 
 /* What a list goes through. */
 typedef struct block_listing {
@@ -21,11 +22,22 @@ typedef struct block_listing {
     int64_t bytes; /* of the files that were looked at */
 } block_listing;
 
+/* How many files have tiles of an area of the key's level, at most. */
+static double
+count_block_files(const mc_block_shape *shape, const mc_tile_range *area)
+{
+    return ((double)(area->maxx - area->minx) / shape->columns + 1) *
+           ((double)(area->maxy - area->miny) / shape->rows + 1);
+}
+
 bool
 mc_block_lists(const mc_cache *base, const mc_tile_key *key)
 {
     const mc_block_cache *cache = (const mc_block_cache *)base;
-    return cache->remote == NULL || cache->kind->shape(cache, key).columns == 0;
+    const mc_block_shape shape = cache->kind->shape(cache, key);
+    const mc_level *level = &key->grid->levels[key->z];
+    const mc_tile_range all = { 0, 0, level->columns, level->rows };
+    return cache->remote == NULL || shape.columns == 0 || count_block_files(&shape, &all) <= FILES_ASKED_FAR;
 }
 
 mc_tile_range
@@ -140,6 +152,7 @@ list_asked_files(block_listing *listing, const mc_block_shape *shape, apr_pool_t
     for (int y = listing->area.miny; y < listing->area.maxy; y = range.maxy)
         for (int x = listing->area.minx; x < listing->area.maxx; x = range.maxx) {
             apr_pool_clear(scratch);
+            MC_TRY(mc_ctx_check(listing->ctx, scratch));
             key.x = x;
             key.y = y;
             range = range_of_file(shape, &key);
@@ -192,10 +205,8 @@ list_level(block_listing *listing)
         if (error == MC_OK)
             error = list_file(listing, path, NULL, scratch);
     } else {
-        double files = ((double)(area->maxx - area->minx) / shape.columns + 1) *
-                       ((double)(area->maxy - area->miny) / shape.rows + 1);
-        error = files <= FILES_ASKED_FOR ? list_asked_files(listing, &shape, scratch)
-                                         : list_found_files(listing, &shape, scratch);
+        const bool asks = listing->cache->remote != NULL || count_block_files(&shape, area) <= FILES_ASKED_FOR;
+        error = asks ? list_asked_files(listing, &shape, scratch) : list_found_files(listing, &shape, scratch);
     }
     error = mc_error_copy(error, listing->ctx->pool);
     apr_pool_destroy(scratch);
@@ -228,8 +239,10 @@ mc_error *
 mc_block_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
 {
     const mc_block_cache *cache = (const mc_block_cache *)base;
+    mc_tile_key deepest = *key;
+    deepest.z = key->grid->level_count - 1;
     *bytes = *tiles = 0;
-    if (!mc_block_lists(base, key)) {
+    if (!mc_block_lists(base, &deepest)) {
         *bytes = -1;
         return MC_OK;
     }
