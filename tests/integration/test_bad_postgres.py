@@ -175,11 +175,11 @@ class BadPostgres:
             pass
 
 
-def config(folder, bad):
+def config(folder, bad, deadline=DEADLINE):
     connection = f"<connection>{bad.connection()}</connection>"
     path = folder / "mapcache.xml"
     path.write_text(f"""<mapcache>
-  <deadline>{DEADLINE}</deadline>
+  <deadline>{deadline}</deadline>
   <cache name="tiles" type="postgresql">{connection}</cache>
   <cache name="disk" type="disk"><base>{folder}/tiles</base></cache>
   <source name="any" type="dummy"/>
@@ -409,8 +409,9 @@ SENTENCES = ["the request for a password", "the greeting", "the settings of the 
 
 
 def answer_of_old_postgres(build, folder, certificate, number, takes_part):
+    deadline = round(patience(10)) if takes_part else DEADLINE
     with OldPostgres(certificate, number, takes_part) as old:
-        server = Server(build, config(folder, old), folder)
+        server = Server(build, config(folder, old, deadline), folder)
         try:
             answer = server.get(*USES["rows"])
             if not takes_part:
