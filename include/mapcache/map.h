@@ -23,6 +23,8 @@ typedef struct mc_map_layer {
     const mc_grid_link *link; /* its grid has the map's CRS */
     const char *const *values;
     const mc_color_map *style; /* as of mc_tile_request */
+    double shift; /* how far east of its place the layer lies, units of the CRS: 0, or once around the earth for what of
+                   * a map over the antimeridian lies beyond */
 } mc_map_layer;
 
 typedef enum mc_full_wms { MC_WMS_ASSEMBLE, MC_WMS_FORWARD, MC_WMS_ERROR } mc_full_wms;

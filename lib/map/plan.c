@@ -17,6 +17,9 @@
 #define EXACT_SCALE 1e-4
 #define EXACT_OFFSET 0.02
 
+/* By so many pixels what lies beyond the antimeridian reaches over the seam, so that rounding leaves no gap there. */
+#define SEAM_OVERLAP 1e-6
+
 int
 mc_map_helpers(const struct mc_workers *workers, int threaded, int jobs)
 {
@@ -49,8 +52,8 @@ place_plan_layer(mc_plan_layer *part, const mc_map_request *wanted)
     const mc_grid *grid = part->link->grid;
     double resolution = grid->levels[part->z].resolution;
     mc_extent mosaic = mc_grid_range_extent(grid, part->z, &part->range);
-    part->x0 = (wanted->box.minx - mosaic.minx) / resolution;
-    part->y0 = (mosaic.maxy - wanted->box.maxy) / resolution;
+    part->x0 = (part->box.minx - mosaic.minx) / resolution + (part->layer->shift > 0 ? SEAM_OVERLAP : 0);
+    part->y0 = (mosaic.maxy - part->box.maxy) / resolution;
     part->scale_x = (wanted->box.maxx - wanted->box.minx) / wanted->width / resolution;
     part->scale_y = (wanted->box.maxy - wanted->box.miny) / wanted->height / resolution;
     part->width = (part->range.maxx - part->range.minx) * grid->tile_width;
@@ -67,8 +70,11 @@ plan_layer(mc_plan_layer *part, const mc_map_layer *layer, const mc_map_request 
     double resolution = fmax((wanted->box.maxx - wanted->box.minx) / wanted->width,
                              (wanted->box.maxy - wanted->box.miny) / wanted->height);
     part->layer = layer;
+    part->box = wanted->box;
+    part->box.minx -= layer->shift;
+    part->box.maxx -= layer->shift;
     part->z = choose_plan_level(layer->link, resolution, &part->link);
-    if (!mc_grid_link_tiles(part->link, &wanted->box, part->z, &part->range))
+    if (!mc_grid_link_tiles(part->link, &part->box, part->z, &part->range))
         return MC_OK;
     apr_int64_t columns = part->range.maxx - part->range.minx, rows = part->range.maxy - part->range.miny;
     apr_int64_t limit = wanted->max_pixels > 0 ? wanted->max_pixels : MC_MAX_PIXELS;
@@ -96,8 +102,8 @@ list_plan_tiles(mc_plan *plan, int index)
             tile->request = (mc_tile_request){ part->layer->tileset, part->link,        part->z, x, y,
                                                part->layer->values,  part->layer->style };
             tile->layer = index;
-            tile->left = (int)lround((extent.minx - plan->wanted->box.minx) / resolution + part->x0);
-            tile->top = (int)lround((plan->wanted->box.maxy - extent.maxy) / resolution + part->y0);
+            tile->left = (int)lround((extent.minx - part->box.minx) / resolution + part->x0);
+            tile->top = (int)lround((part->box.maxy - extent.maxy) / resolution + part->y0);
         }
 }
 
@@ -120,7 +126,7 @@ mc_plan_make(mc_plan *plan, const mc_map_request *wanted, mc_ctx *ctx, apr_pool_
         plan->layers[i].first = plan->tile_count;
         MC_TRY(plan_layer(&plan->layers[i], &wanted->layers[i], wanted, pool));
         plan->tile_count += plan->layers[i].count;
-        if (mc_extent_intersects(&wanted->box, &wanted->layers[i].link->extent))
+        if (mc_extent_intersects(&plan->layers[i].box, &wanted->layers[i].link->extent))
             plan->overlaps = true;
     }
     plan->tiles = apr_pcalloc(pool, sizeof(*plan->tiles) * (size_t)(plan->tile_count + 1));
@@ -279,7 +285,7 @@ mc_plan_assemble(mc_plan *plan, mc_ctx *ctx, apr_pool_t *pool)
                                     .z = part->z,
                                     .range = part->range,
                                     .values = part->layer->values,
-                                    .map = &plan->wanted->box,
+                                    .map = &part->box,
                                     .threaded = threads_of(plan, part) };
         MC_TRY(mc_assembly_gather(&part->assembly, &order, ctx, pool));
         for (int j = 0; j < part->count; j++)

@@ -21,6 +21,7 @@ typedef struct mc_plan_tile {
 typedef struct mc_plan_layer {
     const mc_map_layer *layer;
     const mc_grid_link *link; /* the layer's, or its intermediate one */
+    mc_extent box;            /* of the map, seen from the layer's own place (mc_map_layer.shift) */
     int z;
     mc_tile_range range;
     int first, count;        /* of the plan's tiles */

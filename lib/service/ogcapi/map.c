@@ -147,6 +147,21 @@ choose_density(mc_map_request *wanted, const mc_ogcapi_map *map)
     }
 }
 
+/* Of a map over the antimeridian each layer lies there twice: in its place, and once around the earth further on. Its
+ * tiles are put together, whoever draws them. */
+static void
+double_layers(mc_map_request *wanted, const mc_grid *grid, apr_pool_t *pool)
+{
+    mc_map_layer *layers = apr_palloc(pool, 2 * (size_t)wanted->count * sizeof(*layers));
+    for (int i = 0; i < wanted->count; i++) {
+        layers[2 * i] = layers[2 * i + 1] = wanted->layers[i];
+        layers[2 * i + 1].shift = 2 * mc_ogcapi_half_round(grid);
+    }
+    wanted->layers = layers;
+    wanted->count *= 2;
+    wanted->mode = MC_WMS_ASSEMBLE;
+}
+
 static mc_error *
 apply_map_settings(mc_map_request *wanted, const mc_ogcapi_place *place, const mc_ogcapi_ask *ask)
 {
@@ -162,14 +177,18 @@ apply_map_settings(mc_map_request *wanted, const mc_ogcapi_place *place, const m
                                 "a map of %d x %d pixels and %d collections is over this server's limit", wanted->width,
                                 wanted->height, wanted->count);
     choose_density(wanted, &ask->map);
+    if (place->across)
+        double_layers(wanted, ask->link->grid, ask->pool);
     return MC_OK;
 }
 
 /* --- the answer ------------------------------------------------------------------------------------------------- */
 
+/* East of the antimeridian the numbers begin anew, at the other edge of the CRS. */
 static const char *
-box_text(const mc_extent *box, bool yx, apr_pool_t *pool)
+box_text(const mc_extent *whole, double round, bool yx, apr_pool_t *pool)
 {
+    const mc_extent own = { whole->minx, whole->miny, whole->maxx - round, whole->maxy }, *box = &own;
     const double numbers[] = { yx ? box->miny : box->minx, yx ? box->minx : box->miny, yx ? box->maxy : box->maxx,
                                yx ? box->maxx : box->maxy };
     const char *text = "";
@@ -180,13 +199,15 @@ box_text(const mc_extent *box, bool yx, apr_pool_t *pool)
 
 /* What the map shows (OGC 20-058, 8.2.3): CRS84 is not named. */
 static void
-write_map_headers(mc_ogcapi_ask *ask, const mc_ogcapi_crs *crs, const mc_map_request *wanted)
+write_map_headers(mc_ogcapi_ask *ask, const mc_ogcapi_crs *crs, const mc_ogcapi_place *place,
+                  const mc_map_request *wanted)
 {
+    double round = place->across ? 2 * mc_ogcapi_half_round(ask->link->grid) : 0;
     apr_table_t *headers = apr_table_make(ask->pool, 4);
     const mc_dimension *time = mc_ogcapi_time(ask->tileset);
     if (strcmp(crs->uri, MC_OGCAPI_CRS84) != 0)
         apr_table_setn(headers, "Content-Crs", apr_pstrcat(ask->pool, "<", crs->uri, ">", NULL));
-    apr_table_setn(headers, "Content-Bbox", box_text(&wanted->box, crs->yx, ask->pool));
+    apr_table_setn(headers, "Content-Bbox", box_text(&wanted->box, round, crs->yx, ask->pool));
     for (int i = 0; i < ask->tileset->dimension_count; i++)
         if (ask->tileset->dimensions[i] == time)
             apr_table_setn(headers, "Content-Datetime", mc_header_value(wanted->layers[0].values[i], ask->pool));
@@ -216,13 +237,16 @@ find_valid_area(mc_extent *valid, const mc_grid *grid)
 /* What lies beyond that area needs pixels of its own only where the request says how it looks, and the map reaches
  * there. */
 static void
-choose_beyond(mc_map_request *wanted, const mc_ogcapi_ask *ask)
+choose_beyond(mc_map_request *wanted, const mc_ogcapi_place *place, const mc_ogcapi_ask *ask)
 {
     const mc_ogcapi_map *map = &ask->map;
     const mc_extent *box = &wanted->box;
     mc_extent valid;
-    if ((map->void_color == NULL && map->void_transparent < 0) || !find_valid_area(&valid, ask->link->grid) ||
-        (box->minx >= valid.minx && box->miny >= valid.miny && box->maxx <= valid.maxx && box->maxy <= valid.maxy))
+    if ((map->void_color == NULL && map->void_transparent < 0) || !find_valid_area(&valid, ask->link->grid))
+        return;
+    if (place->across)
+        valid.maxx = box->maxx;
+    if ((box->minx >= valid.minx && box->miny >= valid.miny && box->maxx <= valid.maxx && box->maxy <= valid.maxy))
         return;
     mc_map_beyond *beyond = apr_pcalloc(ask->pool, sizeof(*beyond));
     beyond->valid = valid;
@@ -263,8 +287,8 @@ mc_ogcapi_answer_map(mc_ogcapi_ask *ask)
     MC_TRY(mc_ogcapi_choose_image(&wanted.format, ask, true));
     MC_TRY(apply_map_settings(&wanted, &place, ask));
     choose_background(&wanted, &ask->map);
-    choose_beyond(&wanted, ask);
-    write_map_headers(ask, &crs, &wanted);
+    choose_beyond(&wanted, &place, ask);
+    write_map_headers(ask, &crs, &place, &wanted);
     ask->request->kind = MC_REQUEST_MAP;
     ask->request->u.map = wanted;
     return MC_OK;

@@ -12,6 +12,7 @@ mc_ogcapi_answer mc_ogcapi_answer_map;
 typedef struct mc_ogcapi_place {
     mc_extent box;   /* without `given`: all that the collections have */
     bool given;      /* by `bbox` or `subset` */
+    bool across;     /* the box reaches over the antimeridian: maxx lies beyond the edge of the CRS */
     bool centered;   /* by `center` */
     double center_x; /* of the map, where its size and its scale say how far it reaches */
     double center_y;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "grid/earth.h"
 #include "service/ogcapi/map.h"
 #include "service/ogcapi/subset.h"
 #include "text/text.h"
@@ -73,7 +74,7 @@ read_place_crs(mc_ogcapi_crs *crs, const char *parameter, const char *text, cons
     *crs = (mc_ogcapi_crs){ MC_OGCAPI_CRS84, 4326, false };
     if (text == NULL)
         return MC_OK;
-    if (mc_ogcapi_crs_parse(crs, text, ask->pool) &&
+    if (mc_ogcapi_place_crs_parse(crs, text, ask->pool) &&
         (crs->epsg == 4326 || mc_ogcapi_crs_link(crs, ask->tileset) != NULL))
         return MC_OK;
     return refuse_crs(parameter, text, ask->pool);
@@ -101,21 +102,16 @@ read_map_numbers(mc_extent *box, const mc_ogcapi_ask *ask)
         return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "bbox", "bbox \"%s\" is not four numbers",
                                 mc_message_text(text, 100, ask->pool));
     *box = (mc_extent){ numbers[0], numbers[1], numbers[found / 2], numbers[found / 2 + 1] };
-    if (mc_extent_valid(box))
-        return MC_OK;
-    return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "bbox",
-                            "bbox \"%s\": the minimum must be below the maximum; an area across the antimeridian is "
-                            "asked for as two maps",
-                            mc_message_text(text, 100, ask->pool));
+    return MC_OK;
 }
 
 static mc_error *
-find_bbox_place(mc_extent *box, const mc_ogcapi_ask *ask)
+find_bbox_place(mc_extent *box, bool *across, const mc_ogcapi_ask *ask)
 {
     mc_ogcapi_crs crs;
     MC_TRY(read_place_crs(&crs, "bbox-crs", ask->map.bbox_crs, ask));
     MC_TRY(read_map_numbers(box, ask));
-    return mc_ogcapi_crs_box(box, &crs, ask->link->grid, "bbox", ask->pool);
+    return mc_ogcapi_crs_box(box, across, &crs, ask->link->grid, "bbox", ask->pool);
 }
 
 /* --- subset ----------------------------------------------------------------------------------------------------- */
@@ -143,11 +139,21 @@ refuse_interval(const mc_subset *subset, const char *why, apr_pool_t *pool)
                             mc_message_text(subset->axis, 100, pool), why);
 }
 
-/* Cuts one side of the box; `seen` has the axes that were there before. */
+/* Whether an interval lies beyond all values that its axis can have, where these are known. */
+static bool
+is_beyond_axis(double low, double high, int which, int epsg)
+{
+    double end = epsg == 4326 ? (which == 0 ? 180 : 90) : epsg == 3857 ? MC_WEB_MERCATOR_HALF : 0;
+    return end > 0 && (fmin(low, high) > end || fmax(low, high) < -end);
+}
+
+/* Cuts one side of the box; `seen` has the axes that were there before. From west to east the low end may be above the
+ * high one, where the axis leads around the earth. */
 static mc_error *
-cut_place_side(mc_extent *box, bool seen[2], const mc_subset *subset, bool degrees, apr_pool_t *pool)
+cut_place_side(mc_extent *box, bool seen[2], const mc_subset *subset, int epsg, apr_pool_t *pool)
 {
     int which;
+    bool degrees = epsg == 4326, around = degrees || epsg == 3857;
     if (!mc_subset_is_place(&which, subset->axis, degrees))
         return refuse_interval(
             subset, degrees ? "the axes of the CRS are Lon and Lat" : "the axes of the CRS are X and Y", pool);
@@ -160,37 +166,38 @@ cut_place_side(mc_extent *box, bool seen[2], const mc_subset *subset, bool degre
     if ((subset->low != NULL && (!mc_parse_double(low, subset->low) || !are_coordinates(low, 1))) ||
         (subset->high != NULL && (!mc_parse_double(high, subset->high) || !are_coordinates(high, 1))))
         return refuse_interval(subset, "its ends are numbers, or * for an open one", pool);
-    if (!(*low < *high))
+    if (is_beyond_axis(*low, *high, which, epsg))
+        return mc_error_located(pool, MC_ERR_NOT_FOUND, "subset", "subset of the axis %s: there is nothing there",
+                                mc_message_text(subset->axis, 100, pool));
+    if (*low == *high || (*low > *high && !(around && which == 0)))
         return refuse_interval(subset,
-                               "the low end must be below the high one; an area across the antimeridian is asked for "
-                               "as two maps",
+                               "the low end must be below the high one; only longitudes across the antimeridian stand "
+                               "the other way round",
                                pool);
     return MC_OK;
 }
 
 /* *given: whether the request cuts a side. The axes are named, so that their order in the CRS does not matter. */
 static mc_error *
-find_subset_place(mc_extent *box, bool *given, const mc_ogcapi_ask *ask)
+find_subset_place(mc_extent *box, bool *across, bool *given, const mc_ogcapi_ask *ask)
 {
     mc_subset list[MC_SUBSET_AXES_MAX];
     mc_ogcapi_crs crs;
     bool seen[2] = { false, false };
     int count;
     *given = false;
-    MC_TRY(read_place_crs(&crs, "subset-crs", ask->map.subset_crs, ask));
     MC_TRY(mc_ogcapi_subsets(list, &count, ask));
-    crs.yx = false;
-    mc_extent cut = find_whole_extent(&crs, ask);
-    for (int i = 0; i < count; i++) {
-        if (!mc_ogcapi_is_place_axis(list[i].axis, ask))
-            continue;
-        MC_TRY(cut_place_side(&cut, seen, &list[i], crs.epsg == 4326, ask->pool));
-        *given = true;
-    }
+    for (int i = 0; i < count; i++)
+        *given = *given || mc_ogcapi_is_place_axis(list[i].axis, ask);
     if (!*given)
-        return MC_OK;
-    *box = cut;
-    return mc_ogcapi_crs_box(box, &crs, ask->link->grid, "subset", ask->pool);
+        return MC_OK; /* of other axes alone, `subset-crs` does not matter */
+    MC_TRY(read_place_crs(&crs, "subset-crs", ask->map.subset_crs, ask));
+    crs.yx = false;
+    *box = find_whole_extent(&crs, ask);
+    for (int i = 0; i < count; i++)
+        if (mc_ogcapi_is_place_axis(list[i].axis, ask))
+            MC_TRY(cut_place_side(box, seen, &list[i], crs.epsg, ask->pool));
+    return mc_ogcapi_crs_box(box, across, &crs, ask->link->grid, "subset", ask->pool);
 }
 
 /* --- center ----------------------------------------------------------------------------------------------------- */
@@ -202,6 +209,7 @@ find_center(mc_ogcapi_place *place, const mc_ogcapi_ask *ask)
     mc_ogcapi_crs crs;
     double numbers[3];
     int found = 0;
+    bool across;
     const char *text = ask->map.center;
     MC_TRY(read_place_crs(&crs, "center-crs", ask->map.center_crs, ask));
     if (!mc_parse_doubles(numbers, 3, &found, text, ",") || found < 2 || !are_coordinates(numbers, found))
@@ -209,7 +217,7 @@ find_center(mc_ogcapi_place *place, const mc_ogcapi_ask *ask)
                                 mc_message_text(text, 100, ask->pool));
     double half = crs.epsg == 4326 ? 1e-6 : 0.1;
     mc_extent box = { numbers[0] - half, numbers[1] - half, numbers[0] + half, numbers[1] + half };
-    MC_TRY(mc_ogcapi_crs_box(&box, &crs, ask->link->grid, "center", ask->pool));
+    MC_TRY(mc_ogcapi_crs_box(&box, &across, &crs, ask->link->grid, "center", ask->pool));
     place->center_x = (box.minx + box.maxx) / 2;
     place->center_y = (box.miny + box.maxy) / 2;
     place->centered = true;
@@ -230,14 +238,14 @@ mc_ogcapi_map_place(mc_ogcapi_place *place, mc_ogcapi_ask *ask)
     }
     place->center_x = (place->box.minx + place->box.maxx) / 2;
     place->center_y = (place->box.miny + place->box.maxy) / 2;
-    MC_TRY(find_subset_place(&box, &by_subset, ask));
+    MC_TRY(find_subset_place(&box, &place->across, &by_subset, ask));
     if (by_subset + (ask->map.bbox != NULL) + (ask->map.center != NULL) > 1)
         return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, by_subset ? "subset" : "center",
                                 "the area of a map is given once: by bbox, by subset or by center");
     if (ask->map.center != NULL)
         return find_center(place, ask);
     if (ask->map.bbox != NULL)
-        MC_TRY(find_bbox_place(&box, ask));
+        MC_TRY(find_bbox_place(&box, &place->across, ask));
     place->given = by_subset || ask->map.bbox != NULL;
     if (place->given)
         place->box = box;

@@ -206,6 +206,13 @@ typedef struct mc_ogcapi_crs {
 /* A CRS as a client names it: its address in OGC's register by http or https, [EPSG:3857], EPSG:3857, a URN. */
 bool mc_ogcapi_crs_parse(mc_ogcapi_crs *crs, const char *text, apr_pool_t *pool);
 
+/* The same of a place, whose CRS may have heights, which are passed over: [OGC:CRS84h]. */
+bool mc_ogcapi_place_crs_parse(mc_ogcapi_crs *crs, const char *text, apr_pool_t *pool);
+
+/* Half of the way around the earth along the x axis of a grid's CRS: 180 degrees, or that in metres of the spherical
+ * Mercator. 0 where the axis does not lead around. */
+double mc_ogcapi_half_round(const mc_grid *grid);
+
 /* That of a grid. */
 mc_ogcapi_crs mc_ogcapi_crs_of(const mc_grid *grid, apr_pool_t *pool);
 
@@ -216,11 +223,14 @@ const mc_grid_link *mc_ogcapi_crs_link(const mc_ogcapi_crs *crs, const mc_tilese
  * `bbox` in degrees, else the first one. NULL without links. */
 const mc_grid_link *mc_ogcapi_storage_link(const mc_tileset *tileset);
 
-/* Turns a box whose numbers stand as the CRS orders its axes into one of a grid's CRS, x first. What lies beyond the
- * ends of the spherical Mercator is cut off. MC_ERR_INVALID_PARAMETER where nothing is left; `parameter`: of the
- * request. */
-mc_error *mc_ogcapi_crs_box(mc_extent *box, const mc_ogcapi_crs *from, const mc_grid *grid, const char *parameter,
-                            apr_pool_t *pool) MC_CHECKED;
+/*
+ * Turns a box whose numbers stand as the CRS orders its axes into one of a grid's CRS, x first. What lies beyond the
+ * ends of the spherical Mercator is cut off. A box whose west edge is east of its east edge reaches over the
+ * antimeridian: then *across, and maxx counts on behind the edge of the grid's CRS (OGC 20-058, 13.3, E).
+ * MC_ERR_INVALID_PARAMETER where there is no such box, or nothing is left; `parameter`: of the request.
+ */
+mc_error *mc_ogcapi_crs_box(mc_extent *box, bool *across, const mc_ogcapi_crs *from, const mc_grid *grid,
+                            const char *parameter, apr_pool_t *pool) MC_CHECKED;
 
 /* --- values of dimensions --------------------------------------------------------------------------------------- */
 
