@@ -55,7 +55,7 @@ def test_conf_core_map_response(api):
 
 def test_conf_core_conformance_success_of_maps(api):
     declared = {each for each in api.json("/conformance")["conformsTo"] if each.startswith(MAPS)}
-    assert declared == {MAPS + name for name in ("core", "crs", "scaling", "background", "collection-map", "dataset-map", "collections-selection", "styled-map", "png", "jpeg", "oas30")}
+    assert declared == {MAPS + name for name in ("core", "crs", "scaling", "display-resolution", "spatial-subsetting", "datetime", "general-subsetting", "background", "collection-map", "dataset-map", "collections-selection", "styled-map", "png", "jpeg", "oas30")}
 
 
 # --- collection map
@@ -99,37 +99,6 @@ def test_conf_crs_map_success(api):
         problem(api.get(f"{WORLD}?crs={wrong}"), 400, "crs")
 
 
-# --- bbox and bbox-crs
-
-
-def test_bbox_and_bbox_crs(api):
-    """The same area in four orders and CRSs."""
-    photo = "/collections/photo/map"
-    lonlat = api.get(f"{photo}?bbox=-90,0,90,45&width=100&f=png")
-    assert box(lonlat) == pytest.approx([-EDGE / 2, 0, EDGE / 2, 5621521.486], rel=1e-6)
-    numbers = ",".join(map(str, box(lonlat)))
-    for query in (f"bbox={numbers}&bbox-crs={MERCATOR}", f"bbox=0,-90,45,90&bbox-crs={LATLON}", "bbox=-90,0,-5,90,45,5", f"bbox=-90,0,90,45&bbox-crs={CRS84}"):
-        same = api.get(f"{photo}?{query}&width=100&f=png")
-        assert same.status == 200, (query, same.body)
-        assert box(same) == pytest.approx(box(lonlat), rel=1e-9) and same.body == lonlat.body, query
-    assert is_near(pixels(lonlat.body, [(50, size(lonlat)[1] - 1)])[0], ground(0, 0))
-    whole = api.get(f"{photo}?bbox=-180,-90,180,90&width=50&f=png")
-    assert size(whole) == (50, 50)  # the spherical Mercator ends at 85 degrees
-    assert api.get(WORLD + "?bbox-crs=[EPSG:4326]").status == 200  # without bbox of no matter
-
-
-@pytest.mark.parametrize("query", [
-    "bbox=", "bbox=1,2,3", "bbox=1,2,3,4,5", "bbox=1,2,3,4,5,6,7", "bbox=a,b,c,d", "bbox=0,0,0,0", "bbox=10,0,-10,10", "bbox=0,10,10,0", "bbox=1e300,0,2e300,1", "bbox=nan,0,1,1", "bbox=0,0,inf,1",
-    "bbox=0,0,1,1;", "bbox=" + "1," * 3000, "crs=[EPSG:3857]&bbox=0,89,10,90", "bbox=0,0,1,1&bbox-crs=x", "bbox=0,0,1,1&bbox-crs=[EPSG:0]", "bbox=0,0,1,1&bbox-crs=[EPSG:-3857]", "bbox=0,0,1,1&bbox-crs=[EPSG:2154]",
-    "bbox=0,0,1,1&bbox-crs=" + "[" * 3000, "bbox=0,0,1,1&bbox-crs=%00", "bbox=170,-10,-170,10"])
-def test_wrong_boxes(api, query):
-    reply = api.get(f"{WORLD}?{query}")
-    if query == "bbox=":
-        assert reply.status == 200  # counts as not there
-    else:
-        problem(reply, 400)
-
-
 # --- scaling
 
 
@@ -164,71 +133,6 @@ def test_conf_scaling_scale_denominator_definition(api):
     assert mercator == (pytest.approx(metres / 2 / 1e7 / 0.00028, abs=2), pytest.approx(metres / 50 / 1e7 / 0.00028, abs=1))
     for wrong in ("0", "-5", "x", "nan", "inf", "1e-9", "1"):
         problem(api.get(f"{WORLD}?bbox=0,0,10,10&scale-denominator={wrong}"), 400)
-
-
-def test_mm_per_pixel(api):
-    """Pixels of half the size: twice as many for the same area in the same scale."""
-    area = f"{WORLD}?bbox=0,-5,10,5&crs={CRS84}&scale-denominator=2e7&f=png"
-    wide, high = size(api.get(area))
-    assert size(api.get(area + "&mm-per-pixel=0.28")) == (wide, high)
-    assert size(api.get(area + "&mm-per-pixel=0.14")) == (pytest.approx(2 * wide, abs=1), pytest.approx(2 * high, abs=1))
-    assert size(api.get(f"{WORLD}?bbox=0,-5,10,5&width=50&mm-per-pixel=0.1&f=png")) == (50, 50)
-    for wrong in ("0", "-1", "x", "nan", "inf", "1001"):
-        problem(api.get(f"{WORLD}?mm-per-pixel={wrong}"), 400, "mm-per-pixel")
-
-
-def test_scale_independent_symbols_are_of_the_screen(api):
-    """The line around an area is drawn by the map's source with twice the pixels on a screen of twice the pixels."""
-    def dark(query):
-        reply = api.get(f"/collections/areas/map?bbox=5,5,65,65&f=png&{query}")
-        wide, high = size(reply)
-        return sum(pixel[3] == 255 for pixel in pixels(reply.body, [(x, high // 2) for x in range(wide)])) / wide
-
-    assert dark("width=300&mm-per-pixel=0.14") >= dark("width=300")
-
-
-# --- areas by subset and by a point
-
-
-def test_subset_of_a_place(api):
-    """The same map as that of a bbox."""
-    photo = "/collections/photo/map"
-    lonlat = api.get(f"{photo}?bbox=-90,0,90,45&width=100&f=png")
-    west, south, east, north = box(lonlat)
-    for query in ("subset=Lon(-90:90),Lat(0:45)", "subset=lat(0:45)&subset=lon(-90:90)", "subset=Lat(0:45),Long(-90:90)&subset-crs=[EPSG:4326]",
-                  f"subset=X({west}:{east}),Y({south}:{north})&subset-crs=[EPSG:3857]", f"subset=N({south}:{north})&subset=E({west}:{east})&subset-crs={MERCATOR}"):
-        same = api.get(f"{photo}?{query}&width=100&f=png")
-        assert same.status == 200, (query, same.body)
-        assert box(same) == pytest.approx(box(lonlat), rel=1e-9) and same.body == lonlat.body, query
-    for query, wanted in (("subset=Lat(0:45)", [-180, 0, 180, 45]), ("subset=Lon(*:10)", [-180, -90, 10, 90]), ("subset=Lat(-10:*)", [-180, -10, 180, 90])):
-        assert box(api.get(f"{WORLD}?{query}&width=100&f=png")) == wanted
-    years = api.get("/collections/years/map?subset=Lat(10:80),Lon(-170:-10),time(2023)&width=50&f=png")
-    assert pixels(years.body, [(25, 10)])[0][:3] == YEARS["2023-05-01"]
-
-
-@pytest.mark.parametrize("query", ["subset=Lat(1)", "subset=Lat(2:1)", "subset=Lat(1:1)", "subset=Lat(a:b)", 'subset=Lat("1":"x")', "subset=Lat(1:2),Lat(3:4)", "subset=X(1:2)", "subset=h(1:2)",
-                                   "subset=Lat(1:2)&subset-crs=[EPSG:3857]", "subset=Lat(1:2)&subset-crs=x", "subset=Lat(1:2)&bbox=0,0,1,1", "subset=Lat(1:2)&center=1,1", "subset=Lon(170:-170)",
-                                   "subset=Lat(nan:1)", "subset=Lat(1:1e300)", "subset=Lat(1:2),", "subset=Lat(" + "9" * 3000 + ":2)", "subset=Lat(1:2),Lon(", "subset-crs=" + "[" * 2000])
-def test_wrong_subsets_of_places(api, query):
-    problem(api.get(f"{WORLD}?{query.replace(chr(34), '%22')}"), 400)
-
-
-def test_a_map_around_a_point(api):
-    around = api.get(f"{WORLD}?center=7.5,47&scale-denominator=1e6&width=64&height=32&f=png")
-    west, south, east, north = box(around)
-    assert size(around) == (64, 32) and ((west + east) / 2, (south + north) / 2) == pytest.approx((7.5, 47))
-    metres = 6378137 * math.pi / 180
-    assert (north - south) * metres == pytest.approx(32 * 280, rel=1e-3) and (east - west) * metres * math.cos(math.radians(47)) == pytest.approx(64 * 280, rel=1e-3)
-    assert is_near(pixels(around.body, [(32, 16)])[0], ground(7.5, 47))
-    same = api.get(f"{WORLD}?center=47,7.5&center-crs=[EPSG:4326]&scale-denominator=1e6&width=64&height=32&f=png")
-    assert box(same) == pytest.approx(box(around), abs=1e-9)
-    mercator = api.get("/collections/photo/map?center=7.5,47&scale-denominator=1e6&width=64&f=png")
-    assert size(mercator) == (64, 64) and box(mercator)[2] - box(mercator)[0] == pytest.approx(64 * 280 / math.cos(math.radians(47)), rel=1e-2)
-    assert size(api.get(f"{WORLD}?center=7.5,47&height=20&f=png")) == (20, 20)
-    for wrong in ("center=1", "center=a,b", "center=1,2,3,4", "center=nan,1", "center=1e13,1", "center=1,2&bbox=0,0,1,1", "center=1,2&center-crs=x", "center=1,2&center-crs=[EPSG:2154]", "center=,",
-                  "center=1,2&scale-denominator=1e-9", "center=1,2&width=99999"):
-        reply = api.get(f"{WORLD}?{wrong}")
-        assert reply.status == 400, (wrong, reply.status)
 
 
 # --- several collections
@@ -344,7 +248,7 @@ def test_conf_background_bgcolor_definition_and_transparent_definition_and_map_s
     problem(api.get(empty + "&transparent=maybe"), 400, "transparent")
 
 
-# --- encodings and times
+# --- encodings
 
 
 def test_conf_png_content_and_conf_jpeg_content_of_maps(api):
@@ -355,14 +259,6 @@ def test_conf_png_content_and_conf_jpeg_content_of_maps(api):
         assert is_near(pixels(reply.body, [(50, 99)])[0], ground(30, 0.3), 14)
     problem(api.get(WORLD, {"Accept": "text/html"}), 406)
     problem(api.get(WORLD + "?f=gif"), 400)
-
-
-def test_a_map_of_a_time(api):
-    for query, value in {"datetime=2022-03-01": "2022-03-01", "datetime=../2023-12-31": "2023-05-01", "subset=time(%222023-05-01%22)": "2023-05-01"}.items():
-        reply = api.get(f"/collections/years/map?bbox=-170,10,-10,80&width=50&f=png&{query}")
-        assert reply.status == 200 and reply.headers["Content-Datetime"] == value
-        assert pixels(reply.body, [(25, 10)])[0][:3] == YEARS[value]
-    problem(api.get("/collections/years/map?datetime=1999"), 404)
 
 
 def test_conf_oas30_of_maps(api):

@@ -38,7 +38,8 @@ write_temporal_extent(mc_json_writer *json, mc_dimension *dimension, const mc_og
     mc_json_close(json);
 }
 
-/* Another dimension as OGC 20-024 describes it: its values are a grid of coordinates. */
+/* Another dimension as OGC 20-058, 15 has it: its values are a grid of coordinates. What it means is said where the
+ * collection is described. */
 static void
 write_other_extent(mc_json_writer *json, mc_dimension *dimension, const mc_ogcapi_ask *ask)
 {
@@ -51,6 +52,9 @@ write_other_extent(mc_json_writer *json, mc_dimension *dimension, const mc_ogcap
     mc_json_string(json, NULL, last < 0 ? NULL : APR_ARRAY_IDX(values, last, const char *));
     mc_json_close(json);
     mc_json_close(json);
+    mc_json_string(json, "definition",
+                   mc_ogcapi_url(ask, "/collections/%s?f=html#%s", mc_url_segment(ask->tileset->name, ask->pool),
+                                 mc_url_segment(dimension->name, ask->pool)));
     mc_ogcapi_member(json, "unit", *mc_dimension_units(dimension) == '\0' ? NULL : mc_dimension_units(dimension));
     mc_json_open_object(json, "grid");
     mc_json_integer(json, "cellsCount", values->nelts);

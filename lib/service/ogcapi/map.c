@@ -14,7 +14,7 @@
 /* The limits of the wms service where there is none. */
 #define USUAL_MAXSIZE 2048
 #define USUAL_MAX_PIXELS ((apr_int64_t)64 << 20)
-/* Pixels for a pixel of a style at most. */
+/* Pixels for a pixel of a style at most; at least one for as many. */
 #define DENSITY_MAX 8
 
 static const mc_wms *
@@ -136,7 +136,7 @@ static void
 choose_density(mc_map_request *wanted, const mc_ogcapi_map *map)
 {
     double density = map->pixel > 0 ? MC_PIXEL_METRES * 1000 / map->pixel : 1, whole = rint(density);
-    wanted->density = density < 1 ? 1 : density > DENSITY_MAX ? DENSITY_MAX : density;
+    wanted->density = fmin(fmax(density, 1.0 / DENSITY_MAX), DENSITY_MAX);
     if (fabs(density - whole) <= 0.08 * whole && whole >= 1 && whole <= DENSITY_MAX)
         wanted->density = whole;
     for (int i = 0; i < wanted->count && wanted->density > 1; i++) {

@@ -9,6 +9,8 @@
 #include "text/accept.h"
 #include "text/text.h"
 
+enum { STYLE_ID_MAX = 2000 };
+
 /* The styles of a tileset: -1 is the default one. Any name of a palette can stand in a path (<palette>). */
 static const mc_color_map *
 style_at(const mc_tileset *tileset, int index)
@@ -23,16 +25,20 @@ mc_ogcapi_has_styles(const mc_tileset *tileset)
            (tileset->source != NULL && tileset->source->ops->styles != NULL);
 }
 
+/* Names of tilesets and of styles may have colons, too: the longest name of a tileset that fits counts. */
 bool
 mc_ogcapi_find_global_style(mc_ogcapi_ask *ask, const char *id)
 {
-    const apr_array_header_t *tilesets = ask->call->config->tilesets;
-    for (int i = 0; i < tilesets->nelts; i++) {
-        mc_tileset *tileset = APR_ARRAY_IDX(tilesets, i, mc_tileset *);
-        size_t size = strlen(tileset->name);
+    size_t size = strlen(id);
+    char *name = size > STYLE_ID_MAX ? NULL : apr_pstrdup(ask->pool, id);
+    for (; name != NULL && size > 0; size--) {
+        if (id[size] != ':' || id[size + 1] == '\0')
+            continue;
+        name[size] = '\0';
+        mc_tileset *tileset = mc_call_tileset(ask->call, name, ask->pool);
         const mc_color_map *style;
-        if (!mc_ogcapi_offers(tileset) || tileset->not_built != NULL || strncmp(id, tileset->name, size) != 0 ||
-            id[size] != ':' || id[size + 1] == '\0' || !mc_tileset_find_style(&style, tileset, id + size + 1))
+        if (tileset == NULL || !mc_ogcapi_offers(tileset) || tileset->not_built != NULL ||
+            !mc_tileset_find_style(&style, tileset, id + size + 1))
             continue;
         ask->tileset = tileset;
         ask->style = style;

@@ -215,12 +215,31 @@ write_vector_layer(mc_json_writer *json, const mc_vector_layer_info *layer, apr_
     mc_json_close(json);
 }
 
+/* Of images, the collections that the tiles show, the lowest first (OGC 20-057, 11). */
+static void
+write_collections_as_layers(mc_json_writer *json, const mc_ogcapi_ask *ask)
+{
+    mc_json_open_array(json, "layers");
+    for (int i = 0; i < ask->layer_count || i == 0; i++) {
+        const mc_tileset *tileset = ask->layer_count > 0 ? ask->layers[i].tileset : ask->tileset;
+        mc_json_open_object(json, NULL);
+        mc_json_string(json, "id", tileset->name);
+        mc_json_string(json, "title", mc_tileset_title(tileset));
+        mc_json_string(json, "dataType", "map");
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+}
+
 static mc_error *
 write_tileset_layers(mc_json_writer *json, const mc_ogcapi_ask *ask)
 {
     apr_array_header_t *layers = NULL;
-    if (mc_ogcapi_is_vector(ask->tileset))
-        MC_TRY(mc_tileset_layers(&layers, ask->tileset, ask->link->grid, ask->ctx, ask->pool));
+    if (!mc_ogcapi_is_vector(ask->tileset)) {
+        write_collections_as_layers(json, ask);
+        return MC_OK;
+    }
+    MC_TRY(mc_tileset_layers(&layers, ask->tileset, ask->link->grid, ask->ctx, ask->pool));
     if (layers == NULL || layers->nelts == 0)
         return MC_OK;
     mc_json_open_array(json, "layers");

@@ -129,10 +129,11 @@ set_value(const char **values, const mc_subset *wanted, mc_dimension *dimension,
     return MC_OK;
 }
 
+/* "time" (OGC 20-058, 14.3), and "datetime" (OGC 20-057, 13). */
 static bool
 is_time_axis(const char *axis)
 {
-    return strcasecmp(axis, "time") == 0 || strcasecmp(axis, "t") == 0;
+    return strcasecmp(axis, "time") == 0 || strcasecmp(axis, "t") == 0 || strcasecmp(axis, "datetime") == 0;
 }
 
 /* Of several collections, one at least has the axes that are named. */
