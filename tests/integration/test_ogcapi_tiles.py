@@ -72,13 +72,18 @@ def test_conf_core_tc_error(api):
         problem(api.get(f"{part}/{outside}"), 404)
     missing = api.get("/collections/years/map/tiles/WebMercatorQuad/1/1/1")  # nothing is stored there
     assert missing.status == 200 and missing.headers["Content-Type"] == "image/png"
+    for f in ("png", "jpeg", "webp"):  # a blank tile of the type that was asked for
+        for headers, query in (({}, f"?f={f}"), ({"Accept": f"image/{f}"}, "")):
+            blank = api.get(f"/collections/years/map/tiles/WebMercatorQuad/1/1/1{query}", headers)
+            assert blank.status == 200 and blank.headers["Content-Type"] == f"image/{f}"
+            assert len(set(pixels(blank.body, [(0, 0), (128, 128), (255, 255)]))) == 1
     empty = api.get(f"{VECTOR}/WebMercatorQuad/3/0/0")  # no feature lies there
     assert empty.status in (200, 204)
 
 
 def test_conf_core_conformance_success(api):
     declared = api.json("/conformance")["conformsTo"]
-    assert {TILES + name for name in ("core", "tileset", "tilesets-list", "geodata-tilesets", "dataset-tilesets", "datetime", "oas30", "png", "jpeg", "mvt")} <= set(declared)
+    assert {TILES + name for name in ("core", "tileset", "tilesets-list", "geodata-tilesets", "dataset-tilesets", "collections-selection", "datetime", "oas30", "png", "jpeg", "mvt")} <= set(declared)
     assert len(declared) == len(set(declared))
 
 
@@ -236,6 +241,23 @@ def test_a_tile_of_several_collections(api):
     problem(api.get("/tiles?collections=world"), 400, "images")
 
 
+@pytest.mark.parametrize("collections", ["world", "world,areas", "areas,world,years", "photo,photo"])
+def test_conf_tiles_collections_selection_query_collections_and_collections_response(api, collections):
+    """The layers of the tile set are the collections in their order, as names and as addresses; without the parameter it is the first collection. Tiles: test_a_tile_of_several_collections."""
+    names = collections.split(",")
+    addresses = ",".join(f"{api.base}ogcapi/collections/{name}" for name in names)
+    for value in (collections, addresses):
+        tileset = api.json(f"/map/tiles/WebMercatorQuad?collections={value}")
+        assert [(layer["id"], layer["dataType"]) for layer in tileset["layers"]] == [(name, "map") for name in names]
+        assert all(layer["title"] for layer in tileset["layers"])
+        assert api.get(f"/map/tiles/WebMercatorQuad/0/0/0?collections={value}&f=png").body == api.get(f"/map/tiles/WebMercatorQuad/0/0/0?collections={collections}&f=png").body
+    (own,) = api.json("/map/tiles/WebMercatorQuad")["layers"]
+    assert own["id"] == "world"
+    (vector,) = api.json("/tiles/WebMercatorQuad?collections=areas-mvt")["layers"]  # of vector tiles, the layers in them
+    assert (vector["id"], vector["dataType"]) == ("areas", "vector")
+    assert api.get("/tiles/WebMercatorQuad/0/0/0?collections=areas-mvt").body == api.get("/collections/areas-mvt/tiles/WebMercatorQuad/0/0/0").body
+
+
 def test_limits_of_several_collections_are_around_all(api):
     both = api.json("/map/tiles/WebMercatorQuad?collections=part,areas")["tileMatrixSetLimits"]
     part, areas = ({each["tileMatrix"]: each for each in api.json(f"/collections/{name}/map/tiles/WebMercatorQuad")["tileMatrixSetLimits"]} for name in ("part", "areas"))
@@ -257,7 +279,7 @@ def test_conf_datetime_datetime_axis(api):
     wanted = {"": "2024-07-01", "?datetime=2022-03-01": "2022-03-01", "?datetime=2023-05-01T12:00:00Z": "2023-05-01", "?datetime=2023": "2023-05-01",
               "?datetime=2022-01-01/2023-12-31": "2023-05-01", "?datetime=../2022-12-31": "2022-03-01", "?datetime=2023-01-01T00:00:00Z/..": "2024-07-01",
               "?datetime=/2023-06-01": "2023-05-01", '?subset=time("2022-03-01")': "2022-03-01", '?subset=time("2022-01-01":"2023-12-31")': "2023-05-01",
-              '?subset=Time(*:"2022-12-31")': "2022-03-01", "?subset=time(*)": "2024-07-01", "?subset=t(2023)": "2023-05-01"}
+              '?subset=Time(*:"2022-12-31")': "2022-03-01", "?subset=time(*)": "2024-07-01", "?subset=t(2023)": "2023-05-01", '?subset=datetime("2023-05-01T00:00:00Z")': "2023-05-01", "?subset=datetime(2022)": "2022-03-01"}
     for query, value in wanted.items():
         reply = api.get(tile + query.replace('"', "%22"))
         assert reply.status == 200, (query, reply.body)
