@@ -169,15 +169,21 @@ write_items(page_walk *walk, const char *key)
     put_html(walk, flat ? "</span>" : links ? "</ul>" : "</ol>");
 }
 
+/* The dimensions of an extent have identifiers, which their definitions name (extent.c). */
 static void
-write_members(page_walk *walk)
+write_members(page_walk *walk, const char *of)
 {
+    bool named = of != NULL && strcmp(of, "extent") == 0;
     put_html(walk, "<dl>");
     walk->at++;
     while (*walk->at == '"') {
         const char *key = take_string(walk);
         walk->at++;
-        put_html(walk, "<div><dt>");
+        put_html(walk, named ? "<div><dt id=\"" : "<div><dt>");
+        if (named) {
+            put_text(walk, key);
+            put_html(walk, "\">");
+        }
         put_text(walk, key);
         put_html(walk, "</dt><dd>");
         write_value(walk, key);
@@ -213,7 +219,7 @@ static void
 write_value(page_walk *walk, const char *key)
 {
     if (*walk->at == '{')
-        write_members(walk);
+        write_members(walk, key);
     else if (*walk->at == '[')
         write_items(walk, key);
     else
