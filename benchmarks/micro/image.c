@@ -3,11 +3,13 @@
 #include <apr_hash.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/hash.h"
 #include "base/workers.h"
 #include "image/box.h"
+#include "mapcache/color_map.h"
 #include "mapcache/tile.h"
 #include "measure.h"
 #include "samples.h"
@@ -25,6 +27,7 @@ typedef struct sample {
     mc_buf **tiles;
     int count;
     mc_pixels *many[64];
+    mc_color_map *style, *stored;
 } sample;
 
 static void
@@ -216,6 +219,46 @@ measure_codecs(sample *s, const char *what, int side)
     measure_work(name, decode_box, s);
 }
 
+static size_t
+swap_palette(sample *s, apr_pool_t *scratch)
+{
+    mc_buf *bytes;
+    exit_on_error(mc_color_map_apply(&bytes, s->bytes, s->style, s->stored, scratch));
+    return bytes->size;
+}
+
+/* The colours of a PNG with 256 of them, from its PLTE and tRNS chunks behind the header, by places or backwards. */
+static mc_color_map *
+map_of_png(const mc_buf *png, bool backwards)
+{
+    mc_color_map *map = apr_pcalloc(pool, sizeof(*map));
+    const uint8_t *rgb = png->data + 33 + 8;
+    map->name = map->title = "sample";
+    map->count = MC_COLOR_MAP_ENTRIES;
+    for (int i = 0; i < MC_COLOR_MAP_ENTRIES; i++) {
+        int number = backwards ? MC_COLOR_MAP_ENTRIES - 1 - i : i;
+        memcpy(map->rgba[number], rgb + (size_t)i * 3, 3);
+        map->rgba[number][3] = 255;
+        map->known[number] = map->listed[number] = true;
+    }
+    return map;
+}
+
+/* Another palette for a stored tile (docs/palettes.md): entries that are known by their places, and by their colours.
+ */
+static void
+measure_palette_swap(sample *s)
+{
+    mc_pixels *opaque = draw_map_image(256);
+    sample_photo(opaque);
+    exit_on_error(mc_format_encode(&s->bytes, &s->format, opaque, MC_FOR_STORE, &ctx, pool));
+    s->style = map_of_png(s->bytes, true);
+    s->stored = NULL;
+    measure_work("another palette by places, photo 256", swap_palette, s);
+    s->stored = map_of_png(s->bytes, true);
+    measure_work("another palette by colours, photo 256", swap_palette, s);
+}
+
 static void
 measure_png(apr_hash_t *formats)
 {
@@ -243,6 +286,7 @@ measure_png(apr_hash_t *formats)
     measure_work("png8 encode photo 256", encode_sample, &s);
     sample_overlay(s.pixels);
     measure_work("png8 encode overlay 256", encode_sample, &s);
+    measure_palette_swap(&s);
 }
 
 static void
