@@ -7,6 +7,7 @@ from conftest import wait_until
 from ogcapi_site import Api, ground, is_near, pixels, write_site
 from patience import patience
 
+EDGE = 20037508.34
 PAGES = ["", "/collections", "/collections/world", "/collections/world/map/tiles/WebMercatorQuad", "/tileMatrixSets/WebMercatorQuad", "/conformance", "/api"]
 
 
@@ -31,6 +32,15 @@ def test_gdal_reads_images(api, folder, options):
     gdal(folder, "gdal_translate", "-q", "-of", "PNG", "-outsize", "100", "50", "-projwin", "-10", "60", "40", "35", *words, place, folder / "read.png")
     for (x, y), colour in zip([(50, 25), (10, 40)], pixels((folder / "read.png").read_bytes(), [(50, 25), (10, 40)])):
         assert is_near(colour, ground(-10 + (x + 0.5) / 2, 60 - (y + 0.5) / 2)), colour
+
+
+def test_gdal_reads_images_of_mercator(api, folder):
+    """Of a collection without a grid in degrees, where GDAL 3.6 is told the box (docs/reference/services.md 6.7)."""
+    words = [word for name, value in (("MINX", -EDGE), ("MINY", -EDGE), ("MAXX", EDGE), ("MAXY", EDGE)) for word in ("-oo", f"{name}={value}")]
+    place = f"OGCAPI:{api.base}ogcapi/collections/photo"
+    gdal(folder, "gdal_translate", "-q", "-of", "PNG", "-outsize", "64", "64", "-projwin", "0", EDGE / 2, EDGE / 2, "0", *words, place, folder / "read.png")
+    (colour,) = pixels((folder / "read.png").read_bytes(), [(63, 63)])  # 89.3 degrees east, 0.7 north
+    assert is_near(colour, ground(89.3, 0.7), 12), colour
 
 
 def test_gdal_lists_the_collections(api, folder):

@@ -42,6 +42,9 @@ def test_conf_oas30_oas_definition_1_and_2(definition):
 def test_conf_oas30_completeness(api, definition):
     """Each link of the documents is of a path of the definition, with the parameters that the resource needs."""
     assert definition["servers"] == [{"url": f"{api.base}ogcapi"}]
+    limits = definition["info"]["x-OGC-limits"]["maps"]
+    assert limits == {"maxWidth": 2048, "maxHeight": 2048, "maxPixels": 64 << 20}
+    assert api.get(f"/collections/world/map?width={limits['maxWidth']}&height=2").status == 200 and api.get(f"/collections/world/map?width={limits['maxWidth'] + 1}&height=2").status == 400
     patterns = [re.compile(re.sub(r"\{\w+\}", "[^/]+", path.rstrip("/")) + "$") for path in definition["paths"]]
     todo, seen = [""], set()
     while todo:

@@ -105,7 +105,7 @@ mc_ogcapi_crs_of(const mc_grid *grid, apr_pool_t *pool)
 /* --- boxes ------------------------------------------------------------------------------------------------------ */
 
 static bool
-is_in_degrees(const mc_grid *grid)
+is_degree_grid(const mc_grid *grid)
 {
     return fabs(grid->metres_per_unit / MC_METRES_PER_DEGREE - 1) < 1e-6;
 }
@@ -113,7 +113,7 @@ is_in_degrees(const mc_grid *grid)
 double
 mc_ogcapi_half_round(const mc_grid *grid)
 {
-    return mc_grid_is_mercator(grid) ? MC_WEB_MERCATOR_HALF : is_in_degrees(grid) ? 180 : 0;
+    return mc_grid_is_mercator(grid) ? MC_WEB_MERCATOR_HALF : is_degree_grid(grid) ? 180 : 0;
 }
 
 /* The same of a CRS of the request: half of the way around the earth, 0 where its axis does not lead around. */

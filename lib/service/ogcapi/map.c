@@ -23,11 +23,24 @@ wms_settings(const mc_call *call)
     return (const mc_wms *)mc_call_service(call, "wms");
 }
 
+int
+mc_ogcapi_map_side_limit(const mc_call *call)
+{
+    const mc_wms *wms = wms_settings(call);
+    return wms == NULL ? USUAL_MAXSIZE : wms->maxsize;
+}
+
+int64_t
+mc_ogcapi_map_pixel_limit(const mc_call *call)
+{
+    const mc_wms *wms = wms_settings(call);
+    return wms == NULL ? USUAL_MAX_PIXELS : wms->max_pixels;
+}
+
 static int
 most_map_side(const mc_param_reader *reader)
 {
-    const mc_wms *wms = wms_settings(reader->call);
-    return wms == NULL ? USUAL_MAXSIZE : wms->maxsize;
+    return mc_ogcapi_map_side_limit(reader->call);
 }
 
 /* RRGGBB behind nothing, 0x or #, or a name of CSS; `rgb` stays where nothing is said. */
@@ -67,7 +80,8 @@ const mc_param_row mc_ogcapi_map_params[] = {
                  .flags = MC_PARAM_EMPTY, .locator = "crs"),
     MC_PARAM_LIST("bbox", offsetof(mc_ogcapi_ask, map.bbox),
                   "The area: four numbers, or six with heights, which are passed over, with the axes in the order of "
-                  "`bbox-crs`; without it all of the collection.",
+                  "`bbox-crs`; a west edge that lies east of the east edge means an area across the antimeridian; "
+                  "without it all of the collection.",
                   .flags = MC_PARAM_EMPTY, .locator = "bbox"),
     MC_PARAM_CRS("bbox-crs", offsetof(mc_ogcapi_ask, map.bbox_crs),
                  "The CRS of `bbox`: CRS84 without it, longitude first, or one of those of the collection.",
@@ -166,12 +180,12 @@ static mc_error *
 apply_map_settings(mc_map_request *wanted, const mc_ogcapi_place *place, const mc_ogcapi_ask *ask)
 {
     const mc_wms *wms = wms_settings(ask->call);
-    wanted->max_pixels = wms == NULL ? USUAL_MAX_PIXELS : wms->max_pixels;
+    wanted->max_pixels = mc_ogcapi_map_pixel_limit(ask->call);
     wanted->resample = wms == NULL ? MC_BILINEAR : (mc_resample)wms->resample;
     wanted->mode = can_draw_layers(wms, ask) ? MC_WMS_FORWARD : MC_WMS_ASSEMBLE;
     wanted->threaded = ask->call->config->threaded_fetching;
     wanted->empty_is_map = true;
-    MC_TRY(mc_ogcapi_map_size(wanted, place, ask, wms == NULL ? USUAL_MAXSIZE : wms->maxsize));
+    MC_TRY(mc_ogcapi_map_size(wanted, place, ask, mc_ogcapi_map_side_limit(ask->call)));
     if ((apr_int64_t)wanted->width * wanted->height > wanted->max_pixels / wanted->count)
         return mc_error_located(ask->pool, MC_ERR_INVALID_PARAMETER, "width",
                                 "a map of %d x %d pixels and %d collections is over this server's limit", wanted->width,

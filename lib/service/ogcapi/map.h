@@ -8,6 +8,10 @@ extern const mc_param_row mc_ogcapi_map_params[];
 
 mc_ogcapi_answer mc_ogcapi_answer_map;
 
+/* The limits of maps: pixels of a side, and pixels of a map times its collections. */
+int mc_ogcapi_map_side_limit(const mc_call *call);
+int64_t mc_ogcapi_map_pixel_limit(const mc_call *call);
+
 /* Where a map lies, in the CRS of its grid, x first. */
 typedef struct mc_ogcapi_place {
     mc_extent box;   /* without `given`: all that the collections have */

@@ -2,7 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "service/ogcapi/ogcapi.h"
+#include "service/ogcapi/map.h"
 
 enum { IDS_LISTED = 100 }; /* collections that the definition names one by one */
 
@@ -213,6 +213,19 @@ write_components(mc_json_writer *json)
         mc_json_close(json);
 }
 
+/* OGC 20-058, 11.6. */
+static void
+write_map_limits(mc_json_writer *json, const mc_ogcapi_ask *ask)
+{
+    mc_json_open_object(json, "x-OGC-limits");
+    mc_json_open_object(json, "maps");
+    mc_json_integer(json, "maxWidth", mc_ogcapi_map_side_limit(ask->call));
+    mc_json_integer(json, "maxHeight", mc_ogcapi_map_side_limit(ask->call));
+    mc_json_integer(json, "maxPixels", mc_ogcapi_map_pixel_limit(ask->call));
+    mc_json_close(json);
+    mc_json_close(json);
+}
+
 static void
 write_info(mc_json_writer *json, const mc_ogcapi_ask *ask)
 {
@@ -223,6 +236,7 @@ write_info(mc_json_writer *json, const mc_ogcapi_ask *ask)
     mc_json_string(json, "title", title != NULL && *title != '\0' ? title : "mapcache");
     mc_ogcapi_member(json, "description", mc_meta(metadata, "abstract"));
     mc_json_string(json, "version", MC_VERSION);
+    write_map_limits(json, ask);
     mc_json_close(json);
     mc_json_open_array(json, "servers");
     mc_json_open_object(json, NULL);

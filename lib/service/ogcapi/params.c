@@ -193,10 +193,12 @@ const mc_param_row mc_ogcapi_value_params[] = {
     MC_PARAM_TEXT("datetime", offsetof(mc_ogcapi_ask, datetime),
                   "A time or an interval START/END, open where it says `..`, for the dimension of time.", .max = 200,
                   .flags = MC_PARAM_EMPTY, .locator = "datetime"),
-    MC_PARAM_TEXT("subset", offsetof(mc_ogcapi_ask, subset),
-                  "Values of dimensions as AXIS(VALUE) or AXIS(LOW:HIGH), with commas between them or in a parameter "
-                  "of their own each; texts stand in double quotes, `time` is the dimension of time.",
-                  .flags = MC_PARAM_EMPTY, .locator = "subset"),
+    MC_PARAM_TEXT(
+        "subset", offsetof(mc_ogcapi_ask, subset),
+        "Values of dimensions as AXIS(VALUE) or AXIS(LOW:HIGH), with commas between them or in a parameter "
+        "of their own each; texts stand in double quotes; `time` and `datetime` are the dimension of time; `Lon` and "
+        "`Lat`, or `E` and `N`, cut a map.",
+        .flags = MC_PARAM_EMPTY, .locator = "subset"),
     MC_PARAM_END,
 };
 
