@@ -134,7 +134,10 @@ decoded_path(const request_rec *r)
     char *path = apr_pstrdup(r->pool, r->uri);
     if (!ap_normalize_path(path, AP_NORMALIZE_NOT_ABOVE_ROOT | AP_NORMALIZE_DECODE_UNRESERVED))
         return NULL;
-    return ap_unescape_url(path) == OK ? path : NULL;
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config); /* AllowEncodedSlashes */
+    int status = core->allow_encoded_slashes ? ap_unescape_url_keep2f(path, core->decode_encoded_slashes)
+                                             : ap_unescape_url(path);
+    return status == OK ? path : NULL;
 }
 
 static int

@@ -161,8 +161,11 @@ static const char threads_text[] = "ThreadLimit 64\n"
 /* A page of another site can have its name point to this machine, and is then asked for with that name. */
 #define OTHER_HOST "These maps are for this machine alone: ask 127.0.0.1, [::1] or localhost.\\n"
 
+/* A slash in a name, as %2F, reaches us: what is wrong with the name is answered by the service that is asked. */
+#define ENCODED_SLASHES "AllowEncodedSlashes NoDecode\n"
+
 /* With everybody, and with this machine alone. */
-static const char apache_public_text[] = "MapCacheAlias / %s quick\n";
+static const char apache_public_text[] = ENCODED_SLASHES "MapCacheAlias / %s quick\n";
 
 static const char apache_own_text[] = "<IfModule !mod_authz_core.c>\n"
                                       "  LoadModule authz_core_module %s/mod_authz_core.so\n"
@@ -177,7 +180,7 @@ static const char apache_own_text[] = "<IfModule !mod_authz_core.c>\n"
                                       "<VirtualHost *:%d>\n"
                                       "  ServerName %s\n"
                                       "  ServerAlias 127.0.0.1 [::1] ::1 localhost\n"
-                                      "  MapCacheAlias / %s quick\n"
+                                      "  " ENCODED_SLASHES "  MapCacheAlias / %s quick\n"
                                       "</VirtualHost>\n";
 
 static const char nginx_own_text[] = "  server {\n"

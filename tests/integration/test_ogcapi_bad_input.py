@@ -13,7 +13,13 @@ HUGE = ",".join(f"text/x{i};q=0.{i % 10}" for i in range(500))  # 8 kB and more:
 @pytest.fixture(scope="module")
 def api(shared_folder, shared_apache):
     config = write_site(shared_folder)
-    return Api(shared_apache("web", f"LimitRequestFieldSize 65536\nAllowEncodedSlashes NoDecode\nMapCacheAlias /mc {config}\n").port)
+    return Api(shared_apache("web", f"LimitRequestFieldSize 65536\nAllowEncodedSlashes NoDecode\nMapCacheAlias /mc {config}\nMapCacheAlias /quick {config} quick\n").port)
+
+
+@pytest.fixture(params=["/mc", "/quick"])
+def both(request, api):
+    """The API in the ordinary hook and in the quick one, which reads escapes itself."""
+    return Api(api.port, request.param)
 
 
 @pytest.mark.parametrize("accept, status, mime", [
@@ -40,14 +46,25 @@ def test_unknown_f(api, value):
 
 
 @pytest.mark.parametrize("name", ["a%2Fb", "a%2fb/map/tiles", "..%2F..", "world%0a", "%FF", "w" * 200, "%2Fworld", "world%2Fmap", "GoogleMapsCompatible", "World", "a%252Fb"])
-def test_names_of_collections(api, name):
-    problem(api.get(f"/collections/{name}"), 400 if name == "world%0a" else 404)
+def test_names_of_collections(both, name):
+    problem(both.get(f"/collections/{name}"), 400 if name == "world%0a" else 404)
 
 
 @pytest.mark.parametrize("name", ["http%3A%2F%2Fwww.opengis.net%2Fdef%2Ftilematrixset%2FOGC%2F1.0%2FWebMercatorQuad", "GoogleMapsCompatible", "g", "webmercatorquad", "WebMercatorQuad-grid", "WGS84", "*"])
-def test_names_of_tile_matrix_sets(api, name):
+def test_names_of_tile_matrix_sets(both, name):
     for path in ("/tileMatrixSets/", "/collections/world/map/tiles/"):
-        problem(api.get(path + name), 404)
+        problem(both.get(path + name), 404)
+
+
+def test_encoded_slashes_where_apache_refuses_them(shared_folder, shared_apache, api):
+    """AllowEncodedSlashes counts in both hooks: by default httpd answers itself, with On a slash parts the path."""
+    refusing = shared_apache("refusing", f"MapCacheAlias /mc {shared_folder}/mapcache.xml\nMapCacheAlias /quick {shared_folder}/mapcache.xml quick\n")
+    decoding = shared_apache("decoding", f"AllowEncodedSlashes On\nMapCacheAlias /mc {shared_folder}/mapcache.xml\nMapCacheAlias /quick {shared_folder}/mapcache.xml quick\n")
+    for alias in ("/mc", "/quick"):
+        reply = refusing.get(f"{alias}/ogcapi/collections%2Fworld")
+        assert reply.status == 404 and reply.headers["Content-Type"].startswith("text/html")
+        assert json.loads(decoding.get(f"{alias}/ogcapi/collections%2Fworld").body)["id"] == "world"
+        problem(api.get(f"http://127.0.0.1:{api.port}{alias}/ogcapi/collections%2Fworld"), 404)
 
 
 @pytest.mark.parametrize("path", ["/collections/world/map/tiles/WebMercatorQuad/0/0/0/0", "/collections//world", "/collections/world/tiles", "/collections/areas-mvt/map/tiles/WebMercatorQuad/0/0/0",

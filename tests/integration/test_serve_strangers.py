@@ -185,3 +185,13 @@ def test_names_of_files_write_no_lines_on_the_terminal(build, place):
         lines = text.decode().split("\n")
         assert [line for line in lines if host in line] and not [line for line in lines if line.startswith(f"  EVIL {host}")], lines
         assert not any(ord(character) < 32 or 0x7f <= ord(character) < 0xa0 for line in lines for character in line), lines
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1", "0.0.0.0"])
+@pytest.mark.parametrize("server", SERVERS)
+def test_slashes_in_names_are_answered_by_the_service(build, place, server, listen):
+    with Serving(build, raster(place / "square.tif"), server=server, port=free_port(), options=["--listen", listen]) as serving:
+        for name in ("a%2Fb", "square%2Fmap%2F..", "square/map/tiles/http%3A%2F%2Fwww.opengis.net%2Fdef%2Ftilematrixset%2FOGC%2F1.0%2FWebMercatorQuad"):
+            reply = fetch(serving.port, f"/ogcapi/collections/{name}", headers={"Accept": "application/json"})
+            assert reply.status in (200, 404), (name, reply.status)
+            assert reply.headers["Content-Type"] in ("application/problem+json", "application/json"), (name, reply.body)
