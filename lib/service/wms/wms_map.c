@@ -35,7 +35,8 @@ add_wms_map_layer(map_parts *parts, const char *name, const mc_call *call, apr_p
                                     map->layers[0].tileset->name);
     }
     parts->drawn |= mc_tileset_has_legend(tileset);
-    map->layers[map->count++] = (mc_map_layer){ tileset, link, mc_wms_values(call, tileset, pool), NULL };
+    map->layers[map->count++] =
+        (mc_map_layer){ .tileset = tileset, .link = link, .values = mc_wms_values(call, tileset, pool) };
     return MC_OK;
 }
 

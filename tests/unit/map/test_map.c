@@ -89,7 +89,7 @@ request(mc_map_layer *layer, int z, double column, double row, int width, int he
 {
     double pixel = grid_link.grid->levels[z].resolution;
     double left = -180 + column * 256 * pixel, top = 90 - row * 256 * pixel;
-    *layer = (mc_map_layer){ &tileset, &grid_link, NULL, NULL };
+    *layer = (mc_map_layer){ .tileset = &tileset, .link = &grid_link };
     return (mc_map_request){ .layers = layer,
                              .count = 1,
                              .box = { left, top - height * scale * pixel, left + width * scale * pixel, top },
@@ -165,6 +165,38 @@ START_TEST(other_scales_are_resampled)
     shows(pixels, 210, 100, 4, 3, 2, 0); /* 210 * 1.2 = 252 */
     shows(pixels, 216, 100, 4, 4, 2, 0); /* 259 */
     shows(pixels, 440, 440, 4, 5, 4, 0);
+}
+END_TEST
+
+/* A map that goes on behind 180 degrees: a second layer, once around the earth further east, at the grid's own scale
+ * and at others, where the edge falls between pixels or on the middle of one. */
+START_TEST(maps_go_on_behind_the_antimeridian)
+{
+    enum { Z = 2, COLUMNS = 8 };
+    const double scales[] = { 1, 0.9, 1.1 };
+    const int widths[] = { 512, 301, 303 };
+    set_up("PNG");
+    for (int i = 0; i < 3; i++) {
+        mc_map_layer layers[2];
+        mc_result result;
+        mc_map_request wanted = request(&layers[0], Z, COLUMNS, 1, widths[i], 256, scales[i], "PNG");
+        double half = (wanted.box.maxx - wanted.box.minx) / 2;
+        wanted.box.minx -= half;
+        wanted.box.maxx -= half;
+        layers[1] = layers[0];
+        layers[1].shift = 360;
+        wanted.layers = layers;
+        wanted.count = 2;
+        mc_pixels *pixels = draw(&wanted, &result);
+        for (int x = 0; x < wanted.width; x++)
+            ck_assert_uint_eq(pixels->data[128 * pixels->stride + (size_t)x * 4 + 3], 255);
+        shows(pixels, wanted.width / 2 - 3, 128, Z, COLUMNS - 1, 1, i == 0 ? 0 : 2);
+        shows(pixels, wanted.width / 2 + 3, 128, Z, 0, 1, i == 0 ? 0 : 2);
+        uint64_t tag = result.tag;
+        layers[1].shift = 0;
+        ck_ok(mc_map_draw(&result, &wanted, 0, &ctx, pool));
+        ck_assert_uint_ne(result.tag, tag);
+    }
 }
 END_TEST
 
@@ -314,7 +346,7 @@ START_TEST(one_tile_passes_as_it_is_and_several_merge)
 END_TEST
 
 UNIT_MAIN("map", aligned_maps_are_copied, whole_pixel_offsets_are_copied_too, other_scales_are_resampled,
-          workers_draw_the_same_pixels, aligned_jpeg_tiles_are_joined, a_client_that_has_the_map_gets_no_new_one,
-          missing_tiles_stay_transparent_or_take_the_background, maps_without_data_are_404_or_empty,
-          a_map_that_needs_too_many_tiles_is_refused, explicit_error_mode_draws_nothing,
-          one_tile_passes_as_it_is_and_several_merge)
+          maps_go_on_behind_the_antimeridian, workers_draw_the_same_pixels, aligned_jpeg_tiles_are_joined,
+          a_client_that_has_the_map_gets_no_new_one, missing_tiles_stay_transparent_or_take_the_background,
+          maps_without_data_are_404_or_empty, a_map_that_needs_too_many_tiles_is_refused,
+          explicit_error_mode_draws_nothing, one_tile_passes_as_it_is_and_several_merge)

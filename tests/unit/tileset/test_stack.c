@@ -336,7 +336,7 @@ static mc_buf *
 draw_map(int threaded, uint64_t *tag)
 {
     const char *values[2] = { "many60", NULL };
-    mc_map_layer layer = { &tileset, &grid_link, values, NULL };
+    mc_map_layer layer = { .tileset = &tileset, .link = &grid_link, .values = values };
     double tile = 2 * 20037508.342789248 / 32;
     mc_map_request wanted = { .layers = &layer,
                               .count = 1,
