@@ -10,6 +10,7 @@
 #include <hiredis/hiredis.h>
 #include <libmemcached/memcached.h>
 #include <libpq-fe.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,6 +252,8 @@ main(int argc, char **argv)
             usual = &usual_clients[i];
     if (usual == NULL || pairs < 1 || pairs > PAIRS_MOST)
         return 1;
+    mallopt(M_TRIM_THRESHOLD, 4 << 20); /* as in our servers: lib/server/runtime.c */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
     apr_initialize();
     apr_pool_create(&pool, NULL);
     process = (mc_process){ .remotes = mc_remotes_create(),

@@ -42,6 +42,7 @@ static void
 key_params(tile_params *params, const mc_tile_key *key, apr_pool_t *pool)
 {
     mc_postgresql_series(params, key, pool);
+    params->by_key = true;
     add_int4_param(params, 0, key->z);
     add_int4_param(params, 1, key->x);
     add_int4_param(params, 2, key->y);
@@ -117,6 +118,7 @@ places_params(tile_params *params, const mc_tile_key *keys, int count, apr_pool_
 {
     int *numbers = apr_palloc(pool, sizeof(int) * (size_t)count);
     mc_postgresql_series(params, &keys[0], pool);
+    params->by_key = true;
     add_int4_param(params, 0, keys[0].z);
     for (int i = 0; i < count; i++)
         numbers[i] = keys[i].x;

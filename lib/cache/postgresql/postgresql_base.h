@@ -25,9 +25,10 @@ typedef struct tile_params {
     mc_postgres_param list[10];
     uint8_t numbers[3][4];
     int count;
+    bool by_key; /* mc_postgres_query has it */
 } tile_params;
 
-/* $1 to $3: tileset, grid and dimensions. */
+/* $1 to $3: tileset, grid and dimensions. by_key is false. */
 void mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *pool);
 
 /* Sends a statement; session NULL: on any connection. The result is there also on an error, for its SQLSTATE. */

@@ -16,6 +16,7 @@ mc_postgresql_series(tile_params *params, const mc_tile_key *key, apr_pool_t *po
     params->list[1] = text_param(key->grid->name);
     params->list[2] = text_param(mc_cache_dimension_key(key, pool));
     params->count = 3;
+    params->by_key = false;
 }
 
 mc_error *
@@ -27,7 +28,8 @@ mc_postgresql_start(mc_postgres_result **result, const postgresql_cache *cache, 
                                 .sql = sql,
                                 .params = params == NULL ? NULL : params->list,
                                 .param_count = params == NULL ? 0 : params->count,
-                                .binary = true };
+                                .binary = true,
+                                .by_key = params != NULL && params->by_key };
     return mc_postgres_start(result, ctx->process == NULL ? NULL : ctx->process->postgres, &query, ctx, pool);
 }
 

@@ -51,6 +51,11 @@ typedef struct mc_postgres_query {
      * not prepared and cannot have parameters. Fields do not tell their types then.
      */
     bool copy;
+    /*
+     * The statement finds rows by all of a key: the server plans it once for all values, and reads no table from end to
+     * end for it. Planning a look-up takes the server as long as carrying it out. Not looked at for a session.
+     */
+    bool by_key;
     apr_interval_time_t time;     /* time limit in microseconds where the context has no deadline; 0: ten minutes */
     mc_postgres_session *session; /* its connection is used, and `connection` not looked at; NULL: any free one */
 } mc_postgres_query;

@@ -251,6 +251,13 @@ shake_hands(mc_pg_connection *connection, const mc_pg_wait *wait, bool *crowded)
     return no_connection(target, words, wait->pool);
 }
 
+const char *
+mc_pg_plan_settings(bool by_key)
+{
+    return by_key ? "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
+                  : "SET plan_cache_mode = force_custom_plan; RESET enable_seqscan";
+}
+
 /*
  * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
  * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning, by one
@@ -262,13 +269,13 @@ static mc_error *
 set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGresult *result = NULL;
-    int sent =
-        PQsendQuery(connection->pg,
-                    "SET synchronize_seqscans = off; SET plan_cache_mode = force_custom_plan; "
-                    "SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
-                    "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
-                    "- coalesce(current_setting('reserved_connections', true)::int, 0)");
-    (void)mc_pg_sent(connection, sent); /* what cannot be sent shows when the result is read */
+    const char *sql = apr_pstrcat(
+        wait->pool, "SET synchronize_seqscans = off; ", mc_pg_plan_settings(connection->by_key),
+        "; SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
+        "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
+        "- coalesce(current_setting('reserved_connections', true)::int, 0)",
+        NULL);
+    (void)mc_pg_sent(connection, PQsendQuery(connection->pg, sql)); /* what cannot be sent shows when it is read */
     for (;;) {
         MC_TRY(mc_pg_result(&result, MC_PG_WORDS_MAX, connection, wait));
         if (result == NULL)
@@ -306,7 +313,7 @@ start_connecting(PGconn **pg, const mc_pg_target *target, const mc_pg_wait *wait
 }
 
 mc_error *
-mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_wait *wait, bool *crowded)
+mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, bool by_key, const mc_pg_wait *wait, bool *crowded)
 {
     MC_SPAN(wait->ctx, "mc_postgres_connect");
     *crowded = false;
@@ -321,6 +328,7 @@ mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_w
     MC_ASSERT(made != NULL);
     made->target = target;
     made->pg = pg;
+    made->by_key = by_key;
     mc_error *error = shake_hands(made, wait, crowded);
     if (error == MC_OK) {
         PQsetErrorVerbosity(pg, PQERRORS_DEFAULT);

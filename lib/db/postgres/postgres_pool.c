@@ -55,18 +55,32 @@ wait_for_change(mc_postgres_engine *engine, mc_pg_target *target, apr_time_t unt
     return MC_OK;
 }
 
+/* The idle connection that was used last, of those that plan in the wanted way; any one, where no other may be made.
+ * NULL: none. With the lock held. */
+static mc_pg_connection *
+take_idle_connection(const mc_postgres_engine *engine, mc_pg_target *target, bool by_key)
+{
+    mc_pg_connection **at = &target->idle;
+    while (*at != NULL && (*at)->by_key != by_key)
+        at = &(*at)->next;
+    if (*at == NULL && (target->open >= engine->limit || target->failure != NULL || target->crowded))
+        at = &target->idle;
+    mc_pg_connection *taken = *at;
+    if (taken != NULL)
+        *at = taken->next;
+    return taken;
+}
+
 /* An idle connection, or (*connection NULL) the right to make one; *probe: on behalf of all others, too. With the lock
  * held. */
 static mc_error *
 reserve_pg_connection(mc_pg_connection **connection, bool *probe, mc_postgres_engine *engine, mc_pg_target *target,
-                      const mc_pg_wait *wait)
+                      bool by_key, const mc_pg_wait *wait)
 {
     for (;;) {
-        if (target->idle != NULL) {
-            *connection = target->idle;
-            target->idle = target->idle->next;
+        *connection = take_idle_connection(engine, target, by_key);
+        if (*connection != NULL)
             return MC_OK;
-        }
         apr_time_t now = mc_clock_now();
         if (target->failure != NULL && (target->probing || now < target->failed_at + FAILURE_TIME)) {
             mc_error *cause = mc_error_repeats(mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "%s", target->failure));
@@ -75,7 +89,6 @@ reserve_pg_connection(mc_pg_connection **connection, bool *probe, mc_postgres_en
         bool crowded = target->crowded && (target->probing || now < target->crowded_at + CROWDED_TIME);
         if (target->open < engine->limit && !crowded) {
             target->open++;
-            *connection = NULL;
             *probe = target->failure != NULL || target->crowded;
             target->probing = target->probing || *probe;
             return MC_OK;
@@ -132,10 +145,10 @@ warn_of_places(mc_postgres_engine *engine, const mc_pg_connection *connection, c
 }
 
 static mc_error *
-connect_reserved(mc_pg_connection **connection, mc_postgres_engine *engine, mc_pg_target *target, bool probe,
-                 bool *crowded, const mc_pg_wait *wait)
+connect_reserved(mc_pg_connection **connection, mc_postgres_engine *engine, mc_pg_target *target, bool by_key,
+                 bool probe, bool *crowded, const mc_pg_wait *wait)
 {
-    mc_error *error = mc_pg_connect(connection, target, wait, crowded);
+    mc_error *error = mc_pg_connect(connection, target, by_key, wait, crowded);
     record_connect_outcome(engine, target, error, *crowded, probe);
     if (error == MC_OK)
         warn_of_places(engine, *connection, wait);
@@ -156,7 +169,8 @@ drop_pg_connection(mc_postgres_engine *engine, mc_pg_connection *connection)
 }
 
 mc_error *
-mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const char *string, const mc_pg_wait *wait)
+mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const char *string, bool by_key,
+              const mc_pg_wait *wait)
 {
     mc_semaphore *semaphore = wait->ctx->inside;
     for (;;) {
@@ -164,13 +178,13 @@ mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const c
         *connection = NULL;
         pthread_mutex_lock(&engine->lock);
         mc_pg_target *target = find_target(engine, string);
-        mc_error *error = reserve_pg_connection(connection, &probe, engine, target, wait);
+        mc_error *error = reserve_pg_connection(connection, &probe, engine, target, by_key, wait);
         pthread_mutex_unlock(&engine->lock);
         if (wait->ctx->inside != semaphore)
             mc_semaphore_resume(semaphore, wait->ctx);
         MC_TRY(error);
         if (*connection == NULL) {
-            error = connect_reserved(connection, engine, target, probe, &crowded, wait);
+            error = connect_reserved(connection, engine, target, by_key, probe, &crowded, wait);
             if (!crowded)
                 return error;
         } else if (mc_pg_is_alive(*connection)) {
@@ -185,11 +199,12 @@ mc_error *
 mc_pg_replace(mc_pg_connection **connection, mc_postgres_engine *engine, const mc_pg_wait *wait)
 {
     mc_pg_target *target = (*connection)->target;
+    const bool by_key = (*connection)->by_key;
     bool crowded = false;
     mc_pg_close(*connection);
     *connection = NULL;
-    mc_error *error = connect_reserved(connection, engine, target, false, &crowded, wait);
-    return crowded ? mc_pg_acquire(connection, engine, target->connection, wait) : error;
+    mc_error *error = connect_reserved(connection, engine, target, by_key, false, &crowded, wait);
+    return crowded ? mc_pg_acquire(connection, engine, target->connection, by_key, wait) : error;
 }
 
 /* Takes all connections out that have been idle for too long. With the lock held. */

@@ -52,6 +52,7 @@ typedef struct mc_pg_connection {
     bool copies;      /* a statement that begins a COPY was sent */
     bool copying;     /* the rest of a COPY has not been read */
     int errors;       /* that the server has answered to the command */
+    bool by_key;      /* the server plans statements as for mc_postgres_query's by_key */
     mc_pg_statement statements[MC_PG_STATEMENTS];
     int statement_count;
     int places;      /* connections that the server has room for; 0: it did not say */
@@ -129,9 +130,12 @@ int mc_pg_flush(mc_pg_connection *connection);
 
 /* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the
  * server: its own client has gone, or was in a hurry. */
-mc_error *mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, const mc_pg_wait *wait,
+mc_error *mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, bool by_key, const mc_pg_wait *wait,
                         bool *crowded) MC_CHECKED;
 void mc_pg_close(mc_pg_connection *connection); /* NULL is ignored */
+
+/* How the server plans statements (mc_postgres_query's by_key), as SQL. */
+const char *mc_pg_plan_settings(bool by_key);
 
 /* Frees what a prepared statement holds. */
 void mc_pg_clear_statement(mc_pg_statement *statement);
@@ -164,9 +168,14 @@ mc_error *mc_pg_server_error(const PGresult *result, mc_pg_connection *connectio
 mc_error *mc_pg_prepare(char name[MC_PG_NAME], mc_pg_connection *connection, const mc_postgres_query *query,
                         const mc_pg_wait *wait, char state[MC_PG_STATE]) MC_CHECKED;
 
+/* How the server plans statements from now on; asked for only where it plans in the other way. */
+mc_error *mc_pg_plan(mc_pg_connection *connection, bool by_key, const mc_pg_wait *wait,
+                     char state[MC_PG_STATE]) MC_CHECKED;
+
 /* ---- postgres_pool.c */
 
-mc_error *mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const char *string,
+/* One that plans in the wanted way, where there is one or a new one may be made; else any, for mc_pg_plan. */
+mc_error *mc_pg_acquire(mc_pg_connection **connection, mc_postgres_engine *engine, const char *string, bool by_key,
                         const mc_pg_wait *wait) MC_CHECKED;
 
 /* Closes a connection that has ended and makes a new one in its place; the old one is gone also on an error. */

@@ -34,6 +34,9 @@ send_query(pg_result *query_result)
 {
     const mc_postgres_query *query = &query_result->query;
     mc_pg_connection *connection = query_result->connection;
+    connection->copies = false;
+    if (query->session == NULL)
+        MC_TRY(mc_pg_plan(connection, query->by_key, &query_result->wait, query_result->base.sqlstate));
     connection->copies = query->copy;
     if (query->copy) { /* what cannot be sent shows when the result is read */
         const char *sql =
@@ -142,7 +145,7 @@ mc_pg_start(mc_postgres_result **result, mc_postgres_engine *engine, const mc_po
     if (query->session != NULL)
         query_result->connection = mc_pg_session_connection(query->session);
     else
-        MC_TRY(mc_pg_acquire(&query_result->connection, engine, query->connection, &query_result->wait));
+        MC_TRY(mc_pg_acquire(&query_result->connection, engine, query->connection, query->by_key, &query_result->wait));
     apr_pool_cleanup_register(pool, query_result, clean_up_pg_answer, apr_pool_cleanup_null);
     mc_error *error = send_query(query_result);
     if (error != MC_OK && is_worth_replacing(query_result))

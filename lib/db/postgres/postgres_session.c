@@ -48,8 +48,10 @@ mc_pg_session_open(mc_postgres_session **result, mc_postgres_engine *engine, con
     session->engine = engine;
     session->pool = pool;
     mc_pg_wait wait = wait_of(session);
-    MC_TRY(mc_pg_acquire(&session->connection, engine, connection, &wait));
+    char state[MC_PG_STATE] = "";
+    MC_TRY(mc_pg_acquire(&session->connection, engine, connection, false, &wait));
     apr_pool_cleanup_register(pool, session, clean_up_pg_session, apr_pool_cleanup_null);
+    MC_TRY(mc_pg_plan(session->connection, false, &wait, state));
     *result = &session->base;
     return MC_OK;
 }

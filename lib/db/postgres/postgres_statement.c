@@ -67,6 +67,19 @@ run_command(int sent, mc_pg_connection *connection, const mc_pg_wait *wait, char
     return MC_OK;
 }
 
+mc_error *
+mc_pg_plan(mc_pg_connection *connection, bool by_key, const mc_pg_wait *wait, char state[MC_PG_STATE])
+{
+    if (connection->by_key == by_key)
+        return MC_OK;
+    mc_error *error = run_command(PQsendQuery(connection->pg, mc_pg_plan_settings(by_key)), connection, wait, state);
+    if (error != MC_OK && *state == '\0')
+        return error;
+    state[0] = '\0'; /* a server that does not know one of the settings does without */
+    connection->by_key = by_key;
+    return MC_OK;
+}
+
 static mc_error *
 deallocate_statement(mc_pg_connection *connection, const char *name, const mc_pg_wait *wait, char state[MC_PG_STATE])
 {
