@@ -1,5 +1,5 @@
 """Tiles in memcached and redis through the whole program: what Debian's MapCache wrote and what we wrote, few round trips,
-servers that are stalled, killed, closed to us or no such servers; and one render for all hosts that share a locker."""
+servers that are stalled, killed, closed to us or no such servers."""
 import concurrent.futures
 import contextlib
 import json
@@ -19,7 +19,6 @@ from http_stores import make_certificate
 from origin import Origin
 from patience import patience
 from ports import free_port
-from postgres import Postgres
 from stores import Memcached, Redis
 
 BUILD = pathlib.Path(os.environ.get("MAPCACHE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
@@ -337,83 +336,6 @@ def test_expired_tiles_are_gone(folder, store, origin, started):
         wait_until(lambda: store.count() == 0, "redis forgets the tiles")
     asked = len(origin.requests())
     wait_until(lambda: server.get(tile("world", 1, 0, 0)).status == 200 and len(origin.requests()) > asked, "drawn again")
-
-
-@contextlib.contextmanager
-def lockers(folder, kind):
-    """What stands in the configuration for a locker of that kind, whose server runs."""
-    if kind == "postgresql":
-        with Postgres() as server:
-            yield f'<locker type="postgresql"><connection>{server.connection()}</connection></locker>'
-    else:
-        with contextlib.closing(Redis(folder)) as server:
-            yield f'<locker type="redis"><host>127.0.0.1</host><port>{server.port}</port></locker>'
-
-
-@pytest.mark.parametrize("kind", ["redis", "postgresql"])
-def test_hosts_that_share_a_locker_render_once(folder, started, origin, kind):
-    """Two programs with lock folders of their own, one store: one request of the origin for all clients of both."""
-    with lockers(folder, kind) as locker, contextlib.closing(Memcached(folder)) as store:
-        folders = [folder / "one", folder / "two"]
-        for place in folders:
-            place.mkdir()
-        paths = [config(place, store.cache(), origin.url("/hold/it/pattern?"), extra=locker).read_text().replace(f"<lock_dir>{place}</lock_dir>", "")
-                 for place in folders]
-        for place, text in zip(folders, paths):
-            (place / "mapcache.xml").write_text(text)
-        servers = [started(place, place / "mapcache.xml") for place in folders]
-        asked = len(origin.requests())
-
-        def get(number):
-            client = Client(servers[number % 2].address)
-            try:
-                return client.get(tile("world", 4, 8 + number % 4, 8 + number // 4 % 4).encode()).status
-            finally:
-                client.close()
-
-        with concurrent.futures.ThreadPoolExecutor(48) as threads:
-            waiting = [threads.submit(get, number) for number in range(48)]
-            wait_until(lambda: len(origin.requests()) > asked, "the origin is asked")
-            origin.release("it")
-            assert {answer.result() for answer in waiting} == {200}
-        assert len(origin.requests()) == asked + 1
-
-
-@pytest.mark.parametrize("kind", ["redis", "postgresql"])
-def test_hosts_without_a_common_network_render_once(folder, started, kind):
-    """Two programs, each in a network of its own, reach store and locks by local sockets: 200 clients, each metatile drawn once."""
-    before = ["unshare", "--net"]
-    if subprocess.run([*before, "true"], check=False, capture_output=True).returncode != 0:
-        pytest.skip("no right to make networks")
-    with contextlib.ExitStack() as stack:
-        store = stack.enter_context(contextlib.closing(Redis(folder)))
-        locker = f'<locker type="redis"><socket>{store.folder}/redis.sock</socket></locker>'
-        if kind == "postgresql":
-            database = stack.enter_context(Postgres())
-            locker = f'<locker type="postgresql"><connection>host={database.folder} port={database.port} dbname=postgres user=mapcache</connection></locker>'
-        servers = []
-        for name in ("one", "two"):
-            place = folder / name
-            place.mkdir()
-            path = config(place, f'type="redis"><socket>{store.folder}/redis.sock</socket>', "", extra=locker + '<service type="status" enabled="true"/>')
-            path.write_text(path.read_text().replace(f"<lock_dir>{place}</lock_dir>", "").replace(
-                '<tileset name="world">', '<source name="any" type="dummy"/><tileset name="world"><source>any</source>').replace(
-                "<metatile>4 4</metatile>", "<metatile>8 8</metatile>"))
-            servers.append(started(place, path, before=before))
-        gate = threading.Barrier(200)
-
-        def get(number):
-            client = Client(servers[number % 2].address)
-            try:
-                gate.wait()
-                return [client.get(tile("world", 5, 8 * turn + number % 8, 8 + number // 25).encode()).status for turn in range(3)]
-            finally:
-                client.close()
-
-        with concurrent.futures.ThreadPoolExecutor(200) as threads:
-            assert {status for answers in threads.map(get, range(200)) for status in answers} == {200}
-        renders = [json.loads(server.get("/status").body)["counters"]["renders_total"] for server in servers]
-        assert sum(renders) == 3, renders
 
 
 def run(*words):

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from conftest import GRID, temporary_folder, wait_until
+from networks import need_networks
 from patience import patience
 from scaling_site import KEYS, NODES, Site, path_of
 
@@ -23,8 +24,7 @@ FAKE_TIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 @contextlib.contextmanager
 def made_site(build, locker):
-    if subprocess.run(["unshare", "--net", "true"], check=False, capture_output=True).returncode != 0:
-        pytest.skip("no right to make networks")
+    need_networks()
     with temporary_folder() as folder, contextlib.ExitStack() as stack:
         yield Site(build, folder, stack, locker)
 
