@@ -256,8 +256,8 @@ write_detail_level(detail *d, const mc_tile_range *area, mc_ctx *ctx)
     d->files_in_level = d->missing_in_level = 0;
     d->share = 1.0 / (d->zooms[1] - d->zooms[0] + 1) /
                ((double)(area->maxx - area->minx) * (double)(area->maxy - area->miny) + 1e-9);
-    d->gave_up = d->ours && !d->has_zoom && !mc_cache_lists(d->tileset->cache, &key) &&
-                 d->tileset->cache->ops->measure != NULL &&
+    const mc_cache *store = mc_cache_whole(d->tileset->cache, &key);
+    d->gave_up = d->ours && !d->has_zoom && !mc_cache_lists(store, &key) && store->ops->measure != NULL &&
                  (double)(area->maxx - area->minx) * (area->maxy - area->miny) > MOST_MISSING_FILES;
     if (d->gave_up)
         return MC_OK; /* each tile would have to be looked for */

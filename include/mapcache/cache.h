@@ -80,6 +80,8 @@ typedef struct mc_cache_ops {
     mc_error *(*list)(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                       void *baton, mc_ctx *ctx);
     bool (*lists)(const mc_cache *cache, const mc_tile_key *key);
+    /* mc_cache_whole, one step of it; NULL, or NULL from it: the cache itself. */
+    mc_cache *(*whole)(mc_cache *cache, const mc_tile_key *key);
     /* NULL where any tilesets may share a store. */
     void (*used_by)(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
     /* Whether tiles of grids of different names never take each other's places; NULL: perhaps they do. */
@@ -191,6 +193,10 @@ mc_error *mc_cache_remove_all(mc_cache *cache, const mc_tile_key *keys, int coun
 bool mc_cache_lists(const mc_cache *cache, const mc_tile_key *key);
 mc_error *mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                         void *baton, mc_ctx *ctx) MC_CHECKED;
+
+/* The part of a cache that has all tiles of a key's series by itself, and tells how many there are: the last child of a
+ * multitier, the first one of a fallback; the cache itself where it is made of no others. */
+mc_cache *mc_cache_whole(mc_cache *cache, const mc_tile_key *key);
 
 /*
  * After a seed, an ingest or a copy: makes of what was stored what other programs read, where a kind keeps that apart

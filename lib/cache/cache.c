@@ -279,6 +279,16 @@ mc_cache_lists(const mc_cache *cache, const mc_tile_key *key)
     return cache->ops->lists != NULL && cache->ops->lists(cache, key);
 }
 
+mc_cache *
+mc_cache_whole(mc_cache *cache, const mc_tile_key *key)
+{
+    for (mc_cache *part = cache; part != NULL;) {
+        cache = part;
+        part = cache->ops->whole == NULL ? NULL : cache->ops->whole(cache, key);
+    }
+    return cache;
+}
+
 mc_error *
 mc_cache_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit, void *baton,
               mc_ctx *ctx)

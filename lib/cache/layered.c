@@ -133,20 +133,52 @@ child_dimensions_fit(const mc_layered_child *child, const mc_tile_key *key)
     return true;
 }
 
-static mc_error *
-choose_child_cache(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+/* NULL: none is for such a tile. */
+static mc_cache *
+find_child_cache(const mc_cache *base, const mc_tile_key *key)
 {
-    mc_layered *cache = (mc_layered *)base;
+    const mc_layered *cache = (const mc_layered *)base;
     for (int i = 0; i < cache->count; i++) {
         const mc_layered_child *child = &cache->children[i];
         if ((child->minzoom >= 0 && key->z < child->minzoom) || (child->maxzoom >= 0 && key->z > child->maxzoom) ||
             (child->grids != NULL && !grid_list_has_name(child->grids, key->grid->name)) ||
             !child_dimensions_fit(child, key))
             continue;
-        *chosen = child->cache;
-        return MC_OK;
+        return child->cache;
     }
-    return mc_error_create(pool, MC_ERR_CONFIG, "no part of cache \"%s\" is for this tile", base->name);
+    return NULL;
+}
+
+static mc_error *
+choose_child_cache(mc_cache **chosen, mc_cache *base, const mc_tile_key *key, apr_pool_t *pool)
+{
+    *chosen = find_child_cache(base, key);
+    return *chosen != NULL
+               ? MC_OK
+               : mc_error_create(pool, MC_ERR_CONFIG, "no part of cache \"%s\" is for this tile", base->name);
+}
+
+/* Tiles in SQLite files are counted file by file, and the files are found by composite_location. */
+static mc_cache *
+composite_whole(mc_cache *base, const mc_tile_key *key)
+{
+    mc_cache *child = find_child_cache(base, key);
+    return child == NULL || child->ops->location != NULL ? NULL : child;
+}
+
+static bool
+composite_lists(const mc_cache *base, const mc_tile_key *key)
+{
+    const mc_cache *child = find_child_cache(base, key);
+    return child == NULL || mc_cache_lists(child, key);
+}
+
+static mc_error *
+composite_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit, void *baton,
+               mc_ctx *ctx)
+{
+    mc_cache *child = find_child_cache(base, key);
+    return child == NULL ? MC_OK : mc_cache_list(child, key, area, visit, baton, ctx);
 }
 
 /* Which part it is may depend on the level. */
@@ -298,12 +330,14 @@ mc_error *
 mc_layered_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
     mc_layered *cache = (mc_layered *)base;
+    mc_error *first = MC_OK;
     for (int i = cache->count - 1; i >= 0; i--) {
         mc_error *error = mc_cache_remove_all(cache->children[i].cache, keys, count, ctx);
-        if (error != MC_OK)
+        if (error != MC_OK && first != MC_OK)
             mc_log_error(ctx, MC_LOG_WARN, error);
+        first = first == MC_OK ? error : first;
     }
-    return MC_OK;
+    return first;
 }
 
 mc_error *
@@ -336,6 +370,9 @@ const mc_cache_ops mc_cache_composite = {
             "The first child that is for the tile's level, grid and dimensions."),
     MC_LAYERED_OPS(composite),
     .remove = composite_remove,
+    .list = composite_list,
+    .lists = composite_lists,
+    .whole = composite_whole,
     .location = composite_location,
 };
 
@@ -344,4 +381,7 @@ const mc_cache_ops mc_cache_fallback = {
     MC_LAYERED_OPS(fallback),
     .remove = mc_layered_remove,
     .remove_all = mc_layered_remove_all,
+    .list = mc_layered_list,
+    .lists = mc_layered_lists,
+    .whole = mc_layered_first,
 };

@@ -36,10 +36,16 @@ bool mc_layered_read(mc_layered *cache, const mc_cache_ops *ops, const mc_key *k
 mc_error *mc_layered_get_all(mc_tile **tiles, mc_cache *child, const mc_tile_key *keys, int count, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
 
-/* Entries of mc_cache_ops; removals ask all children and log what fails (docs/reference/configuration.md 5.13). */
+/* Entries of mc_cache_ops; removals ask all children, whichever fails (docs/reference/configuration.md 5.13), lists are
+ * those of all children, each place once. */
 bool mc_layered_gets_all(const mc_cache *base);
 mc_error *mc_layered_remove(mc_cache *base, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_layered_remove_all(mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx);
+bool mc_layered_lists(const mc_cache *base, const mc_tile_key *key);
+mc_error *mc_layered_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
+                          void *baton, mc_ctx *ctx);
+mc_cache *mc_layered_first(mc_cache *base, const mc_tile_key *key);
+mc_cache *mc_layered_last(mc_cache *base, const mc_tile_key *key);
 void mc_layered_parts(mc_cache *base, void (*visit)(void *baton, mc_cache *part), void *baton);
 void mc_layered_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build);
 

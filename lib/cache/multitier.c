@@ -326,4 +326,7 @@ const mc_cache_ops mc_cache_multitier = {
     MC_LAYERED_OPS(multitier),
     .remove = multitier_remove,
     .remove_all = multitier_remove_all,
+    .list = mc_layered_list,
+    .lists = mc_layered_lists,
+    .whole = mc_layered_last,
 };

@@ -242,5 +242,3 @@ KINDS = {
 }
 # Kinds of caches that nobody writes to (only_read.py makes their files); every other type of this build is in KINDS.
 ONLY_READ = {"bundle", "mrf", "rok4", "mod_tile", "cog", "none"}
-# mapcache detail says that their tiles cannot be counted.
-UNCOUNTED = {"rest", "fallback", "multitier"}

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cache/keyvalue/keyvalue.h"
-#include "cache/keyvalue/place_sorter.h"
+#include "cache/place_sorter.h"
 
 enum { DIGITS_MOST = 9, LONGEST_KEY = 4096 };
 

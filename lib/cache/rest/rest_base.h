@@ -193,9 +193,9 @@ void mc_rest_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *no
     .get = mc_rest_get, .get_all = mc_rest_get_all, .exists = mc_rest_exists, .exist_all = mc_rest_exist_all,          \
     .put = mc_rest_put, .remove = mc_rest_remove, .remove_all = mc_rest_remove_all,                                    \
     .tells_grids = mc_rest_tells_grids, .reach = mc_rest_reach, .redirect = mc_rest_redirect,                          \
-    .used_by = mc_rest_used_by
+    .measure = mc_rest_measure, .used_by = mc_rest_used_by
 
 /* And those of kinds that have a lister. */
-#define MC_REST_LISTING_OPS MC_REST_OPS, .lists = mc_rest_lists, .list = mc_rest_list, .measure = mc_rest_measure
+#define MC_REST_LISTING_OPS MC_REST_OPS, .lists = mc_rest_lists, .list = mc_rest_list
 
 #endif

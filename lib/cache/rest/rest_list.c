@@ -286,8 +286,11 @@ mc_rest_list(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area,
 mc_error *
 mc_rest_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 {
-    rest_listing listing = { .cache = (mc_rest_cache *)cache, .key = *key, .levels = true };
-    MC_TRY(run_listing(&listing, ctx));
+    rest_listing listing = { .cache = (mc_rest_cache *)cache, .key = *key, .levels = true, .bytes = -1 };
+    if (listing.cache->lister != NULL) { /* a plain web server does not tell */
+        listing.bytes = 0;
+        MC_TRY(run_listing(&listing, ctx));
+    }
     *bytes = listing.bytes;
     *tiles = listing.tiles;
     return MC_OK;

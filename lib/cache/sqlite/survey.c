@@ -7,6 +7,8 @@
 
 #include "cache/sqlite/sqlite_base.h"
 
+enum { LOOKED_FOR_AT_ONCE = 64 /* tiles of a store that lists none */ };
+
 typedef struct survey {
     const mc_tile_key *key;
     const mc_survey_task *task;
@@ -92,9 +94,7 @@ find_survey_place(mc_store_location *location, mc_cache *cache, const mc_tile_ke
         return MC_OK;
     if (survey->task->any)
         return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG,
-                               "tiles of cache \"%s\" of type %s cannot be counted: that is done of single stores, and "
-                               "of a composite of SQLite files",
-                               cache->name, cache->ops->type);
+                               "tiles of cache \"%s\" of type %s cannot be counted", cache->name, cache->ops->type);
     return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG,
                            "cache \"%s\" has no SQLite files for these tiles (type sqlite3)", cache->name);
 }
@@ -150,6 +150,23 @@ count_one(void *baton, int x, int y)
     return true;
 }
 
+/* A part of a column of the area, of which each tile is looked for; the store may be far away. */
+static mc_error *
+count_by_looking(int64_t *stored, mc_cache *cache, mc_tile_key *key, int last, const survey *survey, mc_ctx *ctx)
+{
+    mc_tile_key keys[LOOKED_FOR_AT_ONCE];
+    bool exists[LOOKED_FOR_AT_ONCE] = { false };
+    int count = 0;
+    for (; key->y < last && count < LOOKED_FOR_AT_ONCE; key->y++)
+        if (is_survey_block_wanted(survey, &(mc_tile_range){ key->x, key->y, key->x + 1, key->y + 1 }))
+            keys[count++] = *key;
+    if (count > 0)
+        MC_TRY(mc_cache_exist_all(exists, cache, keys, count, ctx));
+    for (int i = 0; i < count; i++)
+        *stored += exists[i];
+    return MC_OK;
+}
+
 /* Of a store that counts as one file: by its list, or tile by tile. */
 static mc_error *
 count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
@@ -168,13 +185,9 @@ count_in_store(mc_survey_file *file, mc_cache *cache, const survey *survey)
     own.pool = scratch;
     mc_error *error = MC_OK;
     for (key.x = file->wanted.minx; key.x < file->wanted.maxx && error == MC_OK; key.x++)
-        for (key.y = file->wanted.miny; key.y < file->wanted.maxy && error == MC_OK; key.y++) {
-            bool exists = false;
+        for (key.y = file->wanted.miny; key.y < file->wanted.maxy && error == MC_OK;) {
             apr_pool_clear(scratch);
-            if (!is_survey_block_wanted(survey, &(mc_tile_range){ key.x, key.y, key.x + 1, key.y + 1 }))
-                continue;
-            error = mc_cache_exists(&exists, cache, &key, &own);
-            file->stored += error == MC_OK && exists;
+            error = count_by_looking(&file->stored, cache, &key, file->wanted.maxy, survey, &own);
         }
     error = mc_error_copy(error, survey->ctx->pool);
     apr_pool_destroy(scratch);
@@ -203,6 +216,7 @@ mc_survey(mc_cache *cache, const mc_tile_key *key, const mc_survey_task *task, m
     survey survey = { key, task, &own };
     const mc_tile_range *area = &task->area;
     mc_survey_file file = { 0 };
+    cache = task->any ? mc_cache_whole(cache, key) : cache;
     mc_error *error = MC_OK;
     bool on = true;
     if (area->minx >= area->maxx || area->miny >= area->maxy)

@@ -1,7 +1,7 @@
 /* Which tiles a redis has: each once, whatever the server repeats, and none of other programs' keys. */
 #include "cache_fixture.h"
 
-#include "cache/keyvalue/place_sorter.h"
+#include "cache/place_sorter.h"
 #include "redis_server.h"
 #include "remote/redis.h"
 

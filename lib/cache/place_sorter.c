@@ -1,5 +1,5 @@
 /* See place_sorter.h: sorted runs in a file, merged by a heap. */
-#include "cache/keyvalue/place_sorter.h"
+#include "cache/place_sorter.h"
 
 #include <apr_strings.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Places of tiles in any order and any number, each as often as it comes: sorted, and each once. Memory is bounded:
  * what does not fit goes into a file without a name. */
-#ifndef MC_CACHE_KEYVALUE_PLACE_SORTER_H
-#define MC_CACHE_KEYVALUE_PLACE_SORTER_H
+#ifndef MC_CACHE_PLACE_SORTER_H
+#define MC_CACHE_PLACE_SORTER_H
 
 #include "mapcache/cache.h"
 
