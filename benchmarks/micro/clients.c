@@ -43,7 +43,8 @@ exit_unless(bool fine, const char *what)
     exit(1);
 }
 
-/* --- the usual clients: all tiles by one request; what they bring is counted, and given back ----------------------- */
+/* --- the usual clients: all tiles by one request; what they bring is counted, and given back -----------------------
+ */
 
 typedef struct usual_client {
     const char *type, *name;

@@ -93,8 +93,8 @@ find_survey_place(mc_store_location *location, mc_cache *cache, const mc_tile_ke
         (survey->task->any ? in_sqlite(location->cache) : location->cache->ops == &mc_cache_sqlite))
         return MC_OK;
     if (survey->task->any)
-        return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG,
-                               "tiles of cache \"%s\" of type %s cannot be counted", cache->name, cache->ops->type);
+        return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG, "tiles of cache \"%s\" of type %s cannot be counted",
+                               cache->name, cache->ops->type);
     return mc_error_create(survey->ctx->pool, MC_ERR_CONFIG,
                            "cache \"%s\" has no SQLite files for these tiles (type sqlite3)", cache->name);
 }

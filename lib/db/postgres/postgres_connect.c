@@ -269,12 +269,12 @@ static mc_error *
 set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     PGresult *result = NULL;
-    const char *sql = apr_pstrcat(
-        wait->pool, "SET synchronize_seqscans = off; ", mc_pg_plan_settings(connection->by_key),
-        "; SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
-        "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
-        "- coalesce(current_setting('reserved_connections', true)::int, 0)",
-        NULL);
+    const char *sql =
+        apr_pstrcat(wait->pool, "SET synchronize_seqscans = off; ", mc_pg_plan_settings(connection->by_key),
+                    "; SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
+                    "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
+                    "- coalesce(current_setting('reserved_connections', true)::int, 0)",
+                    NULL);
     (void)mc_pg_sent(connection, PQsendQuery(connection->pg, sql)); /* what cannot be sent shows when it is read */
     for (;;) {
         MC_TRY(mc_pg_result(&result, MC_PG_WORDS_MAX, connection, wait));

@@ -382,8 +382,103 @@ START_TEST(remembers_what_is_absent)
 }
 END_TEST
 
+static bool
+note_place(void *baton, int x, int y)
+{
+    apr_array_header_t *seen = baton;
+    APR_ARRAY_PUSH(seen, const char *) = apr_psprintf(pool, "%d/%d", x, y);
+    return true;
+}
+
+/* Of an area of level 2, with commas between. */
+static const char *
+list_places(mc_cache *cache)
+{
+    const mc_tile_key key = key_at(2, 0, 0);
+    const mc_tile_range area = { 0, 0, 3, 4 };
+    apr_array_header_t *seen = apr_array_make(pool, 8, sizeof(const char *));
+    ck_assert(mc_cache_lists(cache, &key));
+    ck_ok(mc_cache_list(cache, &key, &area, note_place, seen, &ctx));
+    return apr_array_pstrcat(pool, seen, ',');
+}
+
+/* The children "a" and "c", both of which list their tiles. */
+static mc_cache *
+cache_of_lists(const char *xml)
+{
+    return cache_of_two(
+        apr_pstrcat(pool, "<cache name='c' type='sqlite3'><dbfile>%s/lc.db</dbfile></cache>", xml, NULL));
+}
+
+/* Of a fast child that has forgotten, and a slow one that has lost: all that is removed by a list of it is gone. */
+START_TEST(tells_each_tile_of_its_children_once)
+{
+    static const char *const kinds[] = { "multitier", "fallback" };
+    for (int i = 0; i < 2; i++) {
+        mc_cache *cache = cache_of_lists(
+            apr_psprintf(pool, "<cache name='l' type='%s'><cache>a</cache><cache>c</cache></cache>", kinds[i]));
+        const mc_tile_key near = key_at(2, 0, 1), far = key_at(2, 1, 2), both = key_at(2, 2, 2),
+                          other = key_at(2, 3, 3);
+        put_text(child_named("a"), &near, "near");
+        put_text(child_named("c"), &far, "far");
+        put_text(child_named("a"), &both, "both");
+        put_text(child_named("c"), &both, "both");
+        put_text(child_named("c"), &other, "beyond the area");
+        ck_assert_str_eq(list_places(cache), "0/1,1/2,2/2");
+        ck_assert_ptr_eq(mc_cache_whole(cache, &near), child_named(i == 0 ? "c" : "a"));
+        restart_cache_test();
+    }
+}
+END_TEST
+
+START_TEST(a_composite_is_the_child_for_the_level)
+{
+    mc_cache *cache = cache_of_lists("<cache name='l' type='composite'><cache max-zoom='1'>b</cache>"
+                                     "<cache min-zoom='2' max-zoom='2'>c</cache></cache>");
+    const mc_tile_key coarse = key_at(1, 1, 1), fine = key_at(2, 1, 1), none = key_at(3, 1, 1);
+    put_text(cache, &coarse, "coarse");
+    put_text(cache, &fine, "fine");
+    ck_assert_str_eq(list_places(cache), "1/1");
+    ck_assert(!mc_cache_lists(cache, &coarse)); /* a disk cache does not */
+    ck_assert_ptr_eq(mc_cache_whole(cache, &coarse), child_named("b"));
+    ck_assert_ptr_eq(mc_cache_whole(cache, &fine), cache); /* SQLite files are found by the composite */
+    ck_assert(mc_cache_lists(cache, &none));
+    ck_assert_ptr_eq(mc_cache_whole(cache, &none), cache);
+}
+END_TEST
+
+static mc_error *
+refuse_removal(mc_cache *cache, const mc_tile_key *key, mc_ctx *changing)
+{
+    (void)cache, (void)key;
+    return mc_error_create(changing->pool, MC_ERR_IO, "away");
+}
+
+/* The tile would come back from there. */
+START_TEST(a_removal_that_a_child_does_not_do_is_an_error)
+{
+    static const char *const kinds[] = { "multitier", "fallback" };
+    for (int i = 0; i < 2; i++) {
+        mc_cache *cache = cache_of_two(
+            apr_psprintf(pool, "<cache name='l' type='%s'><cache>a</cache><cache>b</cache></cache>", kinds[i]));
+        const mc_tile_key key = key_at(2, 1, 1);
+        put_text(child_named("a"), &key, "tile");
+        put_text(child_named("b"), &key, "tile");
+        mc_cache_ops away = *child_named("b")->ops;
+        away.remove = refuse_removal;
+        away.remove_all = NULL;
+        child_named("b")->ops = &away;
+        ck_fails(IO, mc_cache_remove(cache, &key, &ctx));
+        ck_fails(IO, mc_cache_remove_all(cache, &key, 1, &ctx));
+        expect_text(child_named("a"), &key, NULL);
+        restart_cache_test();
+    }
+}
+END_TEST
+
 CACHE_MAIN("multitier", copies_what_it_finds, keeps_no_old_copy_of_a_reader, stores_behind,
            what_is_removed_is_not_stored_later, gives_up_in_time, without_room_stores_through,
            the_end_waits_for_what_waits, the_end_counts_what_is_lost, what_the_store_refuses_holds_up_nothing_else,
            what_the_store_refuses_is_lost_alone, a_newer_tile_of_others_stays, all_that_waiting_takes_is_counted,
-           tools_store_through, remembers_what_is_absent)
+           tools_store_through, remembers_what_is_absent, tells_each_tile_of_its_children_once,
+           a_composite_is_the_child_for_the_level, a_removal_that_a_child_does_not_do_is_an_error)

@@ -13,9 +13,8 @@ enum { LIMIT = 3 };
 static mc_postgres_query
 planned_query(bool by_key)
 {
-    return (mc_postgres_query){ .connection = database_connection(&postgres_server),
-                                .sql = SETTINGS,
-                                .by_key = by_key };
+    return (
+        mc_postgres_query){ .connection = database_connection(&postgres_server), .sql = SETTINGS, .by_key = by_key };
 }
 
 /* Its answer is open still. */
@@ -33,8 +32,7 @@ check_plan(mc_postgres_result *result, bool by_key)
 {
     const mc_postgres_row *row;
     ck_ok(mc_postgres_next(&row, result));
-    ck_assert_str_eq(row->fields[0].data,
-                     by_key ? "force_generic_plan off mapcache" : "force_custom_plan on mapcache");
+    ck_assert_str_eq(row->fields[0].data, by_key ? "force_generic_plan off mapcache" : "force_custom_plan on mapcache");
     mc_postgres_end(result);
 }
 
