@@ -60,10 +60,10 @@ mc_error *
 mc_pg_wait_socket(const mc_pg_connection *connection, short events, const mc_pg_wait *wait)
 {
     struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg), .events = events };
-    bool ready = poll(&polled, 1, 0) > 0;
-    mc_semaphore *semaphore = ready ? NULL : mc_semaphore_yield(wait->ctx); /* others draw meanwhile */
+    bool yields = wait->ctx->inside != NULL && poll(&polled, 1, 0) <= 0;
+    mc_semaphore *semaphore = yields ? mc_semaphore_yield(wait->ctx) : NULL; /* others draw meanwhile */
     mc_error *error = wait_for_postgres_socket(&polled, wait);
-    if (!ready)
+    if (yields)
         mc_semaphore_resume(semaphore, wait->ctx);
     return error;
 }

@@ -152,7 +152,7 @@ mc_pg_start(mc_postgres_result **result, mc_postgres_engine *engine, const mc_po
         error = replace_answer_connection(query_result);
     if (error != MC_OK)
         release_answer_connection(query_result);
-    query_result->wait.traffic = &query_result->base.traffic;
+    query_result->wait.traffic = query->by_key ? NULL : &query_result->base.traffic; /* too little to tell of a line */
     return error;
 }
 
