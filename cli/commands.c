@@ -84,8 +84,9 @@ const mc_cli_command mc_cli_commands[] = {
       mc_command_copy, mc_check_copy_options,
       .about =
           "Copies tiles as they are stored from a tileset, a cache or a file to another one, where both grids have\n"
-          "the same tiles. Tiles that the target has stay, unless --force says otherwise. A file is opened by its\n"
-          "path, and made where it is missing. Where a store cannot list its tiles, --zoom names the levels.",
+          "the same tiles; --warp draws those of another grid from them. Tiles that the target has stay, unless\n"
+          "--force says otherwise. A file is opened by its path, and made where it is missing. Where a store cannot\n"
+          "list its tiles, --zoom names the levels.",
       .statuses = "0 all is copied; with --verify, and equal\n"
                   "1 an error, wrong options or configuration, or blocks that could not be copied\n"
                   "2 interrupted\n"
@@ -96,6 +97,8 @@ const mc_cli_command mc_cli_commands[] = {
           "mapcache copy -c mapcache.xml --from world --to world.pmtiles --verify\na tileset into one file\n"
           "mapcache copy -c mapcache.xml --from disk --to s3 -z 0,12 -n 4\nall tilesets of a cache into another cache\n"
           "mapcache copy --from old.mbtiles --to new.gpkg\nfrom file to file\n"
+          "mapcache copy -c mapcache.xml --from degrees --to web.mbtiles --warp GoogleMapsCompatible -z 0,8\n"
+          "onto a grid with other tiles\n"
           "mapcache copy -c mapcache.xml --from old --to new --checkpoint place --resume\ngoes on where a run ended",
       .page = "seeding.md" },
     { "jobs", "share seeding between any number of hosts", "COMMAND -c FILE [OPTIONS]", &no_options,

@@ -8,6 +8,7 @@
 typedef struct mc_copy_options {
     mc_seed_options seed; /* configuration, tileset, grid, area, levels, dimensions, workers */
     const char *from, *to;
+    const char *warp; /* name of the grid that the tiles are drawn on; NULL: they are copied as they are */
     bool verify;
 } mc_copy_options;
 

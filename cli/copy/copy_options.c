@@ -24,6 +24,9 @@ static const mc_cli_option copy_rows[] = {
     MC_OPTION_HEADING("Where"),
     MC_SEED_AREA_OPTIONS,
     MC_OPTION_HEADING("What is done"),
+    MC_OPTION_TEXT(
+        "warp", 0, "GRID", AT(warp),
+        "draw pictures anew on this grid, from the stored tiles of another one; --zoom and --extent are its"),
     MC_OPTION_FLAG("force", 'f', AT(seed.force), "also copy tiles that the target has"),
     MC_OPTION_FLAG("verify", 0, AT(verify), "read all of them back afterwards, and compare them byte by byte"),
     MC_OPTION_HEADING("Workers"),

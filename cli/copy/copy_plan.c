@@ -118,6 +118,50 @@ match_link(const mc_tileset *target, const mc_grid_link *link, apr_pool_t *pool)
     return target->links[0];
 }
 
+/* The grid of --warp as it is used by a target that has no tileset of its own. NULL: there is no such grid. */
+static const mc_grid_link *
+make_warp_link(const mc_copy *copy, const char *name)
+{
+    const mc_config *configs[] = { copy->from.config, copy->to.config };
+    mc_node node = { .name = "grid", .text = name };
+    mc_build build = { .pool = copy->pool,
+                       .diagnostics = mc_diagnostics_create(copy->pool),
+                       .grids = apr_hash_make(copy->pool) };
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; configs[i] != NULL && j < configs[i]->grids->nelts; j++) {
+            const mc_grid *grid = APR_ARRAY_IDX(configs[i]->grids, j, const mc_grid *);
+            if (apr_hash_get(build.grids, grid->name, APR_HASH_KEY_STRING) == NULL)
+                apr_hash_set(build.grids, grid->name, APR_HASH_KEY_STRING, grid);
+        }
+    return mc_grid_link_from_config(&node, &build);
+}
+
+/* Sets what --warp changes of a pair, whose other members are set. NULL, or what is wrong. */
+static const char *
+plan_warp(mc_seed_pair *pair, const mc_copy *copy)
+{
+    enum { BLOCK = 4 /* tiles a side that are drawn together */ };
+    const char *name = copy->options->warp;
+    const mc_grid_link *from = pair->source_link;
+    apr_pool_t *pool = copy->pool;
+    const bool to_tileset = copy->to.tilesets->nelts > 0;
+    pair->target_link = to_tileset ? mc_tileset_link(pair->target, name) : make_warp_link(copy, name);
+    if (pair->target_link == NULL)
+        return to_tileset ? mc_tileset_lacks_grid(pair->target, name, pool)
+                          : apr_psprintf(pool, "there is no grid \"%s\" for --warp", name);
+    const mc_grid *grid = pair->target_link->grid;
+    const int last = from->maxzoom < grid->level_count ? from->maxzoom : grid->level_count - 1;
+    if (from->minzoom <= last && mc_grid_difference(from->grid, grid, from->minzoom, last, pool) == NULL)
+        return NULL; /* as they are */
+    pair->drawn = true;
+    pair->target->metatile_columns = pair->target->metatile_rows = BLOCK;
+    if (!mc_format_is_image(pair->source->format) || !mc_format_is_image(pair->target->format))
+        return "vector tiles cannot be warped";
+    return pair->target->format == NULL
+               ? apr_psprintf(pool, "tileset \"%s\" has no format to draw tiles in", pair->target->name)
+               : NULL;
+}
+
 /* A walk over all levels of a grid would not end in a lifetime, where the store has no list of its tiles. */
 static const char *
 check_walk(const mc_copy *copy, const mc_copy_part *part)
@@ -127,6 +171,9 @@ check_walk(const mc_copy *copy, const mc_copy_part *part)
     const mc_seed_task task = {
         .mode = MC_SEED_COPY, .tileset = pair->source, .link = pair->source_link, .values = NULL
     };
+    if (pair->drawn && !seed->has_zoom && seed->list == NULL)
+        return apr_psprintf(copy->pool, "--zoom names the levels of grid \"%s\" that are drawn",
+                            pair->target_link->grid->name);
     if (seed->has_zoom || seed->has_extent || seed->list != NULL || seed->area != NULL || seed->ogr.source != NULL)
         return NULL;
     if (pair->source->dimension_count == 0 && mc_seed_stored_possible(&task, pair->source_link->grid->level_count - 1))
@@ -142,7 +189,8 @@ static bool
 is_same_place(const mc_seed_pair *pair)
 {
     return pair->source->cache == pair->target->cache && strcmp(pair->source->name, pair->target->name) == 0 &&
-           strcmp(pair->source_link->grid->name, pair->target_link->grid->name) == 0;
+           (strcmp(pair->source_link->grid->name, pair->target_link->grid->name) == 0 ||
+            !mc_cache_tells_grids(pair->target->cache));
 }
 
 static const char *
@@ -161,6 +209,8 @@ plan_link(mc_copy *copy, const mc_tileset *tileset, const mc_grid_link *link)
                           .target = target,
                           .source_link = link,
                           .target_link = to_tileset ? match_link(other, link, pool) : link };
+    if (copy->options->warp != NULL && (problem = plan_warp(&pair, copy)) != NULL)
+        return problem;
     if (!to_tileset)
         pack_for_target(&pair, target, pool);
     if (!mc_tileset_same_dimensions(other, tileset))
@@ -242,8 +292,13 @@ plan_tileset(mc_copy *copy, const mc_tileset *tileset)
         const mc_grid_link *link = mc_tileset_link(tileset, grid);
         return link == NULL ? mc_tileset_lacks_grid(tileset, grid, copy->pool) : plan_link(copy, tileset, link);
     }
+    if (copy->options->warp != NULL && tileset->link_count > 1)
+        return apr_psprintf(copy->pool, "tileset \"%s\" has %d grids: --grid names the one whose tiles are warped",
+                            tileset->name, tileset->link_count);
     for (int i = 0; i < tileset->link_count && problem == NULL; i++)
         problem = plan_link(copy, tileset, tileset->links[i]);
+    if (copy->options->warp != NULL)
+        return problem;
     return problem != NULL ? problem : plan_dense_links(copy, tileset);
 }
 

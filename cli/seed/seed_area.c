@@ -2,6 +2,7 @@
  * Where a run of the seeder goes: an extent, a file of polygons, an OGR source.
  */
 #include "cli/common/ogr_area.h"
+#include "seed/drawn.h"
 #include "seed_setup.h"
 
 /* An extent as a region: of what does not meet it, only a region knows. */
@@ -53,6 +54,8 @@ mc_seed_setup_area(mc_seed_setup *setup)
     setup->area.outside = options->outside;
     if (setup->task.mode == MC_SEED_FILL && !options->has_extent && !options->outside)
         setup->area.limits = find_data_limits(setup);
+    else if (options->pair != NULL && options->pair->drawn && !options->has_extent && !options->outside)
+        setup->area.limits = mc_seed_drawn_limits(setup->task.link, options->pair->source_link, setup->pool);
     else
         setup->area.limits = options->has_extent && !options->outside
                                  ? mc_seed_limits(setup->area.grid, &options->extent, setup->pool)

@@ -16,6 +16,7 @@ typedef struct mc_seed_pair {
     mc_tileset *source, *target;
     const mc_grid_link *source_link, *target_link;
     bool convert;
+    bool drawn; /* the grids have different tiles: the target's are walked over, and drawn from stored ones */
     int64_t tiles, kept, failed; /* copied or equal; there before; failed blocks */
 } mc_seed_pair;
 

@@ -18,7 +18,7 @@ load_seed_tileset(mc_seed_setup *setup)
     const mc_seed_pair *pair = setup->options.pair;
     if (pair != NULL) {
         setup->config = pair->config;
-        setup->tileset = pair->source;
+        setup->tileset = pair->drawn ? pair->target : pair->source;
         return NULL;
     }
     mc_server *server;
@@ -62,11 +62,17 @@ choose_target(mc_seed_setup *setup)
         task->target = pair->target;
         task->target_link = pair->target_link;
         task->convert = pair->convert;
+        if (pair->drawn) {
+            task->drawn_from = pair->source;
+            task->drawn_link = pair->source_link;
+            return NULL;
+        }
         const char *difference = mc_grid_difference(task->link->grid, task->target_link->grid, setup->area.minzoom,
                                                     setup->area.maxzoom, setup->pool);
         return difference == NULL
                    ? NULL
-                   : apr_pstrcat(setup->pool, difference, ": tiles are copied as they are, not warped", NULL);
+                   : apr_pstrcat(setup->pool, difference,
+                                 ": tiles are copied as they are, not warped (--warp GRID draws them anew)", NULL);
     }
     if (task->mode != MC_SEED_TRANSFER)
         return NULL;
@@ -142,7 +148,9 @@ static const char *
 choose_grid(mc_seed_setup *setup)
 {
     const mc_seed_pair *pair = setup->options.pair;
-    const mc_grid_link *link = pair != NULL ? pair->source_link : mc_tileset_link(setup->tileset, setup->options.grid);
+    const mc_grid_link *link = pair == NULL  ? mc_tileset_link(setup->tileset, setup->options.grid)
+                               : pair->drawn ? pair->target_link
+                                             : pair->source_link;
     if (link == NULL)
         return mc_tileset_lacks_grid(setup->tileset, setup->options.grid, setup->pool);
     setup->task.link = link;
@@ -238,7 +246,15 @@ mc_seed_setup_hash(const mc_seed_setup *setup, uint64_t list)
     const char *target = pair != NULL ? apr_pstrcat(setup->pool, pair->target->cache->name, " ", pair->target->name,
                                                     " ", pair->target_link->grid->name, NULL)
                                       : setup->options.transfer;
-    const char *names[] = { tileset->name, area->grid->name, tileset->cache->name, target == NULL ? "" : target,
+    const char *source = pair != NULL && pair->drawn
+                             ? apr_pstrcat(setup->pool, pair->source->cache->name, " ", pair->source->name, " ",
+                                           pair->source_link->grid->name, NULL)
+                             : "";
+    const char *names[] = { tileset->name,
+                            area->grid->name,
+                            tileset->cache->name,
+                            target == NULL ? "" : target,
+                            source,
                             setup->options.retry != NULL  ? "failed"
                             : setup->options.list != NULL ? "tiles"
                                                           : "" };

@@ -40,7 +40,7 @@ mc_seed_stored_possible(const mc_seed_task *task, int deepest)
 {
     const mc_tileset *tileset = task->tileset;
     bool copy = task->mode == MC_SEED_COPY || task->mode == MC_SEED_COMPARE;
-    if (task->mode == MC_SEED_FILL || (tileset->dimension_count > 0 && !copy) ||
+    if (task->mode == MC_SEED_FILL || task->drawn_from != NULL || (tileset->dimension_count > 0 && !copy) ||
         tileset->assembly != MC_ASSEMBLE_NONE || tileset->dimension_count > MOST_DIMENSIONS)
         return false;
     mc_dimension_value dimensions[MOST_DIMENSIONS];

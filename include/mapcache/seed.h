@@ -69,9 +69,13 @@ typedef struct mc_seed_task {
     mc_tileset *target;              /* of a transfer, a copy, a comparison */
     const mc_grid_link *target_link; /* of a transfer the same grid; else one without a mc_grid_difference */
     bool convert;                    /* a copy has the target's image format, whatever the tile had */
-    bool force;                      /* do not look whether the tile exists */
-    apr_time_t older;                /* only tiles stored before then; 0: any */
-    const apr_table_t *headers;      /* for {Header} in origin headers, or NULL */
+    /* Of a copy between grids of different tiles: the stored tiles that those of `tileset` and `link`, which are the
+     * target's, are drawn from, with the same dimensions. NULL: tiles are copied as they are. */
+    mc_tileset *drawn_from;
+    const mc_grid_link *drawn_link;
+    bool force;                 /* do not look whether the tile exists */
+    apr_time_t older;           /* only tiles stored before then; 0: any */
+    const apr_table_t *headers; /* for {Header} in origin headers, or NULL */
 } mc_seed_task;
 
 typedef enum mc_seed_outcome { MC_SEED_DONE, MC_SEED_SKIPPED, MC_SEED_FAILED } mc_seed_outcome;

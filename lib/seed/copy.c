@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "grid/same.h"
+#include "seed/drawn.h"
 
 /* The stored tiles of a block, and where they belong. */
 typedef struct seed_block {
@@ -31,7 +32,8 @@ make_seed_block(const mc_seed_result *place, const mc_seed_task *task, apr_pool_
             *to = *from;
             to->tileset = task->target;
             to->link = task->target_link;
-            mc_grid_renumber(&to->x, &to->y, task->link->grid, task->target_link->grid, place->z);
+            if (task->drawn_from == NULL)
+                mc_grid_renumber(&to->x, &to->y, task->link->grid, task->target_link->grid, place->z);
             block.count++;
         }
     return block;
@@ -86,7 +88,10 @@ static mc_error *
 read_seed_block(seed_block *block, const mc_seed_result *place, const mc_seed_task *task, mc_ctx *ctx)
 {
     *block = make_seed_block(place, task, ctx->pool);
-    MC_TRY(mc_tileset_stored_all(block->tiles, block->from, block->count, ctx, ctx->pool));
+    if (task->drawn_from != NULL)
+        MC_TRY(mc_seed_draw_tiles(block->tiles, block->to, block->count, task, ctx));
+    else
+        MC_TRY(mc_tileset_stored_all(block->tiles, block->from, block->count, ctx, ctx->pool));
     drop_missing(block);
     return MC_OK;
 }
@@ -101,11 +106,30 @@ convert_block(const seed_block *block, const mc_seed_task *task, mc_ctx *ctx)
     return MC_OK;
 }
 
+/* Whether the target has all tiles of a block that would be drawn: looking is cheaper than drawing. */
+static mc_error *
+is_block_drawn(bool *drawn, mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx)
+{
+    *drawn = false;
+    if (task->drawn_from == NULL || task->force)
+        return MC_OK;
+    const seed_block block = make_seed_block(result, task, ctx->pool);
+    bool *exists = apr_pcalloc(ctx->pool, sizeof(*exists) * (size_t)block.count);
+    MC_TRY(mc_tileset_exist_all(exists, block.to, block.count, ctx));
+    *drawn = memchr(exists, false, (size_t)block.count) == NULL;
+    result->kept = *drawn ? block.count : 0;
+    return MC_OK;
+}
+
 mc_error *
 mc_seed_copy_block(mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx)
 {
     seed_block block;
+    bool drawn;
     result->tiles = result->kept = 0;
+    MC_TRY(is_block_drawn(&drawn, result, task, ctx));
+    if (drawn)
+        return MC_OK;
     MC_TRY(read_seed_block(&block, result, task, ctx));
     if (block.count > 0 && !task->force) {
         bool *exists = apr_pcalloc(ctx->pool, sizeof(*exists) * (size_t)block.count);

@@ -1,4 +1,5 @@
 """`mapcache copy`: tiles from any store to any other, byte by byte; killed runs go on; what is wrong in a copy is found."""
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -10,9 +11,11 @@ import subprocess
 import time
 import zlib
 
+import numpy
 import pytest
 from conftest import wait_until
 from http_stores import running_moto
+from osgeo import gdal
 from patience import patience
 from stores import Redis
 
@@ -207,8 +210,110 @@ def test_grids_with_the_same_tiles_and_others(tmp_path):
     for name, words_of_it in {"few": "ends with level 2", "large": "512 x 512", "other": "EPSG:2056", "degrees": "EPSG:4326",
                               "off": "lie in"}.items():
         said = copy(*words, name, status=1)
-        assert words_of_it in said and "not warped" in said, (name, said)
+        assert words_of_it in said and "--warp GRID draws them anew" in said, (name, said)
     assert set(tiles(tmp_path / "two.sqlite3", "grid not in ('mine', 'top')")) == set()
+
+
+def drawn_pixels(data):
+    with tempfile_of(data) as name:
+        return gdal.Open(name).ReadAsArray()[:3].astype(int)
+
+
+@contextlib.contextmanager
+def tempfile_of(data):
+    name = "/vsimem/tile"
+    gdal.FileFromMemBuffer(name, bytes(data))
+    try:
+        yield name
+    finally:
+        gdal.Unlink(name)
+
+
+def slope(path):
+    """The world in degrees, in soft colours: what is drawn twice differs little from what is drawn once."""
+    rows, columns = numpy.mgrid[0:512, 0:1024]
+    bands = columns * 255 // 1024, rows * 255 // 512, (numpy.sin(columns / 25) * 60 + numpy.cos(rows / 20) * 60 + 125)
+    raster = gdal.GetDriverByName("GTiff").Create(str(path), 1024, 512, 3, gdal.GDT_Byte)
+    raster.SetProjection("EPSG:4326")
+    raster.SetGeoTransform((-180, 360 / 1024, 0, 90, 0, -360 / 1024))
+    for number, band in enumerate(bands, 1):
+        raster.GetRasterBand(number).WriteArray(band.astype("u1"))
+
+
+def warp_site(folder):
+    slope(folder / "world.tif")
+    degrees = "<source>w</source><grid>WGS84</grid><format>PNG</format>"
+    grids = grid_xml("large", size=512) + grid_xml("mine")
+    return site(folder, [sqlite_cache(folder, name) for name in ("one", "two", "three")] + [f'<cache name="disk" type="disk"><base>{folder}/disk</base></cache>'],
+                [("degrees", "one", degrees), ("direct", "three", degrees.replace("WGS84", GRID)), ("web", "two", ""), ("photo", "disk", f"<grid>{GRID}</grid><format>JPEG</format>"),
+                 ("again", "two", "<grid>large</grid><grid>mine</grid><format>PNG</format>"), ("vector", "two", f"<grid>{GRID}</grid><format>mvt</format>")],
+                more=f'<source name="w" type="gdal"><data>{folder}/world.tif</data></source><format name="mvt" type="MVT"/>' + grids)
+
+
+def seed_warp_site(config, *names):
+    for name in names:
+        subprocess.run([PROGRAM, "seed", "-c", config, "-t", name, "-z", "0,3", "-q"], check=True, timeout=patience(100))
+
+
+def test_other_grids_are_drawn_from_stored_tiles(tmp_path):
+    """Degrees to Mercator: as the source itself would have drawn it, all tiles and no other; copied again, nothing is left to do."""
+    config = warp_site(tmp_path)
+    seed_warp_site(config, "degrees", "direct")
+    words = ["-c", config, "--from", "degrees", "--warp", GRID, "-z", "0,3"]
+    said = copy(*words, "--to", "web", "--verify")
+    expected, found = tiles(tmp_path / "three.sqlite3"), tiles(tmp_path / "two.sqlite3", "tileset = 'web'")
+    assert "copied 85 tiles" in said and "compared 85 tiles" in said and found.keys() == expected.keys()
+    for place in [(d, z, x, y) for d, z, x, y in expected if z > 0]:
+        inner = numpy.abs(drawn_pixels(found[place]) - drawn_pixels(expected[place]))
+        assert inner.mean() < 3, (place, inner.mean())  # drawn from tiles of another resolution
+    assert "copied 0 tiles" in copy(*words, "--to", "web") or "0 tiles needed" in copy(*words, "--to", "web")
+    copy(*words, "--to", "photo", "--verify")
+    assert all(path.read_bytes()[:2] == b"\xff\xd8" for path in (tmp_path / "disk").rglob("*.jp*g"))
+    copy(*words, "--to", tmp_path / "web.mbtiles", "--verify", "-p", 2)
+    copy("--from", tmp_path / "web.mbtiles", "--to", tmp_path / "back.sqlite3", "--warp", "WGS84", "-z", "0,2", "--verify")
+    back = tiles(tmp_path / "back.sqlite3", "grid = 'WGS84'")
+    assert back.keys() == {("", z, x, y) for z in range(3) for x in range(2 ** (z + 1)) for y in range(2**z)}
+    with tempfile_of(back["", 2, 0, 3]) as name:
+        alpha = gdal.Open(name).ReadAsArray()[3]
+    assert (alpha[:25] == 0).all() and (alpha[35:] == 255).all()  # beyond 85 degrees there is nothing in Mercator
+
+
+def test_a_warp_that_was_killed_goes_on_and_finds_what_is_mangled(tmp_path):
+    config = warp_site(tmp_path)
+    seed_warp_site(config, "degrees")
+    words = ["-c", config, "--from", "degrees", "--to", "web", "--warp", GRID, "-z", "0,3"]
+    place = tmp_path / "place"
+    run = subprocess.Popen([PROGRAM, "copy", *map(str, words), "--checkpoint", str(place), "--rate-limit", "60"], stdout=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "two.sqlite3").exists() and place.exists(), "some tiles are there")
+    run.kill()
+    run.wait()
+    copy(*words, "--checkpoint", place, "--resume", "--verify")
+    assert len(tiles(tmp_path / "two.sqlite3", "tileset = 'web'")) == 85
+    with sqlite3.connect(tmp_path / "two.sqlite3") as db:
+        db.execute("update tiles set data = ? where z = 2 and x = 1 and y = 1", (png(256, "wrong"),))
+    said = copy(*words, "--verify", status=4)
+    assert "z2 x1 y1" in said and "has other bytes" in said
+    copy(*words, "--force", "--verify")
+
+
+def test_a_warp_of_a_part_and_of_what_cannot_be_warped(tmp_path):
+    config = warp_site(tmp_path)
+    seed_warp_site(config, "degrees")
+    words = ["-c", config, "--from", "degrees", "--to"]
+    copy(*words, "web", "--warp", GRID, "-z", "3,3", "-e", "0,0,20037508,10018754", "--verify")  # units of the target's grid
+    assert {place[1:] for place in tiles(tmp_path / "two.sqlite3", "tileset = 'web'")} == {(3, x, y) for x in range(4, 8) for y in range(4, 8)}
+    with sqlite3.connect(tmp_path / "one.sqlite3") as db:  # one tile of the level alone
+        db.execute("delete from tiles where z = 1 and not (x = 1 and y = 1)")  # level 1 has the pixels of level 2 of the target
+    copy(*words, tmp_path / "few.sqlite3", "--warp", GRID, "-z", "2,2", "--verify")
+    assert {place[2:] for place in tiles(tmp_path / "few.sqlite3", "z = 2")} == {(1, 2), (1, 3)}
+    copy("-c", config, "--from", "web", "--to", "again", "--warp", "large", "-z", "2,2", "--verify")  # four tiles are one
+    assert {place[1:] for place in tiles(tmp_path / "two.sqlite3", "grid = 'large'")} == {(2, x, y) for x in (2, 3) for y in (2, 3)}
+    copy("-c", config, "--from", "web", "--to", "again", "--warp", "mine", "-z", "3,3", "--verify")  # the same tiles: every byte
+    assert tiles(tmp_path / "two.sqlite3", "grid = 'mine'") == tiles(tmp_path / "two.sqlite3", "tileset = 'web'")
+    for target, said, *more in [("web", "--zoom names the levels"), ("vector", "vector tiles cannot be warped", "-z", "0,1"),
+                                ("again", 'has no grid "GoogleMapsCompatible"', "-z", "0,1"), (tmp_path / "x.mbtiles", 'no grid "nowhere"', "--warp", "nowhere", "-z", "0,1")]:
+        assert said in copy(*words, target, "--warp", GRID, *more, status=1), (target, said)
+    assert "--grid names the one" in copy("-c", config, "--from", "again", "--to", "web", "--warp", GRID, "-z", "0,1", status=1)
 
 
 def test_all_values_of_dimensions_as_they_are_stored(tmp_path):
