@@ -108,7 +108,7 @@ def seed_beyond(folder, build, kind):
     config = write_config(folder, kind)
     run = seed(build, config, "-t", "full", "--mode", "transfer", "--transfer", "tiles", "-z", "5,5")
     assert run.returncode == 0 and "<max_size> is too small" in run.stderr, run.stderr
-    assert used(folder, kind) <= LIMIT, run.stderr
+    assert LIMIT // 100 * 90 <= used(folder, kind) <= LIMIT, run.stderr
     removed, = ask(books_of(folder, kind), "select value from state where name = 'removed'")[0]
     assert 700 < removed < 1024
     copy = subprocess.run([build / "bin/mapcache", "copy", "-c", config, "--from", "tiles", "--to", "full", "-z", "5,5", "--verify"],
@@ -356,7 +356,7 @@ def test_caches_below_are_left_alone(tmp_path, build):
     server.get(f"/tms/1.0.0/tiles@{GRID}/5/9/9.png")
     wait_until(lambda: "that were there before" in server.program.log(), "the store is looked through", 120)
     assert "8 tiles were found" in server.program.log()
-    wait_until(lambda: not list(gone.glob("*.png")), "its own tiles go", 60)
+    wait_until(lambda: len(list(gone.glob("*.png"))) == 1, "its own tiles go, but for the one that fits", 60)
     assert len(list(kept.glob("*.png"))) == 8
     server.stop()
 

@@ -126,7 +126,7 @@ remove_empty_folders(char *path, const disk_cache *cache, apr_pool_t *pool)
 }
 
 static mc_error *
-evict_disk_tiles(mc_quota_amount *gone, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+evict_disk_tiles(mc_quota_removal *removal, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
     const disk_cache *cache = (const disk_cache *)base;
     for (int i = 0; i < count; i++) {
@@ -136,9 +136,11 @@ evict_disk_tiles(mc_quota_amount *gone, mc_cache *base, const mc_tile_key *keys,
         MC_TRY(look_at_disk_tile(path, &present, &bytes, cache, &keys[i], ctx->pool));
         if (!present)
             continue;
+        if (!mc_quota_removes(removal, bytes))
+            return measure_disk_tiles(&removal->left, base, keys + i, count - i, ctx);
         MC_TRY(base->ops->remove(base, &keys[i], ctx));
-        gone->tiles++;
-        gone->bytes += bytes;
+        removal->gone.tiles++;
+        removal->gone.bytes += bytes;
         remove_empty_folders(path, cache, ctx->pool);
     }
     return MC_OK;

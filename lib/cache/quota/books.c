@@ -269,6 +269,15 @@ mc_books_remove(mc_handle *books, const mc_book_block *block, apr_pool_t *pool)
 }
 
 mc_error *
+mc_books_set_bytes(mc_handle *books, const mc_book_block *block, int64_t bytes, apr_pool_t *pool)
+{
+    int64_t none;
+    return ask_books(&none, books, pool,
+                     "UPDATE blocks SET bytes = ?5 WHERE series = ?1 AND z = ?2 AND x = ?3 AND y = ?4", "iiiii",
+                     block->series, (int64_t)block->z, (int64_t)block->x, (int64_t)block->y, bytes);
+}
+
+mc_error *
 mc_books_correct_clock(mc_handle *books, apr_int64_t now, apr_pool_t *pool)
 {
     enum { DIFFERENCE = 60 }; /* seconds between the clocks of hosts */

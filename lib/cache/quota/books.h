@@ -66,6 +66,8 @@ mc_error *mc_books_settle(mc_handle *books, apr_pool_t *pool) MC_CHECKED;
  * `before`, a block without tiles goes. */
 mc_error *mc_books_measured(mc_handle *books, const mc_book_block *block, const mc_quota_amount *found,
                             apr_int64_t before, apr_pool_t *pool) MC_CHECKED;
+/* After some of its tiles were removed. */
+mc_error *mc_books_set_bytes(mc_handle *books, const mc_book_block *block, int64_t bytes, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_books_remove(mc_handle *books, const mc_book_block *block, apr_pool_t *pool) MC_CHECKED;
 
 /* Uses that lie in the future, as by a clock that was set back, become uses of now. */

@@ -79,10 +79,11 @@ warn_of_young(mc_quota *quota, apr_int64_t age, mc_ctx *ctx)
 /* One step. */
 typedef struct quota_eviction {
     mc_quota *quota;
-    int64_t needed; /* bytes that are too much */
+    int64_t may, must; /* bytes down to the low water mark; bytes down to the limit */
     mc_quota_amount gone;
-    int64_t relief; /* bytes by which the total went down: where the books have it, those that they had */
-    bool left;      /* there was something old enough */
+    int64_t relief;       /* bytes by which the total went down: where the books have it, those that they had */
+    bool left;            /* there was something old enough */
+    mc_quota_amount rest; /* of the last block, where a tile more would have been too much; else no tile */
 } quota_eviction;
 
 /* Of a block whose tiles a killed keeper has removed the books still have the bytes: without these a second one would
@@ -93,40 +94,55 @@ add_relief(quota_eviction *step, int64_t bytes)
     step->relief += bytes < 0 ? 0 : bytes > INT64_MAX - step->relief ? INT64_MAX - step->relief : bytes;
 }
 
+/* The tiles of one block, as many as may go. */
+static mc_error *
+evict_block(quota_eviction *step, const mc_book_block *block, mc_tile_key *keys, mc_ctx *ctx)
+{
+    const mc_quota *quota = step->quota;
+    const bool by_books = quota->store->total == NULL;
+    mc_quota_amount there = { 0, 0 };
+    mc_tile_key first;
+    if (!mc_quota_block_key(&first, quota, block, ctx->pool)) {
+        add_relief(step, by_books ? block->bytes : 0);
+        return MC_OK;
+    }
+    const int tiles = mc_quota_tile_keys(keys, &first, mc_uses_shift(quota->cache->uses));
+    if (by_books) {
+        MC_TRY(quota->store->measure(&there, quota->cache, keys, tiles, ctx));
+        add_relief(step, block->bytes - there.bytes); /* what has gone before */
+    }
+    mc_quota_removal some = { .may = step->may - step->relief, .must = step->must - step->relief };
+    mc_error *error = quota->store->evict(&some, quota->cache, keys, tiles, ctx);
+    step->gone.tiles += some.gone.tiles;
+    step->gone.bytes += some.gone.bytes;
+    step->rest = some.left;
+    add_relief(step, some.gone.bytes);
+    return error;
+}
+
 /* As many of the blocks as are needed, or until the process ends; *count: how many these were. A block whose grid is no
  * longer configured, and whose tiles cannot be named without, is given up. */
 static mc_error *
 evict_blocks(quota_eviction *step, const mc_book_block *blocks, int *count, mc_ctx *ctx)
 {
     mc_tile_key *keys = apr_palloc(ctx->pool, sizeof(*keys) * TILES_MOST);
-    const mc_quota *quota = step->quota;
     const int most = *count;
-    for (*count = 0; *count < most && step->relief < step->needed && !mc_ctx_abandoned(ctx); (*count)++) {
-        mc_tile_key first;
-        mc_quota_amount some = { 0, 0 };
-        if (quota->store->total == NULL)
-            add_relief(step, blocks[*count].bytes);
-        if (!mc_quota_block_key(&first, quota, &blocks[*count], ctx->pool))
-            continue;
-        const int tiles = mc_quota_tile_keys(keys, &first, mc_uses_shift(quota->cache->uses));
-        mc_error *error = quota->store->evict(&some, quota->cache, keys, tiles, ctx);
-        step->gone.tiles += some.tiles;
-        step->gone.bytes += some.bytes;
-        if (quota->store->total != NULL)
-            add_relief(step, some.bytes);
-        MC_TRY(error);
-    }
+    for (*count = 0; *count < most && step->relief < step->may && step->rest.tiles == 0 && !mc_ctx_abandoned(ctx);
+         (*count)++)
+        MC_TRY(evict_block(step, &blocks[*count], keys, ctx));
     return MC_OK;
 }
 
 static mc_error *
-write_evicted(mc_handle *books, const mc_book_block *blocks, int count, const mc_quota_amount *gone, mc_ctx *ctx)
+write_evicted(mc_handle *books, const mc_book_block *blocks, int count, const quota_eviction *step, mc_ctx *ctx)
 {
     int64_t removed;
     for (int i = 0; i < count; i++)
-        MC_TRY(mc_books_remove(books, &blocks[i], ctx->pool));
+        MC_TRY(i == count - 1 && step->rest.tiles > 0
+                   ? mc_books_set_bytes(books, &blocks[i], step->rest.bytes, ctx->pool)
+                   : mc_books_remove(books, &blocks[i], ctx->pool));
     MC_TRY(mc_books_number(&removed, books, MC_BOOKS_REMOVED, ctx->pool));
-    return mc_books_set_number(books, MC_BOOKS_REMOVED, removed + gone->tiles, ctx->pool);
+    return mc_books_set_number(books, MC_BOOKS_REMOVED, removed + step->gone.tiles, ctx->pool);
 }
 
 static mc_error *
@@ -139,6 +155,7 @@ evict_some(mc_handle *books, void *baton, mc_ctx *ctx)
     const apr_int64_t now = apr_time_sec(apr_time_now());
     mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
     step->gone = (mc_quota_amount){ 0, 0 };
+    step->rest = (mc_quota_amount){ 0, 0 };
     step->relief = 0;
     MC_TRY(mc_books_oldest(blocks, &count, BLOCKS_AT_ONCE, now - MC_QUOTA_FRESH, books, ctx->pool));
     step->left = count > 0;
@@ -146,7 +163,7 @@ evict_some(mc_handle *books, void *baton, mc_ctx *ctx)
     mc_count(metrics, MC_COUNT_quota_tiles_total, (uint64_t)step->gone.tiles);
     mc_count(metrics, MC_COUNT_quota_bytes_total, (uint64_t)step->gone.bytes);
     MC_TRY(error);
-    MC_TRY(write_evicted(books, blocks, count, &step->gone, ctx));
+    MC_TRY(write_evicted(books, blocks, count, step, ctx));
     if (step->gone.tiles > 0 && count > 0 && blocks[count - 1].used > 1)
         warn_of_young(quota, now - blocks[count - 1].used, ctx);
     return MC_OK;
@@ -175,8 +192,9 @@ tell_stuck(mc_quota *quota, bool stuck, int64_t total, mc_ctx *ctx)
     quota->stuck = stuck;
 }
 
+/* *settled: it is as near to the goal as whole tiles come, and not below. */
 static mc_error *
-evict_down(mc_quota *quota, int64_t total, int64_t goal, mc_ctx *ctx)
+evict_down(bool *settled, mc_quota *quota, int64_t total, int64_t goal, mc_ctx *ctx)
 {
     mc_ctx own = *ctx;
     mc_error *error = MC_OK;
@@ -184,9 +202,10 @@ evict_down(mc_quota *quota, int64_t total, int64_t goal, mc_ctx *ctx)
     bool mine = true;
     apr_time_t renewed = mc_clock_now();
     apr_pool_create(&own.pool, ctx->pool);
-    while (total > goal && step.left && mine && error == MC_OK) {
+    while (total > goal && step.left && step.rest.tiles == 0 && mine && error == MC_OK) {
         apr_pool_clear(own.pool);
-        step.needed = total - goal;
+        step.may = total - goal;
+        step.must = total - quota->cache->max_size;
         error = evict_step(&step, &own);
         total -= step.relief;
         if (error == MC_OK && mc_clock_now() - renewed > RENEW_AFTER) {
@@ -194,6 +213,7 @@ evict_down(mc_quota *quota, int64_t total, int64_t goal, mc_ctx *ctx)
             error = mc_quota_renew(&mine, quota, &own);
         }
     }
+    *settled = error == MC_OK && step.rest.tiles > 0;
     if (error == MC_OK)
         tell_stuck(quota, !step.left, total, &own);
     error = mc_error_copy(error, ctx->pool);
@@ -210,8 +230,9 @@ mc_quota_evict(mc_quota *quota, mc_ctx *ctx)
     quota->removing = total > most || (quota->removing && total > goal);
     if (!quota->removing)
         return MC_OK;
-    MC_TRY(evict_down(quota, total, goal, ctx));
+    bool settled;
+    MC_TRY(evict_down(&settled, quota, total, goal, ctx));
     MC_TRY(mc_quota_total(&total, quota, ctx));
-    quota->removing = total > goal;
+    quota->removing = total > (settled ? most : goal);
     return MC_OK;
 }

@@ -25,6 +25,20 @@ typedef struct mc_quota_amount {
     int64_t tiles, bytes;
 } mc_quota_amount;
 
+/* Removing tiles of a block until so much has gone. A tile goes as long as less than `must` has gone, or no more than
+ * `may` will have gone with it; the first tile that does not go ends it. */
+typedef struct mc_quota_removal {
+    int64_t may, must;          /* bytes */
+    mc_quota_amount gone, left; /* what went, also after an error; what there still is (bytes where the store knows) */
+} mc_quota_removal;
+
+/* Whether a tile of so many bytes goes, too. */
+static inline bool
+mc_quota_removes(const mc_quota_removal *removal, int64_t bytes)
+{
+    return removal->gone.bytes < removal->must || removal->gone.bytes + bytes <= removal->may;
+}
+
 /* Goes through what a store has. `from`: where a survey that was cut off goes on, "" for the begin. */
 typedef struct mc_quota_survey {
     const char *from;
@@ -45,8 +59,7 @@ typedef struct mc_quota_store {
     /* Bytes in use of the whole store; NULL: the sum of the blocks. */
     mc_error *(*total)(int64_t *bytes, mc_cache *cache, mc_ctx *ctx);
     mc_error *(*measure)(mc_quota_amount *found, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
-    /* Removes tiles; `gone`: what there was of them, also after an error. */
-    mc_error *(*evict)(mc_quota_amount *gone, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
+    mc_error *(*evict)(mc_quota_removal *removal, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
     mc_error *(*survey)(mc_cache *cache, const mc_quota_survey *survey, mc_ctx *ctx);
 } mc_quota_store;
 

@@ -139,7 +139,7 @@ measure_sqlite_files(int64_t *bytes, mc_cache *base, mc_ctx *ctx)
 
 typedef struct sqlite_eviction {
     const mc_tile_key *keys;
-    mc_quota_amount *gone;
+    mc_quota_removal *removal;
 } sqlite_eviction;
 
 /* Steps a statement about a tile to its only row. *text: the first column; NULL: there is no row. */
@@ -183,32 +183,50 @@ evict_sqlite_tile(bool *gone, const sqlite_cache *cache, mc_handle *handle, bool
     return mc_sqlite_run(handle, counts->remove_content, NULL, &binds, pool);
 }
 
+/* The tiles of a file in one transaction, each in a savepoint: how much it gives back shows once it has gone. */
+static mc_error *
+evict_known_tiles(mc_quota_removal *removal, const sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups,
+                  int group, const mc_tile_key *keys, apr_pool_t *pool)
+{
+    int64_t before, after;
+    bool view = false, gone;
+    if (cache->counts.content != NULL)
+        MC_TRY(mc_sqlite_has_view(&view, handle, pool));
+    MC_TRY(read_pages(&before, handle, pool));
+    for (int i = groups->first[group]; i >= 0 && removal->left.tiles == 0; i = groups->next[i]) {
+        MC_TRY(mc_sqlite_run(handle, "SAVEPOINT tile", NULL, NULL, pool));
+        MC_TRY(evict_sqlite_tile(&gone, cache, handle, view, &keys[i], pool));
+        MC_TRY(read_pages(&after, handle, pool));
+        if (gone && !mc_quota_removes(removal, before - after)) {
+            MC_TRY(mc_sqlite_run(handle, "ROLLBACK TO tile", NULL, NULL, pool));
+            removal->left.tiles++;
+        } else {
+            removal->gone.tiles += gone;
+            removal->gone.bytes += before - after;
+            before = after;
+        }
+        MC_TRY(mc_sqlite_run(handle, "RELEASE tile", NULL, NULL, pool));
+    }
+    return MC_OK;
+}
+
 static mc_error *
 evict_from_file(sqlite_cache *cache, mc_handle *handle, const mc_path_groups *groups, int group, const void *items,
                 mc_ctx *ctx)
 {
     const sqlite_eviction *eviction = items;
-    int64_t before, after, tiles = 0;
-    bool view = false, gone;
-    if (cache->counts.content != NULL)
-        MC_TRY(mc_sqlite_has_view(&view, handle, ctx->pool));
+    mc_quota_removal removal = *eviction->removal;
     MC_TRY(mc_sqlite_run(handle, "BEGIN IMMEDIATE", NULL, NULL, ctx->pool));
-    MC_TRY(read_pages(&before, handle, ctx->pool));
-    for (int i = groups->first[group]; i >= 0; i = groups->next[i]) {
-        MC_TRY(evict_sqlite_tile(&gone, cache, handle, view, &eviction->keys[i], ctx->pool));
-        tiles += gone;
-    }
+    MC_TRY(evict_known_tiles(&removal, cache, handle, groups, group, eviction->keys, ctx->pool));
     MC_TRY(mc_sqlite_run(handle, "COMMIT", NULL, NULL, ctx->pool));
-    MC_TRY(read_pages(&after, handle, ctx->pool));
-    eviction->gone->tiles += tiles;
-    eviction->gone->bytes += before - after;
+    *eviction->removal = removal;
     return MC_OK;
 }
 
 static mc_error *
-evict_sqlite_tiles(mc_quota_amount *gone, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
+evict_sqlite_tiles(mc_quota_removal *removal, mc_cache *base, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
-    const sqlite_eviction eviction = { keys, gone };
+    const sqlite_eviction eviction = { keys, removal };
     return mc_sqlite_change((sqlite_cache *)base, keys, count, evict_from_file, &eviction, ctx);
 }
 
