@@ -27,8 +27,8 @@ const mc_cli_command mc_cli_commands[] = {
       .about =
           "Looks what the things hold, runs Apache or nginx with a configuration for them, and prints the address\n"
           "of the maps. A THING is a raster that GDAL reads, an MBTiles, a PMTiles, a GeoPackage, a SQLite cache,\n"
-          "a shapefile, a GeoJSON, an http:// address of one of them, a postgresql:// address, a folder of files,\n"
-          "a map file of MapServer, or a mapcache.xml.\n"
+          "a shapefile, a GeoJSON, an MRF, Esri's bundles, a ROK4 pyramid, an http:// address of one of them,\n"
+          "a postgresql:// address, a folder of files, a map file of MapServer, or a mapcache.xml.\n"
           "The server listens on this machine alone, reads nothing of the system's configuration, and ends with\n"
           "this program, on Ctrl-C. A changed or a new file shows within a few seconds.",
       .statuses = "0 it was ended by a signal\n1 an error", .also = "mapcache-check(1) mapcache.xml(5)",

@@ -35,14 +35,13 @@ take_metadata_text(void *baton, const char *text, size_t size)
     return MC_OK;
 }
 
-/* A text of the metadata; NULL where it is not there, or is no text. */
-static const char *
-find_metadata_text(const mc_buf *json, const char *name, apr_pool_t *pool)
+const char *
+mc_data_json_text(const char *json, size_t size, const char *name, apr_pool_t *pool)
 {
     const mc_json_step step = { name, 0 };
     const mc_json_path path = { &step, 1 };
     metadata_text found = { NULL, pool };
-    mc_error_ignore(mc_json_walk((const char *)json->data, json->size, &path, take_metadata_text, &found, pool));
+    mc_error_ignore(mc_json_walk(json, size, &path, take_metadata_text, &found, pool));
     return found.text;
 }
 
@@ -87,9 +86,10 @@ describe_archive(mc_data_layer *layer, mc_pmtiles_archive *archive, apr_pool_t *
     layer->has_extent = mc_extent_valid(&layer->extent);
     layer->srs = "CRS:84";
     if (mc_pmtiles_read_metadata(&json, archive, pool) == MC_OK && json->size > 0) {
-        layer->title = find_metadata_text(json, "name", pool);
-        layer->description = find_metadata_text(json, "description", pool);
-        layer->attribution = find_metadata_text(json, "attribution", pool);
+        const char *text = (const char *)json->data;
+        layer->title = mc_data_json_text(text, json->size, "name", pool);
+        layer->description = mc_data_json_text(text, json->size, "description", pool);
+        layer->attribution = mc_data_json_text(text, json->size, "attribution", pool);
     }
     mc_data_place(layer, 0, pool);
 }

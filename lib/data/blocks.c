@@ -40,12 +40,18 @@ is_folder(const char *path, apr_pool_t *pool)
     return apr_stat(&info, path, APR_FINFO_TYPE, pool) == APR_SUCCESS && info.filetype == APR_DIR;
 }
 
+const char *
+mc_data_glob_text(const char *text, apr_pool_t *pool)
+{
+    text = mc_replace_all(text, "[", "[[]", pool);
+    return mc_replace_all(mc_replace_all(text, "*", "[*]", pool), "?", "[?]", pool);
+}
+
 /* The bundles of a level; globfree() must follow. */
 static size_t
 list_bundles(glob_t *found, const char *base, int level, apr_pool_t *pool)
 {
-    const char *plain = mc_replace_all(base, "[", "[[]", pool);
-    plain = mc_replace_all(mc_replace_all(plain, "*", "[*]", pool), "?", "[?]", pool);
+    const char *plain = mc_data_glob_text(base, pool);
     *found = (glob_t){ 0 };
     return glob(apr_psprintf(pool, "%s/L%02d/R*C*.bundle", plain, level), GLOB_NOSORT | GLOB_NOESCAPE, NULL, found) == 0
                ? found->gl_pathc

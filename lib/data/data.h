@@ -12,7 +12,7 @@
 typedef enum mc_data_kind {
     MC_DATA_RASTER, /* drawn by a source of type gdal or mapserver */
     MC_DATA_VECTOR, /* drawn by a source of type shapefile, ogr or postgis */
-    MC_DATA_TILES,  /* stored in a cache, read-only: mbtiles, pmtiles, geopackage, sqlite3, bundle, mrf */
+    MC_DATA_TILES,  /* stored in a cache, read-only: mbtiles, pmtiles, geopackage, sqlite3, bundle, mrf, rok4 */
 } mc_data_kind;
 
 typedef enum mc_data_shape { MC_DATA_ANY_SHAPE, MC_DATA_POINTS, MC_DATA_LINES, MC_DATA_AREAS } mc_data_shape;
@@ -52,6 +52,7 @@ typedef struct mc_data_layer {
     const char *format;  /* "PNG", "JPEG", "MVT" */
     const char *grid;    /* the grid's name in the file, or of our builtin grids; NULL: GoogleMapsCompatible */
     const char *tileset; /* of caches of ours: the name under which the tiles are stored, as the file has it */
+    int slab_columns, slab_rows, slab_depth; /* of rok4: tiles in a slab, folders in its path */
 } mc_data_layer;
 
 /* What a look may cost. Fields of 0 are the defaults. */
@@ -69,9 +70,9 @@ typedef struct mc_data_found {
 
 /*
  * Looks at `thing`: a raster that GDAL opens, a shapefile, a GeoPackage, FlatGeobuf or GeoJSON, an MBTiles, a SQLite
- * cache, a PMTiles archive, an MRF, a bundle of Esri, a map file of MapServer, each by its path (`FILE#LAYER`: one
- * layer of it), http:// and https:// addresses of these, postgresql:// addresses (`?table=schema.name`), or a folder of
- * files. `limits` may be NULL; ctx->process may be NULL but for databases.
+ * cache, a PMTiles archive, an MRF, a bundle of Esri, the descriptor of a pyramid of ROK4, a map file of MapServer,
+ * each by its path (`FILE#LAYER`: one layer of it), http:// and https:// addresses of these, postgresql:// addresses
+ * (`?table=schema.name`), or a folder of files. `limits` may be NULL; ctx->process may be NULL but for databases.
  *
  * MC_ERR_UNAVAILABLE: it is not there (yet), or was not open in time. MC_ERR_CONFIG: it holds nothing that can be
  * served, in words for people. No error leaves an empty list.

@@ -42,6 +42,12 @@ bool mc_data_is_database(const char *thing);
  * units of the srs; 0: of vectors. */
 void mc_data_place(mc_data_layer *layer, double pixel, apr_pool_t *pool);
 
+/* A text of a JSON object; NULL where it is not there, is no text, or is too long for one line. */
+const char *mc_data_json_text(const char *json, size_t size, const char *name, apr_pool_t *pool);
+
+/* A text as a part of a pattern of glob(). */
+const char *mc_data_glob_text(const char *text, apr_pool_t *pool);
+
 /* Each adds what it finds at `path`, of which `part` (or NULL: all) is wanted. Errors as of mc_data_find. */
 mc_error *mc_data_look_shapefile(mc_data_search *search, const char *path) MC_CHECKED;
 mc_error *mc_data_look_tiles(bool *known, mc_data_search *search, const char *path, const char *part) MC_CHECKED;
@@ -52,6 +58,10 @@ mc_error *mc_data_look_mapfile(mc_data_search *search, const char *path) MC_CHEC
 /* Of Esri's bundles, where `path` is the folder of the levels or above it. False: the folder is none. */
 bool mc_data_look_bundles(mc_data_search *search, const char *path);
 mc_error *mc_data_look_bundle_file(mc_data_search *search, const char *path) MC_CHECKED;
+/* Of ROK4: by what a JSON file says. Of a folder those that lie in it; false: there is none. */
+bool mc_data_is_pyramid(const char *path, apr_pool_t *pool);
+mc_error *mc_data_look_pyramid(mc_data_search *search, const char *path) MC_CHECKED;
+bool mc_data_look_pyramids(mc_data_search *search, const char *path);
 mc_error *mc_data_look_mrf(mc_data_search *search, const char *path) MC_CHECKED;
 mc_error *mc_data_look_file(mc_data_search *search, const char *path, const char *part) MC_CHECKED;
 mc_error *mc_data_look_folder(mc_data_search *search, const char *path) MC_CHECKED;

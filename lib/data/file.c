@@ -63,6 +63,8 @@ mc_data_look_file(mc_data_search *search, const char *path, const char *part)
         return mc_data_look_mrf(search, path);
     if (has_extension(path, ".bundle"))
         return mc_data_look_bundle_file(search, path);
+    if (has_extension(path, ".json") && mc_data_is_pyramid(path, search->pool))
+        return mc_data_look_pyramid(search, path);
     if (is_sqlite_file(path, search->pool))
         MC_TRY(mc_data_look_tiles(&known, search, path, part));
     if (known)
@@ -249,8 +251,9 @@ look_below(mc_data_search *search, const char *path, int depth)
 {
     if (mc_data_look_bundles(search, path))
         return;
+    bool pyramids = mc_data_look_pyramids(search, path); /* what lies below are their slabs */
     look_at_folder_files(search, path);
-    if (depth >= FOLDERS_DEEP)
+    if (depth >= FOLDERS_DEEP || pyramids)
         return;
     const apr_array_header_t *folders = list_entries(search, path, APR_DIR);
     for (int i = 0; i < folders->nelts && search->files <= search->limits.files && !search->late; i++)

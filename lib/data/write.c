@@ -86,7 +86,7 @@ put_queries(apr_array_header_t *out, const char *stored)
 static const char *
 place_element(const char *type)
 {
-    return strcmp(type, "bundle") == 0                                ? "base"
+    return strcmp(type, "bundle") == 0 || strcmp(type, "rok4") == 0   ? "base"
            : strcmp(type, "pmtiles") == 0 || strcmp(type, "mrf") == 0 ? "file"
                                                                       : "dbfile";
 }
@@ -105,6 +105,9 @@ mc_data_write_store(apr_array_header_t *out, const mc_data_layer *layer, const m
     put_line(out, "  <cache name=\"%s\" type=\"%s\">\n", mc_xml_escape(elements->source, out->pool), layer->type);
     put_element(out, "    ", place_element(layer->type), layer->data);
     put_element(out, "    ", "table", layer->table);
+    if (layer->slab_columns > 0)
+        put_line(out, "    <xcount>%d</xcount>\n    <ycount>%d</ycount>\n    <path_depth>%d</path_depth>\n",
+                 layer->slab_columns, layer->slab_rows, layer->slab_depth);
     if (layer->tileset != NULL && strcmp(layer->tileset, elements->tileset) != 0)
         put_queries(out, layer->tileset);
     put_line(out, "  </cache>\n");

@@ -3,6 +3,7 @@ import contextlib
 import functools
 import http.server
 import io
+import json
 import sqlite3
 import struct
 import threading
@@ -122,6 +123,28 @@ def bundles(folder, encode=lambda data: data):
     return folder
 
 
+def pyramid(folder):
+    """As the tools of ROK4 write it: a descriptor, and slabs of 16 x 16 tiles below it."""
+    levels = []
+    for z, x, y, data in stored_tiles():
+        slab = folder / f"square/DATA/{z}" / f"{x // 16 // 36**2:02}" / f"{0:02}" / f"{x // 16 % 36}{y // 16 % 36}.tif"
+        slab.parent.mkdir(parents=True)
+        offsets, sizes, at = [0] * 256, [0] * 256, 2048 + 2048
+        offsets[y % 16 * 16 + x % 16], sizes[y % 16 * 16 + x % 16] = at, len(data)
+        tags = [(256, 4, 1, 4096), (257, 4, 1, 4096), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 2), (277, 3, 1, 3), (284, 3, 1, 1), (322, 4, 1, 256), (323, 4, 1, 256),
+                (324, 4, 256, 2048), (325, 4, 256, 2048 + 1024)]
+        head = struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(4)
+        slab.write_bytes(head.ljust(2048, b"\0") + struct.pack("<512I", *offsets, *sizes) + data)
+        levels.append({"id": str(z), "tiles_per_width": 16, "tiles_per_height": 16, "tile_limits": {"min_col": x, "max_col": x, "min_row": y, "max_row": y},
+                       "storage": {"type": "FILE", "image_directory": f"square/DATA/{z}", "path_depth": 2}})
+    about = {"tile_matrix_set": "PM", "format": "TIFF_PNG_UINT8", "levels": levels,
+             "raster_specifications": {"channels": 3, "nodata": "255,255,255", "photometric": "rgb", "interpolation": "bicubic"}}
+    (folder / "square.json").write_text(json.dumps(about))
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return folder / "square.json"
+
+
 def mrf(path):
     """Of the whole world, pages beside those of the square are not there."""
     index, body = [], b""
@@ -214,6 +237,8 @@ KINDS = {
     "bundlewebp": lambda place, web, database: bundles(place / "webp", as_webp),
     "bundlefile": lambda place, web, database: bundles(place / "other") / "_alllayers/L06/R0000C0000.bundle",
     "mrf": lambda place, web, database: mrf(place / "pages.mrf"),
+    "rok4": lambda place, web, database: pyramid(folder_of(place / "pyramid")),
+    "rok4folder": lambda place, web, database: pyramid(folder_of(place / "pyramids")).parent,
     "geopackage": lambda place, web, database: vectors(place / "square.gpkg", "GPKG"),
     "sqlite": lambda place, web, database: sqlite_cache(place / "square.sqlite3"),
     "shapefile": lambda place, web, database: vectors(place / "square.shp", "ESRI Shapefile"),
@@ -223,7 +248,7 @@ KINDS = {
                                                      lambda p: mbtiles(p / "tiles.mbtiles")),
 }
 COLOURS = {"geotiff": RASTER, "cog": RASTER, "mosaic": RASTER, "mbtiles": STORED, "pmtiles": STORED, "sqlite": STORED, "bundle": STORED, "bundlewebp": STORED, "bundlefile": STORED,
-           "mrf": STORED}
+           "mrf": STORED, "rok4": STORED, "rok4folder": STORED}
 # Where a layer says that it lies, where that is not the square: the world, or the finest tile.
 WORLD_BOX, TILE_BOX = (-180, -85.0511, 180, 85.0511), (5.625, 45.0890, 11.25, 48.9225)
-BOXES = {"sqlite": WORLD_BOX, "mrf": WORLD_BOX, "bundle": TILE_BOX, "bundlewebp": TILE_BOX, "bundlefile": TILE_BOX}
+BOXES = {"sqlite": WORLD_BOX, "mrf": WORLD_BOX, "bundle": TILE_BOX, "bundlewebp": TILE_BOX, "bundlefile": TILE_BOX, "rok4": TILE_BOX, "rok4folder": TILE_BOX}

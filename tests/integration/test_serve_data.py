@@ -12,7 +12,7 @@ from drop_in import pixels
 from patience import patience
 from ports import free_port
 from postgres import PASSWORD, Postgres
-from serve_things import BOXES, COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, bundles, folder_of, mbtiles, mrf, raster, vectors, web_of
+from serve_things import BOXES, COLOURS, EAST, KINDS, NORTH, RASTER, SOUTH, SQUARE, STYLE, TILE, WEST, bundles, folder_of, mbtiles, mrf, pyramid, raster, vectors, web_of
 from serving import SERVERS, Serving, processes, run_folder
 
 
@@ -258,7 +258,7 @@ def test_no_character_ends_the_hiding_of_a_password(build, folder, thing, secret
 
 
 def test_tiles_of_other_grids_are_told(build, folder):
-    """Bundles whose conf.xml has other levels, an MRF of a part of the world, a bundle that lies anywhere."""
+    """Bundles whose conf.xml has other levels, an MRF of a part of the world, a pyramid of another grid or elsewhere, a bundle that lies anywhere."""
     bundles(folder / "b")
     with Serving(build, folder / "b/_alllayers", port=free_port()) as serving:
         assert [layer["name"] for layer in serving.told["layers"]] == ["b"]
@@ -268,6 +268,12 @@ def test_tiles_of_other_grids_are_told(build, folder):
     mrf(folder / "m.mrf")
     (folder / "m.mrf").write_text((folder / "m.mrf").read_text().replace('minx="-2', 'minx="-1'))
     assert "not the tiles of web maps" in refused(build, folder / "m.mrf")
+    described = pyramid(folder).read_text()
+    for before, after, said in [('"PM"', '"LAMB93_5cm"', "not those of web maps"), ("TIFF_PNG_UINT8", "TIFF_ZIP_UINT8", "neither PNG nor JPEG"), ('"FILE"', '"S3"', "not in files"),
+                                ("square/DATA/", "../square/DATA/", "not below it"), ("square/DATA/", "/etc/", "not below it"), ("square/DATA/6", "square/DATA/7", "not below it"),
+                                ('"path_depth": 2', '"path_depth": 99', "cannot be"), ('"id": "6"', '"id": 6.5', "not below it"), ('"levels": [', '"levels": [[', "no descriptor")]:
+        (folder / "square.json").write_text(described.replace(before, after))
+        assert before in described and said in refused(build, folder / "square.json"), after
     (folder / "lost.bundle").write_bytes(b"")
     assert "is called FOLDER/Lzz/RrrrrCcccc.bundle" in refused(build, folder / "lost.bundle")
     (folder / "bad.mrf").write_text("<MRF_META/>")
