@@ -145,18 +145,19 @@ tell_store(void *baton, const mc_store *before, const mc_store *after, const mc_
     fflush(stdout);
 }
 
-/* Of a cache that has no room to give back: its server, or its library, looks after that. */
+/* Of a cache that has no room to give back: its server, or its library, looks after that; or it has nothing now, as an
+ * archive without a draft. `stores`: how many were told before it. */
 static void
-tell_no_upkeep(const compacting *c)
+tell_no_upkeep(const compacting *c, int stores)
 {
-    if (c->quiet || c->json || c->cache->ops->upkeep != NULL || c->cache->ops->parts != NULL)
+    if (c->quiet || c->json || c->stores > stores || c->cache->ops->parts != NULL)
         return;
     if (c->cache->ops->keeps_nothing) {
         printf("cache \"%s\" of type %s keeps nothing\n", c->cache->name, c->cache->ops->type);
         return;
     }
     printf("cache \"%s\": tiles of type %s have nothing to give back here%s\n", c->cache->name, c->cache->ops->type,
-           c->orphans ? ", and are not looked through for orphans" : "");
+           c->orphans && c->cache->ops->upkeep == NULL ? ", and are not looked through for orphans" : "");
 }
 
 static bool
@@ -211,8 +212,10 @@ run_compact_upkeep(compacting *c)
         c->cache = APR_ARRAY_IDX(config->caches, i, mc_cache *);
         if (!is_compact_cache_selected(c, c->cache))
             continue;
-        tell_no_upkeep(c);
+        const int stores = c->stores;
         error = mc_cache_upkeep(c->cache, &task, &ctx);
+        if (error == MC_OK && stop == 0)
+            tell_no_upkeep(c, stores);
     }
     mc_runtime_destroy(runtime);
     if (error == MC_OK && !c->json)

@@ -131,6 +131,11 @@ bool mc_template_by_tile(const mc_template *template);
 bool mc_template_by_dimension(const mc_template *template);
 bool mc_template_by_grid(const mc_template *template);
 
+/* For used_by: warns where the tileset has dimensions, and the paths of the cache's files do not (`by_dimension`):
+ * clients would get the same tile for all values. */
+void mc_cache_note_dimensions(const mc_cache *cache, bool by_dimension, const char *remedy, const mc_cache_use *use,
+                              const mc_node *node, mc_build *build);
+
 /* For used_by: complains where `place`, the path of a tile of this use, is in `places` (path to the name of a use)
  * already for another tileset or grid; else adds it. `remedy`: what the administrator may do. */
 void mc_cache_note_place(const mc_cache *cache, apr_hash_t *places, const char *place, const char *remedy,

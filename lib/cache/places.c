@@ -1,4 +1,4 @@
-/* Tilesets whose tiles would take each other's places in files that are named by a path. */
+/* Tilesets whose tiles, or values of dimensions, would take each other's places in files that are named by a path. */
 #include "cache/cache_base.h"
 
 #include <apr_strings.h>
@@ -21,4 +21,15 @@ mc_cache_note_place(const mc_cache *cache, apr_hash_t *places, const char *place
         mc_complain(build->diagnostics, mc_cache_use_severity(use), node,
                     "%s and %s have their tiles in the same files of cache \"%s\", and overwrite each other's: %s", who,
                     other, cache->name, remedy);
+}
+
+void
+mc_cache_note_dimensions(const mc_cache *cache, bool by_dimension, const char *remedy, const mc_cache_use *use,
+                         const mc_node *node, mc_build *build)
+{
+    if (use->dimensions && !by_dimension)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\" has dimensions, and the files of cache \"%s\" cannot tell the tiles of their values"
+                    " apart: %s",
+                    use->tileset, cache->name, remedy);
 }

@@ -288,3 +288,20 @@ def test_damaged_metatiles_are_refused(tmp_path, damage, said):
     file.write_bytes(damage(file.read_bytes()))
     path = config(tmp_path, f'<cache name="archive" type="mod_tile"><base>{tmp_path}/d</base></cache>')
     assert said in tiles_of(tmp_path, path, "0,0", status=1)
+
+
+@pytest.mark.parametrize("cache", [f'type="{kind}"><{element}>{{}}/x</{element}>' for kind, element in (("bundle", "base"), ("mrf", "file"), ("mod_tile", "base"), ("cog", "file"),
+                                   ("pmtiles", "file"), ("tiff", "template"))] + ['type="rok4"><base>{}/{{z}}</base>', 'type="pmtiles"><url>http://127.0.0.1:9/x.pmtiles</url>',
+                                   'type="cog"><url>http://127.0.0.1:9/x.tif</url>'])
+def test_values_that_no_file_tells_are_warned_of(tmp_path, cache):
+    """Else clients would get the same tile for all of them; with {dim} in the path nothing is wrong."""
+    cache = cache.format(tmp_path).replace("/x</template>", "/{z}-{x}-{y}.tif</template><xcount>8</xcount><ycount>8</ycount>")
+    path = tmp_path / "dimensions.xml"
+    for told in False, "http" in cache or cache.replace(f"{tmp_path}/", f"{tmp_path}/{{dim}}/"):
+        if told is True:
+            break  # an address has no {dim}
+        path.write_text(f"""<mapcache><cache name="archive" {told or cache}</cache><tileset name="a"><cache>archive</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
+  <dimensions><dimension type="values" name="T" default="1"><value>1</value><value>2</value></dimension></dimensions></tileset>
+  <service type="tms" enabled="true"/><lock_dir>{tmp_path}</lock_dir></mapcache>""")
+        done = subprocess.run([BUILD / "bin/mapcache", "check", path], capture_output=True, text=True, timeout=patience(60))
+        assert ("cannot tell the tiles of their values apart" in done.stdout + done.stderr) == (not told), (told, done.stdout + done.stderr)

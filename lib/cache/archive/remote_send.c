@@ -188,7 +188,6 @@ mc_ranges_send(mc_range_ask *asks, int count, const mc_ranged_file *file, const 
         error = asks[i].error;
     if (error == MC_OK)
         return MC_OK;
-    return mc_error_wrap(pool, error, error->kind,
-                         "the archive of cache \"%s\" cannot be read (is it a server that answers parts of files?)",
-                         name);
+    return mc_error_wrap(pool, error, error->kind, "the archive of cache \"%s\" cannot be read%s", name,
+                         error->kind == MC_ERR_UPSTREAM ? " (is it a server that answers parts of files?)" : "");
 }

@@ -143,6 +143,13 @@ mc_block_refuse_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
     return refuse_block_change(cache, ctx->pool);
 }
 
+void
+mc_block_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
+{
+    const mc_block_cache *cache = (const mc_block_cache *)base;
+    mc_cache_note_dimensions(base, strstr(cache->place, "{dim") != NULL, "put {dim} into their path", use, node, build);
+}
+
 mc_error *
 mc_block_reach(mc_cache *base, mc_ctx *ctx)
 {

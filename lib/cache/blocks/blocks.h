@@ -66,6 +66,9 @@ mc_error *mc_block_exists(bool *exists, mc_cache *cache, const mc_tile_key *key,
  * folder before its first placeholder) cannot be read. */
 mc_error *mc_block_reach(mc_cache *cache, mc_ctx *ctx);
 
+/* mc_cache_ops.used_by of such kinds. */
+void mc_block_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
+
 /* mc_block_kind.read of a kind that locates. */
 mc_error *mc_block_read_located(mc_buf **data, mc_ranged_file *file, const mc_block_cache *cache,
                                 const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);

@@ -157,6 +157,7 @@ const mc_cache_ops mc_cache_bundle = {
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
     .reach = mc_block_reach,
+    .used_by = mc_block_used_by,
     .tells_grids = bundle_tells_grids,
     MC_BLOCK_LISTING_OPS,
 };

@@ -122,7 +122,10 @@ cog_tells_grids(const mc_cache *base)
 static void
 cog_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_build *build)
 {
-    (void)node, (void)build;
+    const cog_cache *cache = (const cog_cache *)base;
+    mc_cache_note_dimensions(base, mc_template_by_dimension(cache->template),
+                             cache->place.url != NULL ? "a <file> may have {dim}" : "put {dim} into the <file>", use,
+                             node, build);
     const mc_tile_key key = { .tileset = use->tileset, .grid = use->grid, .extension = use->extension };
     APR_ARRAY_PUSH(((cog_cache *)base)->uses, mc_tile_key) = key;
 }

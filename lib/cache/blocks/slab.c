@@ -186,6 +186,7 @@ const mc_cache_ops mc_cache_rok4 = {
     .put = mc_block_refuse_put,
     .remove = mc_block_refuse_remove,
     .reach = mc_block_reach,
+    .used_by = mc_block_used_by,
     .tells_grids = slab_tells_grids,
     MC_BLOCK_LISTING_OPS,
 };

@@ -291,11 +291,8 @@ tiff_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_bu
         cache->first = apr_pmemdup(build->pool, &key, sizeof(key));
     if (mc_template_expand(path, cache->template, &key, build->pool) == MC_OK)
         mc_cache_note_place(base, cache->places, path, "put {tileset} and {grid} into <template>", use, node, build);
-    if (use->dimensions && !mc_template_by_dimension(cache->template))
-        mc_complain(build->diagnostics, MC_WARNING, node,
-                    "tileset \"%s\" has dimensions, and the files of cache \"%s\" cannot tell the tiles of their values"
-                    " apart: put {dim} into the <template>",
-                    use->tileset, base->name);
+    mc_cache_note_dimensions(base, mc_template_by_dimension(cache->template), "put {dim} into the <template>", use,
+                             node, build);
 }
 
 /* Asks for one tile, which need not be there. */

@@ -345,6 +345,9 @@ pmtiles_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc
         cache->first = apr_pmemdup(build->pool, &first, sizeof(first));
     if (cache->draft != NULL)
         mc_sqlite_used_by(&cache->draft->base.cache, use, node, build);
+    else
+        mc_cache_note_dimensions(base, mc_template_by_dimension(cache->template), "a <file> may have {dim}", use, node,
+                                 build);
 }
 
 static bool

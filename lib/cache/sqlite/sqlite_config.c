@@ -215,6 +215,7 @@ mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, 
 {
     sqlite_cache *cache = (sqlite_cache *)base;
     const char *tileset = use->tileset;
+    const char *element = strcmp(base->ops->type, "pmtiles") == 0 ? "file" : "dbfile";
     const mc_grid *grid = use->grid;
     mc_tile_key key = { .tileset = tileset, .grid = grid };
     char path[MC_PATH_MAX];
@@ -226,8 +227,8 @@ mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, 
     if (use->dimensions && !told && !mc_template_by_dimension(cache->template))
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "tileset \"%s\" has dimensions, and %s files cannot tell the tiles of their values apart: put {dim}"
-                    " into the <dbfile> of cache \"%s\"",
-                    tileset, base->ops->type, base->name);
+                    " into the <%s> of cache \"%s\"",
+                    tileset, base->ops->type, element, base->name);
     for (int i = 0; i < cache->uses->nelts; i++) {
         const mc_sqlite_use *other = &APR_ARRAY_IDX(cache->uses, i, mc_sqlite_use);
         if (strcmp(other->path, path) == 0 &&
@@ -235,8 +236,8 @@ mc_sqlite_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, 
             mc_complain(
                 build->diagnostics, mc_cache_use_severity(use), node,
                 "tileset \"%s\" on grid \"%s\" and tileset \"%s\" on grid \"%s\" share the files of cache \"%s\","
-                " and %s files cannot tell their tiles apart: put {tileset} and {grid} into <dbfile>",
-                tileset, grid->name, other->tileset, other->grid, base->name, base->ops->type);
+                " and %s files cannot tell their tiles apart: put {tileset} and {grid} into <%s>",
+                tileset, grid->name, other->tileset, other->grid, base->name, base->ops->type, element);
             return;
         }
     }
