@@ -172,8 +172,8 @@ mc_process *mc_runtime_process(mc_runtime *runtime);
 
 /*
  * Writes the capabilities of WMS and WMTS and keeps them for the process, so that who asks first need not wait: after
- * the load, before the configuration is served. Until `deadline` (of mc_clock_now()). Nothing is written where the
- * configuration has no <url> (each client then has addresses of its own), or where a database or data would have to be
+ * the load, before the configuration is served. Until `deadline` (of mc_clock_now()). Where the configuration has no
+ * <url>, the address of each client is filled in later. Nothing is written where a database or data would have to be
  * asked.
  */
 void mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *process, const mc_log *log);

@@ -7,6 +7,7 @@
 #include "mapcache/dimension.h"
 #include "mapcache/tileset.h"
 #include "server/server_private.h"
+#include "service/documents.h"
 #include "service/service_base.h"
 
 /* Requests whose answers lib/service keeps (documents.h). */
@@ -31,8 +32,7 @@ is_known_by_configuration(const mc_tileset *tileset)
 static bool
 can_prepare(const mc_config *config, const mc_process *process)
 {
-    const char *url = mc_meta(config->metadata, "url");
-    if (process->documents == NULL || url == NULL || *url == '\0')
+    if (process->documents == NULL)
         return false;
     for (int i = 0; i < config->tilesets->nelts; i++)
         if (!is_known_by_configuration(APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)))
@@ -52,6 +52,7 @@ mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *proc
         const mc_http_request http = { .method = "GET",
                                        .path = prepared_requests[i].path,
                                        .query = prepared_requests[i].query,
+                                       .base_url = mc_documents_address(process->documents),
                                        .headers = apr_table_make(pool, 1) };
         mc_request request = { 0 };
         mc_call call = { .config = config, .http = &http };

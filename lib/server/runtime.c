@@ -132,11 +132,11 @@ budget_of_process(const mc_config *config, int processes)
     return (share > least ? share : least) + kept;
 }
 
-/* Room for capabilities: those of a thousand layers take megabytes. */
+/* Room for capabilities: those of a thousand layers take ten megabytes, and as much for each address of clients. */
 static size_t
 documents_of_process(const mc_config *config, int processes)
 {
-    const size_t most = (size_t)32 << 20, share = budget_of_process(config, processes) / 8;
+    const size_t most = (size_t)64 << 20, share = budget_of_process(config, processes) / 8;
     return share < most ? share : most;
 }
 

@@ -122,26 +122,63 @@ def written_by_cgi(build, config, address):
     return said.stdout.partition(b"\r\n\r\n")[2]
 
 
-def first_document(server, address):
+def first_document(server, address, variables=None):
     """The answer to the first request for a document, and the seconds of processor time that it took."""
     assert server.get("/tms/1.0.0/").status == 200  # needs all of the configuration
     clock = ~server.program.process.pid << 3 | 2  # CLOCK_PROCESS_CPUTIME_ID of that process
     before = time.clock_gettime(clock)
-    answer = server.get(*address)
+    answer = server.get(*address, variables=variables)
     return answer, time.clock_gettime(clock) - before
 
 
+@pytest.fixture(scope="module")
+def without_url(config):
+    file = config.with_name("own.xml")
+    file.write_text(config.read_text().replace("<url>http://localhost/</url>", "", 1))
+    return file
+
+
+@pytest.mark.parametrize("url", [True, False], ids=["url", "any-host"])
 @pytest.mark.parametrize("address", [WMS, WMT_111, WMTS], ids=["wms", "wms-1.1.1", "wmts"])
-def test_the_first_document_takes_five_milliseconds(build, started, config, folder, address):
-    """Where <url> says the addresses, it is prepared with the load; the bytes are those of a process that writes it when it is asked."""
-    server = started()
+def test_the_first_document_takes_five_milliseconds(build, started, config, without_url, address, url):
+    """It is prepared with the load; the bytes are those of a process that writes it when it is asked."""
+    config = config if url else without_url
+    server = started(environment={"MAPCACHE_CONFIG_FILE": str(config)})
     first, seconds = first_document(server, address)
     assert first.status == 200 and first.body == written_by_cgi(build, config, address)
     assert seconds <= patience(DOCUMENT)
-    own = folder / "own.xml"
-    own.write_text(config.read_text().replace("<url>http://localhost/</url>", "", 1))
-    _, written = first_document(started(environment={"MAPCACHE_CONFIG_FILE": str(own)}), address)
-    assert seconds < written / 2, "nothing was prepared"
+    if not url:  # an address that has to be escaped is not filled in
+        other, written = first_document(server, address, {b"SCRIPT_NAME": b"/m'c"})
+        assert b"tests.example/m" in other.body and b"tests.example/mc" not in other.body and b".invalid" not in other.body
+        assert seconds < written / 2, "nothing was prepared"
+        whole = server.get(*address, variables={b"SCRIPT_NAME": b"", b"HTTP_HOST": b"[::1]:8080"}).body
+        assert b'"http://[::1]:8080/' in whole and b"tests.example" not in whole and b".invalid" not in whole
+        assert b"8080//" not in whole and b"8080?" not in whole
+
+
+def test_all_aliases_of_httpd_have_their_documents_before_the_first_request(apache, config, folder):
+    """Those of one configuration are kept beside those of others."""
+    names = ["one", "two", "three"]
+    for name in names:
+        (folder / f"{name}.xml").write_text(config.read_text().replace("<url>http://localhost/</url>", "", 1).replace("A thousand layers", f"Layers {name}", 1))
+    aliases = "\n".join([f"MapCacheAlias /{name} {folder}/{name}.xml" for name in names] + [f'MapCacheAlias "/o\'ne" {folder}/one.xml'])
+    web = apache(f"{aliases}\nStartServers 1\nServerLimit 1\nThreadsPerChild 8\nMaxRequestWorkers 8\n")
+    children = pathlib.Path(f"/proc/{web.program.process.pid}/task/{web.program.process.pid}/children")
+    child = int(wait_until(lambda: children.read_text().split(), "httpd has a child")[0])
+    assert web.get("/one/tms/1.0.0/").status == 200
+
+    def get(alias):
+        before = time.clock_gettime(~child << 3 | 2)
+        answer = web.get(f"/{alias}?{WMS[1]}")
+        assert answer.status == 200
+        return answer.body, time.clock_gettime(~child << 3 | 2) - before
+
+    _, written = get("o'ne")  # an address that has to be escaped is not filled in
+    for _ in range(2):
+        for name in names:
+            body, seconds = get(name)
+            assert f"<Title>Layers {name}</Title>".encode() in body and f':{web.port}/{name}?"'.encode() in body
+            assert seconds <= patience(DOCUMENT) and seconds < written / 2, (name, seconds, written)
 
 
 def test_documents_are_those_of_the_address_and_the_configuration(started, config, folder):
