@@ -124,11 +124,39 @@ def test_a_program_that_does_not_draw_is_an_error(site, name):
         wait_until(lambda number=pid: not pathlib.Path(f"/proc/{number}").exists(), "the program is gone")
 
 
+CHECKED = {  # what is written in place of what, and what check says in which exit status
+    "is all right": ("", "", 'drawn by "', 0),
+    "is broken": ("TYPE RASTER", "TYPE MOSAIC", "Parsing error near", 1),
+    "is no WMS": ('"wms_enable_request" "*"', '"wms_enable_request" ""', "mapserv says:", 1),
+    "has a layer that is none of the WMS": ('"wms_title" "image"', '"wms_title" "image" "wms_enable_request" "!*"', 'does not offer the layer "image" by WMS', 1),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_check_says_of_a_map_file_that(site, name):
+    """Before the first map: mapserv reads it."""
+    old, new, said, status = CHECKED[name]
+    (site.home / "world.map").write_text((site.home / "world.map").read_text().replace(old, new, 1))
+    write(site.folder, source("world", site.home / "world.map", BY_CGI), tileset("world", "world"))
+    checked = site.run("check", site.folder / "mapcache.xml")
+    assert checked.returncode == status and said in checked.stdout, checked.stdout
+
+
+def test_what_check_says_of_a_program_without_its_own_configuration(site):
+    """That may be another one in the environment of the server."""
+    write(site.folder, source("world", site.home / "world.map", BY_CGI), tileset("world", "world"))
+    site.environment |= {"MAPSERVER_CONFIG_FILE": str(site.folder / "none.conf")}
+    checked = site.run("check", site.folder / "mapcache.xml")
+    assert checked.returncode == 2 and "warning" in checked.stdout and "mapserv lacks its configuration file" in checked.stdout, checked.stdout
+
+
 def test_what_check_says(site):
-    for more, said in (("<mapserv>/nowhere/mapserv</mapserv>", 'the program "/nowhere/mapserv" cannot be run'), (BY_CGI + "<layers>nothing</layers>", "has none of the <layers>")):
-        write(site.folder, source("world", site.home / "world.map", more), tileset("world", "world"))
+    for more, said, status in (("<mapserv>/nowhere/mapserv</mapserv>", 'the program "/nowhere/mapserv" cannot be run', 1),
+                               (BY_CGI + "<layers>nothing</layers>", "has none of the <layers>", 1),
+                               (["echo; echo out of order"], "mapserv says: out of order", 1), (["exec sleep 600"], "mapserv has not", 2)):
+        write(site.folder, source("world", site.home / "world.map", more if isinstance(more, str) else site.script(*more)), tileset("world", "world"))
         checked = site.run("check", site.folder / "mapcache.xml")
-        assert checked.returncode == 1 and said in checked.stdout, checked.stdout
+        assert checked.returncode == status and said in checked.stdout, checked.stdout
 
 
 def test_values_are_never_drawn_as_others(site):

@@ -131,32 +131,6 @@ ask_for(mc_mapserver_question *question, const mapserver_source *mapserver, cons
 /* Microseconds for a map file, and for all data of a configuration. */
 static const apr_interval_time_t one_mapfile = 10 * APR_USEC_PER_SEC, all_mapfiles = 60 * APR_USEC_PER_SEC;
 
-/* What the first map would find out (`mapcache check`): one child opens the map files of all sources. */
-static void
-open_mapfile(const mapserver_source *mapserver, const mc_node *at, mc_build *build)
-{
-    mc_diagnostics *diagnostics = build->diagnostics;
-    mc_mapserver_question question;
-    mc_pixels *none;
-    apr_time_t began = mc_clock_now();
-    apr_interval_time_t left = all_mapfiles - diagnostics->opening;
-    mc_ctx ctx = { .pool = build->pool, .deadline = began + (left < one_mapfile ? left : one_mapfile) };
-    if (left <= 0) {
-        mc_complain(diagnostics, MC_WARNING, at,
-                    "source \"%s\": the map file was not opened: others took all of the time",
-                    mapserver->base.source.name);
-        return;
-    }
-    mc_error *error = ask_for(&question, mapserver, NULL, build->pool);
-    if (error == MC_OK)
-        error = mc_mapserver_draw(&none, &question, &ctx, build->pool);
-    diagnostics->opening += mc_clock_now() - began;
-    if (error != MC_OK)
-        mc_complain(diagnostics,
-                    error->kind == MC_ERR_CONFIG || error->kind == MC_ERR_UPSTREAM ? MC_REFUSED : MC_WARNING, at, "%s",
-                    mc_error_chain(error, build->pool));
-}
-
 static mc_mapserver_cgi
 cgi_of_source(const mapserver_source *mapserver)
 {
@@ -168,16 +142,41 @@ cgi_of_source(const mapserver_source *mapserver)
                                .processes = mapserver->processes };
 }
 
-/* `mapcache check`: which program draws, and whether it finds layers. */
-static void
-check_cgi_source(const mapserver_source *mapserver, const mc_node *at, mc_build *build)
+static mc_error *
+try_mapfile(const mapserver_source *mapserver, mc_ctx *ctx, apr_pool_t *pool)
 {
+    mc_mapserver_question question;
+    mc_pixels *none;
     const mc_mapserver_cgi cgi = cgi_of_source(mapserver);
-    mc_error *error = mc_mapserver_check_cgi(&cgi, build->pool);
+    if (mapserver->mapserv != NULL)
+        return mc_mapserver_check_cgi(&cgi, ctx, pool);
+    MC_TRY(ask_for(&question, mapserver, NULL, pool));
+    return mc_mapserver_draw(&none, &question, ctx, pool);
+}
+
+/* What the first map would find out (`mapcache check`): one child opens the map files of all sources, or mapserv each.
+ */
+static void
+open_mapfile(const mapserver_source *mapserver, const mc_node *at, mc_build *build)
+{
+    mc_diagnostics *diagnostics = build->diagnostics;
+    apr_time_t began = mc_clock_now();
+    apr_interval_time_t left = all_mapfiles - diagnostics->opening;
+    mc_ctx ctx = { .pool = build->pool, .deadline = began + (left < one_mapfile ? left : one_mapfile) };
+    if (left <= 0) {
+        mc_complain(diagnostics, MC_WARNING, at,
+                    "source \"%s\": the map file was not opened: others took all of the time",
+                    mapserver->base.source.name);
+        return;
+    }
+    mc_error *error = try_mapfile(mapserver, &ctx, build->pool);
+    diagnostics->opening += mc_clock_now() - began;
     if (error != MC_OK)
-        mc_complain(build->diagnostics, MC_REFUSED, at, "%s", mc_error_chain(error, build->pool));
-    else
-        mc_complain(build->diagnostics, MC_NOTE, at,
+        mc_complain(diagnostics,
+                    error->kind == MC_ERR_CONFIG || error->kind == MC_ERR_UPSTREAM ? MC_REFUSED : MC_WARNING, at, "%s",
+                    mc_error_chain(error, build->pool));
+    else if (mapserver->mapserv != NULL)
+        mc_complain(diagnostics, MC_NOTE, at,
                     "source \"%s\": drawn by \"%s\", one process for each map; mapcache-mapserver, by MapServer's "
                     "library, is faster",
                     mapserver->base.source.name, mapserver->mapserv);
@@ -197,8 +196,6 @@ check_mapfile(const mapserver_source *mapserver, const mc_node *node, mc_build *
         mc_complain(diagnostics, MC_REFUSED, mc_node_child(node, "mapserv"),
                     "source \"%s\": the program \"%s\" cannot be run: %s", mapserver->base.source.name,
                     mapserver->mapserv, strerror(errno));
-    else if (diagnostics->thorough && mapserver->mapserv != NULL)
-        check_cgi_source(mapserver, at, build);
     else if (diagnostics->thorough)
         open_mapfile(mapserver, at, build);
     return diagnostics->refused == refused;

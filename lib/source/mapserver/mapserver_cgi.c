@@ -23,6 +23,7 @@ enum {
     SPARE_MAX = 64 * 1024, /* that an image may have beyond its pixels */
     PIECE = 64 * 1024,     /* that is read at once */
     SAID_MAX = 300,
+    CAPABILITIES_MAX = 64 << 20,
     LONGEST_MAP = 100000 /* seconds: no deadline is later */
 };
 
@@ -69,12 +70,12 @@ is_in_list(const char *list, const char *name)
     return false;
 }
 
-/* Names of the layers to draw, encoded, in the order of the map file, which is that of MapServer's library. */
+/* Names (const char *) of the layers to draw, in the order of the map file, which is that of MapServer's library. */
 static mc_error *
-choose_cgi_layers(const char **names, const mc_mapserver_cgi *cgi, apr_pool_t *pool)
+choose_cgi_layers(apr_array_header_t **names, const mc_mapserver_cgi *cgi, apr_pool_t *pool)
 {
     apr_array_header_t *layers;
-    *names = "";
+    *names = apr_array_make(pool, 8, sizeof(const char *));
     mc_error *error = mc_mapfile_layers(&layers, cgi->mapfile, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, MC_ERR_CONFIG, "source \"%s\": the map file cannot be used", cgi->source);
@@ -84,10 +85,9 @@ choose_cgi_layers(const char **names, const mc_mapserver_cgi *cgi, apr_pool_t *p
                                 ? layer->on
                                 : is_in_list(cgi->layers, layer->name) || is_in_list(cgi->layers, layer->group);
         if (chosen && *layer->name != '\0')
-            *names = apr_pstrcat(pool, *names, **names == '\0' ? "" : ",",
-                                 mc_url_encode(layer->name, NULL, true, false, pool), NULL);
+            APR_ARRAY_PUSH(*names, const char *) = layer->name;
     }
-    if (**names == '\0')
+    if ((*names)->nelts == 0)
         return mc_error_create(pool, MC_ERR_CONFIG,
                                cgi->layers == NULL
                                    ? "source \"%s\": no layer of the map file has a NAME and STATUS ON or DEFAULT: "
@@ -117,7 +117,8 @@ write_cgi_query(const char **query, const mc_mapserver_cgi *cgi, const mc_render
     static const char *const grounds[] = { [MC_MAPSERVER_AS_MAPFILE] = "",
                                            [MC_MAPSERVER_TRANSPARENT] = "&TRANSPARENT=TRUE",
                                            [MC_MAPSERVER_OPAQUE] = "&TRANSPARENT=FALSE" };
-    const char *names;
+    apr_array_header_t *names;
+    const char *list = "";
     int code;
     *query = "";
     if (wanted->dimension_count > 0)
@@ -126,12 +127,15 @@ write_cgi_query(const char **query, const mc_mapserver_cgi *cgi, const mc_render
                                "another map where a value is not allowed",
                                cgi->source);
     MC_TRY(choose_cgi_layers(&names, cgi, pool));
+    for (int i = 0; i < names->nelts; i++)
+        list = apr_pstrcat(pool, list, i == 0 ? "" : ",",
+                           mc_url_encode(APR_ARRAY_IDX(names, i, const char *), NULL, true, false, pool), NULL);
     MC_TRY(code_for_wms(&code, cgi, wanted->grid, pool));
     *query = apr_psprintf(pool,
                           "SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&STYLES=&FORMAT=image/png&EXCEPTIONS="
                           "application/vnd.ogc.se_xml&LAYERS=%s&SRS=EPSG:%d&BBOX=%.17g,%.17g,%.17g,%.17g&WIDTH=%d&"
                           "HEIGHT=%d%s",
-                          names, code, wanted->box.minx, wanted->box.miny, wanted->box.maxx, wanted->box.maxy,
+                          list, code, wanted->box.minx, wanted->box.miny, wanted->box.maxx, wanted->box.maxy,
                           wanted->width, wanted->height, grounds[cgi->ground]);
     if (wanted->density > 1)
         *query = apr_psprintf(pool, "%s&MAP_RESOLUTION=%.17g", *query, 72 * wanted->density);
@@ -269,11 +273,49 @@ run_cgi(mc_buf *answer, const mc_mapserver_cgi *cgi, const char *query, mc_ctx *
 
 /* --- the source ------------------------------------------------------------------------------------------------- */
 
-mc_error *
-mc_mapserver_check_cgi(const mc_mapserver_cgi *cgi, apr_pool_t *pool)
+/* Whether the capabilities have the layer. */
+static bool
+is_layer_offered(const mc_buf *answer, const char *name, apr_pool_t *pool)
 {
-    const char *names;
-    return choose_cgi_layers(&names, cgi, pool);
+    const char *element = apr_pstrcat(pool, "<Name>", mc_xml_escape(name, pool), "</Name>", NULL);
+    return memmem(answer->data, answer->size, element, strlen(element)) != NULL;
+}
+
+static mc_error *
+check_cgi_capabilities(const mc_buf *answer, const mc_mapserver_cgi *cgi, const apr_array_header_t *names,
+                       apr_pool_t *pool)
+{
+    static const char root[] = "<WMT_MS_Capabilities";
+    if (memmem(answer->data, answer->size, root, sizeof(root) - 1) == NULL) {
+        const char *words = answer->size == 0 ? "nothing" : words_of_answer(answer, body_of_answer(answer), pool);
+        if (strstr(words, "msLoadConfig") == NULL)
+            return mc_error_create(pool, MC_ERR_UPSTREAM,
+                                   "source \"%s\": the map file cannot be used: mapserv says: %s", cgi->source, words);
+        return mc_error_create(
+            pool, MC_ERR_UNAVAILABLE,
+            "source \"%s\": mapserv lacks its configuration file, which MAPSERVER_CONFIG_FILE in the "
+            "environment of the server names, or which is /etc/mapserver.conf: %s",
+            cgi->source, words);
+    }
+    for (int i = 0; i < names->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(names, i, const char *);
+        if (!is_layer_offered(answer, name, pool))
+            return mc_error_create(pool, MC_ERR_CONFIG,
+                                   "source \"%s\": the map file does not offer the layer \"%s\" by WMS, which mapserv "
+                                   "needs to draw it",
+                                   cgi->source, name);
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_mapserver_check_cgi(const mc_mapserver_cgi *cgi, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *names;
+    MC_TRY(choose_cgi_layers(&names, cgi, pool));
+    mc_buf *answer = mc_buf_attach(mc_buf_create(PIECE, CAPABILITIES_MAX), pool);
+    MC_TRY(run_cgi(answer, cgi, "SERVICE=WMS&VERSION=1.1.1&REQUEST=GetCapabilities", ctx, pool));
+    return check_cgi_capabilities(answer, cgi, names, pool);
 }
 
 mc_error *

@@ -20,8 +20,12 @@ typedef struct mc_mapserver_cgi {
 /* The path of mapserv: in PATH, else where Debian has CGI programs. NULL: it is not installed. */
 const char *mc_mapserver_find_cgi(apr_pool_t *pool);
 
-/* What a map of the source would find out without a map: MC_ERR_CONFIG where the map file lacks layers. */
-mc_error *mc_mapserver_check_cgi(const mc_mapserver_cgi *cgi, apr_pool_t *pool) MC_CHECKED;
+/*
+ * What a map of the source would find out without a map, by the capabilities that mapserv writes: MC_ERR_CONFIG where
+ * the map file lacks layers, or does not offer them by WMS; MC_ERR_UPSTREAM: the words of mapserv about the map file;
+ * MC_ERR_UNAVAILABLE: mapserv lacks its own configuration file, which depends on the environment; MC_ERR_TIMEOUT.
+ */
+mc_error *mc_mapserver_check_cgi(const mc_mapserver_cgi *cgi, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /*
  * Has one map drawn: *data is a PNG, attached to `pool`. The process is killed at the deadline, which the context must
