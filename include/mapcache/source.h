@@ -72,6 +72,9 @@ typedef struct mc_source_ops {
     /* Looks up what is declared below sources (grids, tilesets), with complaints, once all of the configuration is
      * read; NULL: nothing. */
     void (*connect)(mc_source *source, const mc_node *node, mc_build *build);
+    /* Why the source, of which mc_source.no_vector_tiles is NULL, makes no vector tiles of a tileset's grid: NULL, it
+     * makes them. Before the source is connected, but with all grids. NULL: it makes them of all grids. */
+    const char *(*no_vector_tiles)(mc_source *source, const mc_grid *grid, mc_build *build);
     /* Calls `visit` for each source that the source may draw from; NULL: none. */
     void (*parts)(mc_source *source, void (*visit)(void *baton, mc_source *part), void *baton);
     mc_error *(*render)(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool);

@@ -183,6 +183,19 @@ fallback_vector_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *c
     return first->ops->vector_layers == NULL ? MC_OK : first->ops->vector_layers(layers, first, ctx, pool);
 }
 
+static const char *
+fallback_no_vector_tiles(mc_source *source, const mc_grid *grid, mc_build *build)
+{
+    const fallback_source *fallback = (const fallback_source *)source;
+    for (int i = 0; i < fallback->count; i++) {
+        mc_source *part = fallback->sources[i];
+        const char *why = part->ops->no_vector_tiles == NULL ? NULL : part->ops->no_vector_tiles(part, grid, build);
+        if (why != NULL)
+            return apr_psprintf(build->pool, "source \"%s\": %s", part->name, why);
+    }
+    return NULL;
+}
+
 static void
 visit_fallback_parts(mc_source *source, void (*visit)(void *baton, mc_source *part), void *baton)
 {
@@ -193,6 +206,7 @@ visit_fallback_parts(mc_source *source, void (*visit)(void *baton, mc_source *pa
 
 const mc_source_ops mc_source_fallback = {
     MC_KIND("fallback", fallback_keys, fallback_source_from_config, "The first of several sources that succeeds."),
+    .no_vector_tiles = fallback_no_vector_tiles,
     .parts = visit_fallback_parts,
     .render = fallback_render,
     .info = fallback_info,

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "base/seldom.h"
-#include "compress/packing.h"
 #include "mapcache/tileset.h"
-#include "mapcache/upkeep.h"
+#include "tileset/tileset_private.h"
 #include "tileset/variant.h"
-#include "vector/mvt/mvt.h"
 
 enum { DENSITY_MAX = 3 };
 
@@ -288,90 +286,6 @@ find_wgs84_box(mc_tileset *tileset, const mc_node *node, mc_build *build)
 }
 
 static void
-look_for_pictures(void *baton, mc_cache *part)
-{
-    const char **type = baton;
-    if (part->ops->pictures_only)
-        *type = part->ops->type;
-}
-
-static void
-look_for_mbtiles(void *baton, mc_cache *part)
-{
-    const char **name = baton;
-    if (strcmp(part->ops->type, "mbtiles") == 0)
-        *name = part->name;
-}
-
-/* MBTiles 1.3, "Content": vector tiles are gzip. */
-static void
-warn_of_packing(const mc_tileset *tileset, const mc_node *node, mc_build *build)
-{
-    const char *name = NULL;
-    if (tileset->cache != NULL && tileset->format->mvt.encoding != MC_PACKED_GZIP)
-        mc_cache_parts(tileset->cache, look_for_mbtiles, &name);
-    if (name != NULL)
-        mc_complain(build->diagnostics, MC_WARNING, node,
-                    "tileset \"%s\" stores tiles with an <encoding> other than gzip in cache \"%s\" of type mbtiles:"
-                    " other programs cannot read them (pmtiles archives may have brotli and zstd)",
-                    tileset->name, name);
-}
-
-/* Vector tiles are made by a source that can; nothing is drawn on them or made of them. */
-static void
-check_vector_tiles(const mc_tileset *tileset, const mc_node *node, mc_build *build)
-{
-    const char *why = tileset->metatile_columns * tileset->metatile_rows > MC_MVT_TILES
-                          ? "a <metatile> of more than 256 tiles"
-                      : tileset->metabuffer > 0               ? "a <metabuffer> (the format has a <buffer>)"
-                      : tileset->watermark != NULL            ? "a <watermark>"
-                      : tileset->assembly != MC_ASSEMBLE_NONE ? "an <assembly_type>"
-                                                              : NULL;
-    for (int i = 0; i < tileset->link_count && why == NULL; i++)
-        if (tileset->links[i]->max_cached_zoom >= 0 && tileset->links[i]->strategy == MC_REASSEMBLE)
-            why = "a max-cached-zoom whose out-of-zoom-strategy is not proxy";
-    const char *pictures = NULL;
-    if (tileset->cache != NULL)
-        mc_cache_parts(tileset->cache, look_for_pictures, &pictures);
-    if (pictures != NULL && why == NULL)
-        why = apr_psprintf(build->pool, "a cache of type %s, which holds pictures (mbtiles can)", pictures);
-    if (why != NULL)
-        mc_complain(build->diagnostics, MC_REFUSED, node, "tileset \"%s\" has vector tiles: it cannot have %s",
-                    tileset->name, why);
-    if (tileset->source != NULL && tileset->source->no_vector_tiles != NULL)
-        mc_complain(build->diagnostics, MC_REFUSED, node, "tileset \"%s\": its source \"%s\" makes no vector tiles: %s",
-                    tileset->name, tileset->source->name, tileset->source->no_vector_tiles);
-}
-
-static void
-check_format(const mc_tileset *tileset, const mc_node *node, mc_build *build)
-{
-    bool metatiled = tileset->metatile_columns != 1 || tileset->metatile_rows != 1;
-    if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MVT) {
-        check_vector_tiles(tileset, node, build);
-        warn_of_packing(tileset, node, build);
-        return;
-    }
-    if (tileset->format == NULL) {
-        const char *why = metatiled ? "<metatile>" : tileset->metabuffer > 0 ? "<metabuffer>" : NULL;
-        if (tileset->watermark != NULL)
-            why = "<watermark>";
-        if (why != NULL)
-            mc_complain(build->diagnostics, MC_REFUSED, node, "tileset \"%s\" needs a <format> because it has a %s",
-                        tileset->name, why);
-        else if (tileset->source != NULL && tileset->source->needs_format)
-            mc_complain(build->diagnostics, MC_REFUSED, node,
-                        "tileset \"%s\" needs a <format> because its source \"%s\" draws pixels", tileset->name,
-                        tileset->source->name);
-    } else if (tileset->format->type == MC_FORMAT_RAW &&
-               (metatiled || tileset->metabuffer > 0 || tileset->watermark != NULL)) {
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "tileset \"%s\" is RAW: it can have neither metatiles nor a metabuffer nor a watermark",
-                    tileset->name);
-    }
-}
-
-static void
 set_metatile(mc_tileset *tileset, const mc_number_list *metatile, const mc_node *node, mc_build *build)
 {
     double columns = metatile->values[0], rows = metatile->values[1];
@@ -482,7 +396,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
         load_watermark(tileset, config.watermark, node, build);
     find_wgs84_box(tileset, node, build);
     mc_tileset_place_init(tileset, build->pool);
-    check_format(tileset, node, build);
+    mc_tileset_check_format(tileset, node, build);
     if (tileset->source != NULL && tileset->source->any_srs)
         tileset->metabuffer = 0; /* what it draws needs none, and labels in a buffer would be cut with it */
     add_densities(tileset, &config.density, node, build);

@@ -131,4 +131,7 @@ mc_error *mc_tile_restyle(mc_tile *tile, const mc_tile_request *wanted, apr_pool
 /* For tilesets whose data can be asked where they lie (place.c). */
 void mc_tileset_place_init(mc_tileset *tileset, apr_pool_t *pool);
 
+/* Complains where what the tileset is made of, or how, does not go with its <format>. */
+void mc_tileset_check_format(const mc_tileset *tileset, const mc_node *node, mc_build *build);
+
 #endif

@@ -242,6 +242,10 @@ WRONG = [(xyz("http://h/{z}/{x}.png"), "does not tell tiles apart"), (xyz("http:
          (xyz("http://h/{z}/{x}/{y}", "<minzoom>3</minzoom><maxzoom>2</maxzoom>"), "is less than"),
          (xyz("http://h/{z}/{x}/{y}", "<extent>1 1 0 0</extent>"), "must be less"), (xyz("http://h/{z}/{x}/{y}", "<absent_status>500</absent_status>"), "204"),
          (wmts("http://h/", f"<grid>{GRID}</grid><matrix>a b</matrix>"), "names 2 levels")]
+VECTOR_FORMAT = '<format name="vector" type="MVT"/>'
+WRONG_FOR_VECTOR_TILES = [("<absent>overzoom</absent>", "its <absent> is overzoom"), ("<tile_size>512</tile_size>", f'level 1 of grid "{GRID}" has others'),
+                          ("<grid>WGS84</grid>", "has others"), ("<grid>shifted</grid>", "level 0"), ("<grid>same</grid>", None), ("<minzoom>3</minzoom><maxzoom>5</maxzoom>", None),
+                          (f"<extent>0 0 {HALF} {HALF}</extent>", None), ("<zoom_offset>2</zoom_offset>", None)]
 
 
 @pytest.mark.parametrize("source, words", WRONG)
@@ -249,6 +253,20 @@ def test_check_says_what_is_wrong(build, folder, source, words):
     config = write(folder, source, tileset("base", "remote"))
     done = subprocess.run([build / "bin/mapcache", "check", config], capture_output=True, text=True)
     assert done.returncode == 1 and words in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", ["xyz", "fallback"])
+@pytest.mark.parametrize("more, words", WRONG_FOR_VECTOR_TILES)
+def test_check_says_what_gives_no_vector_tiles(build, folder, kind, more, words):
+    """What is drawn of tiles gives images alone."""
+    grids = [f"""<grid name="{name}"><srs>EPSG:3857</srs><extent>{west} -{HALF} {HALF} {HALF}</extent><size>256 256</size><units>m</units>
+        <resolutions>{" ".join(str(HALF / 128 / 2**z) for z in range(22))}</resolutions></grid>""" for name, west in (("same", -HALF), ("shifted", -HALF + 1e6))]
+    parts = [xyz("http://h/{z}/{x}/{y}.pbf", more)]
+    if kind == "fallback":
+        parts += [xyz("http://h/{z}/{x}/{y}.pbf", name="good"), '<source name="both" type="fallback"><source>good</source><source>remote</source></source>']
+    config = write(folder, *grids, *parts, VECTOR_FORMAT, tileset("base", "both" if kind == "fallback" else "remote").replace("<format>PNG", "<format>vector"))
+    done = subprocess.run([build / "bin/mapcache", "check", config], capture_output=True, text=True)
+    assert done.returncode == (0 if words is None else 1) and (words or "errors: 0") in done.stdout, done.stdout + done.stderr
 
 
 def mvt(web, name, z, x, y):
@@ -275,6 +293,31 @@ def test_vector_tiles_beyond_what_the_server_has(start, upstream, folder, absent
     for x, y in [(7, 7), (0, 0)]:  # clients have finer levels of the last one, by maxzoom in TileJSON
         assert mvt(web, "vector", 3, x, y)[0] == (200 if absent == "empty" else 404)
     assert mvt(web, "vector", 1, 1, 1) == (200, VECTOR) and mvt(web, "vector", 1, 0, 0) == (200, b"")
+
+
+@pytest.mark.parametrize("absent", ["empty", "error"])
+def test_levels_before_the_first_one_of_the_server(start, upstream, folder, absent):
+    """No vector tile is made of many; images are, as long as these are not too many."""
+    for x in range(4):
+        for y in range(4):
+            upstream.put(f"late/2/{x}/{y}.pbf", VECTOR)
+    limits = f"<absent>{absent}</absent><minzoom>{{}}</minzoom>"
+    web = start(xyz(upstream.url("late/{z}/{x}/{y}.pbf"), limits.format(2)), VECTOR_FORMAT,
+                f'<cache name="mb" type="mbtiles"><dbfile>{folder}/vector.mbtiles</dbfile></cache>',
+                f'<tileset name="vector"><source>remote</source><cache>mb</cache><grid>{GRID}</grid><format>vector</format></tileset>',
+                xyz(upstream.url("plain/{z}/{x}/{y}.png?third"), limits.format(3), name="third"), tileset("third", "third"),
+                xyz(upstream.url("plain/{z}/{x}/{y}.png?seventh"), limits.format(7), name="seventh"), tileset("seventh", "seventh"))
+    before = len(upstream.asked("late"))
+    for z, x, y in [(0, 0, 0), (1, 1, 1)]:
+        assert mvt(web, "vector", z, x, y) == (200, b"") if absent == "empty" else mvt(web, "vector", z, x, y)[0] == 404
+    assert len(upstream.asked("late")) == before
+    assert mvt(web, "vector", 2, 3, 3) == (200, VECTOR)
+    smaller = web.get(tile("third", 1, 0, 1))
+    assert smaller.status == 200 and pixels(smaller.body)[..., 3].all()
+    too_many = web.get(tile("seventh", 1, 1, 1))  # 4096 tiles
+    assert too_many.status == (200 if absent == "empty" else 404)
+    assert absent == "error" or not pixels(too_many.body).any()
+    assert not any("seventh" in path for path in upstream.asked("plain"))
 
 
 def test_hostile_values_of_dimensions_stay_in_their_folder(start, upstream):

@@ -9,7 +9,7 @@
 #define EXACT_SCALE 1e-4
 #define EXACT_OFFSET 0.02
 /* A map is beyond the last level where it shows so many times as much. */
-#define BEYOND 1.5
+#define BEYOND 1.5 /* and coarser than the first one where it shows so many times as little */
 
 double
 mc_mosaic_resolution(const mc_mosaic_supply *supply, int z)
@@ -179,6 +179,7 @@ mc_mosaic_plan(mc_mosaic *mosaic, const mc_mosaic_supply *supply, const mc_rende
     int z = choose_mosaic_level(supply, cover.resolution);
     mosaic->beyond =
         cover.resolution > 0 && z == supply->last && mc_mosaic_resolution(supply, z) > BEYOND * cover.resolution;
+    mosaic->coarser = z == supply->first && cover.resolution > BEYOND * mc_mosaic_resolution(supply, z);
     apr_int64_t count = found ? lay_out_level(mosaic, &cover.box, z, pool) : 0;
     while (count < 0 && z > supply->first && mosaic->projection != NULL) /* around a pole most show a few pixels only */
         count = lay_out_level(mosaic, &cover.box, --z, pool);

@@ -32,6 +32,7 @@ typedef struct mc_mosaic {
     bool exact;              /* the map is a part of the mosaic, pixel for pixel; else the mosaic is resampled */
     int left, top;           /* exact: the map's upper left pixel in the mosaic */
     bool beyond;             /* the map shows more than the last level has */
+    bool coarser;            /* the map is coarser than the first level: it shows all of its tiles smaller */
     struct mc_projection *projection; /* from the map's CRS to that of the grid; NULL: they are the same */
     double
         turn; /* units of the grid's CRS around the globe, of maps that may lie over the antimeridian; 0: of others */
@@ -41,8 +42,8 @@ typedef struct mc_mosaic {
 double mc_mosaic_resolution(const mc_mosaic_supply *supply, int z);
 
 /* Chooses level and tiles: where the level of the map's resolution has too many, a coarser one, which happens around
- * poles. MC_ERR_LIMIT where even the first level has too many; what mc_projection_open says where
- * the CRSs differ. `supply` lives as long as the mosaic. */
+ * poles. MC_ERR_LIMIT where even the first level has too many, `coarser` says whether that is why; what
+ * mc_projection_open says where the CRSs differ. `supply` lives as long as the mosaic. */
 mc_error *mc_mosaic_plan(mc_mosaic *mosaic, const mc_mosaic_supply *supply, const mc_render *wanted,
                          apr_pool_t *pool) MC_CHECKED;
 

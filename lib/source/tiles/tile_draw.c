@@ -271,21 +271,81 @@ finish_tile_map(mc_rendered *rendered, tile_map *map, mc_ctx *ctx)
     return draw_tile_map(rendered, map, ctx);
 }
 
+/* The tiles that the map needs; *absent: the levels that the server has are too coarse for it, or too fine. */
+static mc_error *
+plan_tile_map(bool *absent, tile_map *map)
+{
+    const bool vector = map->wanted->vector_tile != NULL;
+    mc_error *error = mc_mosaic_plan(&map->mosaic, &map->supply, map->wanted, map->pool);
+    const bool too_many = error != MC_OK && error->kind == MC_ERR_LIMIT && map->mosaic.coarser;
+    if (error != MC_OK && !too_many)
+        return error;
+    mc_error_ignore(error);
+    *absent = too_many || map->mosaic.beyond || (vector && map->mosaic.coarser);
+    if (*absent && (!map->mosaic.beyond || map->origin->absent == MC_ABSENT_EMPTY))
+        map->mosaic.range = (mc_tile_range){ 0 };
+    return MC_OK;
+}
+
 mc_error *
 mc_tile_origin_render(mc_rendered *rendered, mc_source *source, const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     tile_map map = { .origin = (const mc_tile_origin *)source, .wanted = wanted, .pool = pool };
+    bool absent, strict = map.origin->absent == MC_ABSENT_ERROR;
     MC_TRY(describe_supply(&map));
-    MC_TRY(mc_mosaic_plan(&map.mosaic, &map.supply, wanted, pool));
-    bool strict = map.origin->absent == MC_ABSENT_ERROR;
-    if (map.mosaic.beyond && strict)
+    MC_TRY(plan_tile_map(&absent, &map));
+    if (absent && strict)
         return absent_error(&map);
-    if (map.mosaic.beyond && map.origin->absent == MC_ABSENT_EMPTY)
-        map.mosaic.range = (mc_tile_range){ 0 };
     list_mosaic_tiles(&map);
     if (map.count > 0)
         MC_TRY(mc_tile_origin_fetch(map.tiles, map.count, map.origin, map.supply.grid, wanted, ctx, pool));
     if (strict && count_missing(&map) > 0)
         return absent_error(&map);
     return finish_tile_map(rendered, &map, ctx);
+}
+
+/* Whether the upper left tile of a level is one of the server, or none is asked for. */
+static bool
+is_level_handed_on(tile_map *map, const mc_grid *grid, int z)
+{
+    bool absent;
+    mc_render wanted = { .grid = grid,
+                         .box = mc_grid_tile_extent(grid, z, 0, grid->levels[z].rows - 1),
+                         .width = grid->tile_width,
+                         .height = grid->tile_height };
+    map->wanted = &wanted;
+    map->mosaic = (mc_mosaic){ 0 };
+    mc_error *error = plan_tile_map(&absent, map);
+    if (error != MC_OK) {
+        mc_error_ignore(error);
+        return false;
+    }
+    return absent || map->mosaic.coarser || map->mosaic.range.minx >= map->mosaic.range.maxx ||
+           mc_mosaic_is_one_tile(&map->mosaic, &wanted);
+}
+
+const char *
+mc_tile_origin_no_vector_tiles(mc_source *source, const mc_grid *grid, mc_build *build)
+{
+    mc_tile_origin origin = *(const mc_tile_origin *)source; /* which is not connected yet */
+    tile_map map = { .origin = &origin, .pool = build->pool };
+    mc_render any = { .grid = grid };
+    if (origin.absent == MC_ABSENT_OVERZOOM)
+        return "its <absent> is overzoom, which is for images: error and empty are for vector tiles";
+    if (origin.grid_name != NULL)
+        origin.grid = apr_hash_get(build->grids, origin.grid_name, APR_HASH_KEY_STRING);
+    if (origin.grid_name != NULL && origin.grid == NULL)
+        return NULL; /* told when it is connected */
+    map.wanted = &any;
+    mc_error *error = describe_supply(&map);
+    if (error != MC_OK)
+        return error->message;
+    map.supply.limit = NULL;
+    for (int z = 0; z < grid->level_count; z++)
+        if (!is_level_handed_on(&map, grid, z))
+            return apr_psprintf(build->pool,
+                                "the server's tiles are handed on as they are, and level %d of grid \"%s\" has others: "
+                                "<grid> and <tile_size> of the source have to be those of the tileset",
+                                z, grid->name);
+    return NULL;
 }

@@ -86,6 +86,9 @@ void mc_tile_origin_connect(mc_source *source, const mc_node *node, mc_build *bu
 mc_error *mc_tile_origin_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;
 
+/* The no_vector_tiles operation. */
+const char *mc_tile_origin_no_vector_tiles(mc_source *source, const mc_grid *grid, mc_build *build);
+
 /* The inspect operation. */
 void mc_tile_origin_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);
 

@@ -80,6 +80,7 @@ const mc_source_ops mc_source_wmts = {
             "A WMTS. The <url> is the address for KVP, or the template of a ResourceURL: {TileMatrix}, {TileRow} and "
             "{TileCol}, and {Style}, {TileMatrixSet} and names of dimensions where it has them."),
     .connect = mc_tile_origin_connect,
+    .no_vector_tiles = mc_tile_origin_no_vector_tiles,
     .render = mc_tile_origin_render,
     .inspect = mc_tile_origin_inspect,
 };

@@ -22,6 +22,7 @@ const mc_source_ops mc_source_xyz = {
         "A server of tiles. The <url> is a template: {z} level, {x} column from the west, {y} row from the north, "
         "{-y} row from the south (TMS), {q} quadkey, {s} one of <subdomains>, {dim:NAME} the value of a dimension."),
     .connect = mc_tile_origin_connect,
+    .no_vector_tiles = mc_tile_origin_no_vector_tiles,
     .render = mc_tile_origin_render,
     .inspect = mc_tile_origin_inspect,
 };
