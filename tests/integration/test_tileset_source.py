@@ -94,6 +94,17 @@ def test_dimensions_are_passed(start, origin):
     assert web.asked()[-1]["params"]["LAYERS"] == "blue"
 
 
+def test_values_that_the_other_tileset_does_not_offer_are_refused(start, origin, folder):
+    """Whatever the tileset that draws from it lets through."""
+    offered = '<dimensions><dimension type="values" name="layers" default="red"><value>red</value><value>blue</value></dimension></dimensions>'
+    anything = '<dimensions><dimension type="regex" name="LAYERS" default="red"><regex>.*</regex></dimension></dimensions>'
+    wms = f'<source name="wms" type="wms"><getmap><params><FORMAT>image/png</FORMAT><LAYERS>any</LAYERS></params></getmap><http><url>{origin.url("/wms?")}</url></http></source>'
+    web = start(wms, drawn_from("again", "base"), tileset("base", "wms", more=offered), other("large", "again", GRID, more=anything))
+    get = f"/mc/wmts?SERVICE=WMTS&REQUEST=GetTile&VERSION=1.0.0&LAYER=large&STYLE=default&TILEMATRIXSET={GRID}&TILEMATRIX=0&TILEROW=0&TILECOL=0&FORMAT=image/png"
+    assert web.get(get + "&LAYERS=green").status == 400 and web.asked() == []
+    assert tuple(pixels(web.get(get + "&LAYERS=blue").body)[0, 0]) == (0, 0, 255, 255)
+
+
 def test_what_is_not_there_is_empty_and_what_fails_fails(start, origin, folder):
     web = start(source("down", origin.url("/status/503?")), drawn_from("of_nothing", "nothing"), drawn_from("of_down", "down"),
                 tileset("nothing", None), tileset("down", "down"), other("a", "of_nothing", GRID, "2 2"), other("b", "of_down", GRID))
