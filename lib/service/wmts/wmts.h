@@ -4,6 +4,7 @@
 
 #include "service/param.h"
 #include "service/service_base.h"
+#include "service/xml_writer.h"
 
 #define MC_WMTS_VERSION "1.0.0"
 
@@ -24,6 +25,11 @@ const char *mc_wmts_extension(const mc_tileset *tileset, const char *mime);
  * update sequence (OWS 1.1.0 table 7). */
 mc_error *mc_wmts_capabilities(mc_request *request, mc_capabilities_params *params, const char *mime,
                                const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The box of an extent in the CRS of a grid, in the order of its axes; and the tile matrix sets of all grids that
+ * tilesets have. */
+void mc_wmts_write_bounding_box(mc_xml *xml, const mc_grid *grid, const mc_extent *extent, apr_pool_t *pool);
+void mc_wmts_write_matrix_sets(mc_xml *xml, const mc_config *config, apr_pool_t *pool);
 
 /* Requests as key-value pairs and as paths; the tables of both. */
 mc_error *mc_wmts_parse_kvp(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
