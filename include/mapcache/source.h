@@ -113,7 +113,8 @@ struct mc_source {
     bool tiles_as_sent;                     /* one tile of the server may be stored as it came */
     bool any_srs;                           /* draws maps in any CRS, not only in those of the tileset's grids */
     bool stacks_over;                       /* leaves what lies below its maps to be seen */
-    const char *no_vector_tiles;            /* why the source makes no vector tiles; NULL: it makes vector tiles */
+    const char *no_dimensions;   /* why the source refuses maps of tilesets with dimensions; NULL: it does not */
+    const char *no_vector_tiles; /* why the source makes no vector tiles; NULL: it makes vector tiles */
 };
 
 extern const mc_source_ops *const mc_source_kinds[];

@@ -216,9 +216,9 @@ add_tileset_dimensions(mc_tileset *tileset, const mc_node *node, mc_build *build
 }
 
 /* Stored tiles of one tileset name and grid name are told apart by nothing else: a second dimension of the same name
- * cannot be. */
+ * cannot be. Tiles that are stored are served whatever the source refuses. */
 static void
-check_dimension_names(const mc_tileset *tileset, const mc_node *node, mc_build *build)
+check_tileset_dimensions(const mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     for (int i = 0; i < tileset->dimension_count; i++)
         for (int j = 0; j < i; j++)
@@ -226,6 +226,10 @@ check_dimension_names(const mc_tileset *tileset, const mc_node *node, mc_build *
                 mc_complain(build->diagnostics, MC_WARNING, node,
                             "dimension \"%s\" is declared twice; clients reach the first",
                             tileset->dimensions[i]->name);
+    if (tileset->dimension_count > 0 && tileset->source != NULL && tileset->source->no_dimensions != NULL)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\" has dimensions, which its source \"%s\" refuses: %s", tileset->name,
+                    tileset->source->name, tileset->source->no_dimensions);
 }
 
 static void
@@ -391,7 +395,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     if (config.dimensions != NULL)
         add_tileset_dimensions(tileset, config.dimensions, build);
     tell_cache(tileset, node, build);
-    check_dimension_names(tileset, node, build);
+    check_tileset_dimensions(tileset, node, build);
     if (config.watermark != NULL)
         load_watermark(tileset, config.watermark, node, build);
     find_wgs84_box(tileset, node, build);

@@ -163,5 +163,7 @@ def test_values_are_never_drawn_as_others(site):
     """mapserv draws the default where the map file does not allow a value."""
     dimension = '<dimensions><dimension type="values" name="region" default="north"><value>north</value><value>east</value></dimension></dimensions>'
     write(site.folder, source("world", site.home / "choice.map", BY_CGI), tileset("world", "world", more=dimension))
+    checked = site.run("check", site.folder / "mapcache.xml")
+    assert checked.returncode == 2 and 'tileset "world" has dimensions, which its source "world" refuses' in checked.stdout, checked.stdout
     assert "dimensions need the program" in site.seed("world", "0,0", expected=1)
     assert stored(site.folder, "world") == []

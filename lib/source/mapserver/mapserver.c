@@ -227,6 +227,8 @@ mapserver_from_config(const mc_node *node, mc_build *build)
     mapserver->base.source.needs_format = true;
     if (mapserver->mapserv == NULL)
         mapserver->mapserv = mapserv_instead_of_library(build->pool);
+    if (mapserver->mapserv != NULL)
+        mapserver->base.source.no_dimensions = "mapserv draws it, and draws another map where a value is not allowed";
 #ifndef MC_HAVE_MAPSERVER
     if (mapserver->mapserv == NULL) {
         mc_complain(build->diagnostics, MC_NOT_BUILT, node,
