@@ -1,13 +1,12 @@
 """Sources xyz and wmts: tiles of another server, which is our own program and Apache's files here."""
 import gzip
-import re
 import subprocess
 
 import numpy
 import pytest
 from conftest import GRID
-from drop_in import PEER_MODULE, pixels
-from lifecycle import HALF, box, one_color, source, stored, tile, tileset, write
+from drop_in import pixels
+from lifecycle import HALF, box, one_color, stored, tile, tileset, write
 from origin import Origin, pattern
 
 LEVELS = 4
@@ -340,23 +339,3 @@ def test_keys_of_an_api_are_no_part_of_the_log(start):
         reply = web.get(tile("base", 1, 0, 0))
         assert reply.status == 502 and origin.requests()[0]["params"]["API_KEY"] == "verysecret"
         assert b"verysecret" not in reply.body and "verysecret" not in web.log() and "api_key=***" in web.log()
-
-
-def test_tiles_of_debians_mapcache_are_handed_on_byte_for_byte(start, shared_apache, folder):
-    """A server of other people's: as docs/sources.md says, by its KVP, by the template of its capabilities, as TMS and as XYZ."""
-    theirs = folder / "theirs"
-    theirs.mkdir()
-    with Origin() as origin:
-        config = write(theirs, source("pattern", origin.url("/pattern?")).replace("<retries>0</retries>", ""), tileset("base", "pattern", metatile="2 2"))
-        peer = shared_apache("debian", f"LoadModule mapcache_module {PEER_MODULE}\nMapCacheAlias /peer {config}\n", module=False)
-        url = f"http://127.0.0.1:{peer.port}/peer"
-        template = re.search(rb'template="[^"]*/peer/([^"]*)"', peer.get("/peer/wmts/1.0.0/WMTSCapabilities.xml").body)[1].decode()
-        sources = {"kvp": wmts(url + "/wmts", "<format>image/png</format>", name="kvp"), "rest": wmts(f"{url}/{template}", name="rest"),
-                   "tms": xyz(f"{url}/tms/1.0.0/base@{GRID}/{{z}}/{{x}}/{{-y}}.png", name="tms"), "xyz": xyz(f"{url}/gmaps/base@{GRID}/{{z}}/{{x}}/{{y}}.png", name="xyz")}
-        web = start(*sources.values(), *(tileset(name, name) for name in sources))
-        for z, x, y in [(0, 0, 0), (2, 1, 3), (5, 9, 20)]:
-            wanted = peer.get(f"/peer/tms/1.0.0/base@{GRID}/{z}/{x}/{y}.png")
-            assert wanted.status == 200
-            for name in sources:
-                reply = web.get(tile(name, z, x, y))
-                assert reply.status == 200 and reply.body == wanted.body, (name, z, x, y)

@@ -306,22 +306,22 @@ mc_tile_origin_render(mc_rendered *rendered, mc_source *source, const mc_render 
 
 /* Whether the upper left tile of a level is one of the server, or none is asked for. */
 static bool
-is_level_handed_on(tile_map *map, const mc_grid *grid, int z)
+is_level_handed_on(tile_map map, const mc_grid *grid, int z)
 {
     bool absent;
     mc_render wanted = { .grid = grid,
                          .box = mc_grid_tile_extent(grid, z, 0, grid->levels[z].rows - 1),
                          .width = grid->tile_width,
                          .height = grid->tile_height };
-    map->wanted = &wanted;
-    map->mosaic = (mc_mosaic){ 0 };
-    mc_error *error = plan_tile_map(&absent, map);
+    map.wanted = &wanted;
+    map.mosaic = (mc_mosaic){ 0 };
+    mc_error *error = plan_tile_map(&absent, &map);
     if (error != MC_OK) {
         mc_error_ignore(error);
         return false;
     }
-    return absent || map->mosaic.coarser || map->mosaic.range.minx >= map->mosaic.range.maxx ||
-           mc_mosaic_is_one_tile(&map->mosaic, &wanted);
+    return absent || map.mosaic.coarser || map.mosaic.range.minx >= map.mosaic.range.maxx ||
+           mc_mosaic_is_one_tile(&map.mosaic, &wanted);
 }
 
 const char *
@@ -342,7 +342,7 @@ mc_tile_origin_no_vector_tiles(mc_source *source, const mc_grid *grid, mc_build 
         return error->message;
     map.supply.limit = NULL;
     for (int z = 0; z < grid->level_count; z++)
-        if (!is_level_handed_on(&map, grid, z))
+        if (!is_level_handed_on(map, grid, z))
             return apr_psprintf(build->pool,
                                 "the server's tiles are handed on as they are, and level %d of grid \"%s\" has others: "
                                 "<grid> and <tile_size> of the source have to be those of the tileset",
