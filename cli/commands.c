@@ -44,12 +44,18 @@ const mc_cli_command mc_cli_commands[] = {
           "Reads the configuration of another server and writes a mapcache.xml that serves the same layers from\n"
           "the same stored tiles. What could not be taken over is named with file and line, and with what to do;\n"
           "the same list stands in the file. A FILE is a mapproxy.yaml or seed.yaml of MapProxy, a renderd.conf, a\n"
-          "map file of MapServer, a geowebcache.xml, or the data directory of GeoServer.",
+          "map file of MapServer, a geowebcache.xml, or the data directory of GeoServer.\n"
+          "With --compare the other server is asked at URL for its capabilities, for 20 tiles and for 20 maps, and the\n"
+          "new configuration for the same. A page of HTML has the pictures beside each other. URL is the address of\n"
+          "MapProxy, of GeoWebCache, of the web server with mod_tile, or of mapserv with its parameter map.",
       .statuses =
-          "0 all was taken over\n1 nothing was written\n2 the file was written; some things were not taken over",
+          "0 all was taken over\n1 nothing was written\n2 the file was written; some things were not taken over\n"
+          "3 with --compare: the servers differ, or could not be compared",
       .also = "mapcache-check(1) mapcache-serve(1) mapcache.xml(5)",
       .examples = "mapcache adopt /etc/mapproxy/mapproxy.yaml\nwrites mapcache.xml\n"
-                  "mapcache adopt /etc/renderd.conf --output tiles.xml\nserves the metatiles of renderd",
+                  "mapcache adopt /etc/renderd.conf --output tiles.xml\nserves the metatiles of renderd\n"
+                  "mapcache adopt mapproxy.yaml --compare http://127.0.0.1:8080\na page shows whether the maps are the "
+                  "same",
       .page = "adopt.md" },
     { "check", "say what is wrong with a configuration", "[OPTIONS] FILE", &mc_check_option_table, mc_command_check,
       .argument = "FILE", .about = "Reads a configuration as a server would and prints what is wrong with it.",

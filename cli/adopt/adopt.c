@@ -14,18 +14,23 @@
 #include "cli/common/help.h"
 #include "cli/common/json_line.h"
 #include "cli/common/style.h"
+#include "compare.h"
 
 /* Exit statuses. */
-enum { ADOPTED = 0, NOT_WRITTEN = 1, WITH_NOTES = 2 };
+enum { ADOPTED = 0, NOT_WRITTEN = 1, WITH_NOTES = 2, NOT_ALIKE = 3 };
 
 typedef struct cli_adopt_options {
-    const char *output;
+    const char *output, *compare, *report;
     bool force, json, quiet;
 } cli_adopt_options;
 
 static const mc_cli_option adopt_rows[] = {
     MC_OPTION_TEXT("output", 0, "FILE", offsetof(cli_adopt_options, output),
                    "the file that is written; default: mapcache.xml; -: standard output"),
+    MC_OPTION_TEXT("compare", 0, "URL", offsetof(cli_adopt_options, compare),
+                   "ask the other server there, too, and report what is not the same: capabilities, tiles and maps"),
+    MC_OPTION_TEXT("report", 0, "FILE", offsetof(cli_adopt_options, report),
+                   "the page that --compare writes; default: mapcache-compare.html"),
     MC_OPTION_FLAG("force", 'f', offsetof(cli_adopt_options, force), "write over a file that is there"),
     MC_OPTION_JSON(offsetof(cli_adopt_options, json), "what was written, and each note, as one object of JSON"),
     MC_OPTION_QUIET(offsetof(cli_adopt_options, quiet)),
@@ -37,6 +42,7 @@ set_adopt_defaults(void *options, apr_pool_t *pool)
 {
     (void)pool;
     ((cli_adopt_options *)options)->output = "mapcache.xml";
+    ((cli_adopt_options *)options)->report = "mapcache-compare.html";
 }
 
 const mc_cli_option_table mc_adopt_option_table = { adopt_rows, sizeof(cli_adopt_options), set_adopt_defaults };
@@ -49,6 +55,15 @@ mc_check_adopt_options(mc_cli_call *call)
         return "no FILE is named: a mapproxy.yaml, a renderd.conf, a map file or a geowebcache.xml";
     if (*options->output == '\0')
         return "--output is an empty text";
+    if (options->compare != NULL && strcmp(options->output, "-") == 0)
+        return "--compare needs a file, and --output - writes none";
+    if (options->compare != NULL && strncasecmp(options->compare, "http://", 7) != 0 &&
+        strncasecmp(options->compare, "https://", 8) != 0)
+        return "--compare needs an address that begins with http:// or https://";
+    for (int i = 1; options->compare != NULL && i < call->arguments->nelts; i++)
+        if (mc_adopt_server_of(APR_ARRAY_IDX(call->arguments, i, const char *)) !=
+            mc_adopt_server_of(APR_ARRAY_IDX(call->arguments, 0, const char *)))
+            return "--compare takes files of one server at a time";
     if (options->json && strcmp(options->output, "-") == 0)
         return "--json and --output - both write to standard output";
     return NULL;
@@ -57,16 +72,12 @@ mc_check_adopt_options(mc_cli_call *call)
 /* Who may not read one of the files may not read what was made of them: passwords, headers and addresses with keys
  * stand in both. A password is for the owner alone in any case. */
 static mode_t
-choose_adopted_mode(const apr_array_header_t *files, const char *text)
+choose_adopted_mode(const mc_adopt *adopt, const char *text)
 {
     static const char *const secrets[] = { "<pass>", "<connection>", "<headers>" };
-    struct stat about;
     mode_t mask = umask(0);
     umask(mask);
-    mode_t mode = 0666 & ~mask;
-    for (int i = 0; i < files->nelts; i++)
-        if (stat(APR_ARRAY_IDX(files, i, const char *), &about) == 0)
-            mode &= about.st_mode | 0600;
+    mode_t mode = 0666 & ~mask & ((mode_t)mc_adopt_permissions(adopt) | 0600);
     for (size_t i = 0; i < sizeof(secrets) / sizeof(*secrets); i++)
         if (strstr(text, secrets[i]) != NULL)
             mode = 0600;
@@ -107,7 +118,23 @@ tell_notes(const mc_adopt *adopt)
 }
 
 static void
-tell_adopted_json(const mc_adopt *adopt, const char *output)
+put_compared_json(mc_json_writer *json, const mc_compare *compare)
+{
+    static const char *const groups[] = { "tiles", "maps" };
+    mc_json_open_object(json, "compared");
+    mc_json_integer(json, "rows", compare->rows);
+    mc_json_integer(json, "rows_unlike", compare->unlike);
+    for (int group = 0; group < 2; group++) {
+        mc_json_open_object(json, groups[group]);
+        for (int verdict = 0; verdict < MC_COMPARE_VERDICTS; verdict++)
+            mc_json_integer(json, mc_compare_words((mc_compare_verdict)verdict), compare->pictures[group][verdict]);
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+}
+
+static void
+tell_adopted_json(const mc_adopt *adopt, const char *output, const mc_compare *compare)
 {
     const apr_array_header_t *notes = mc_adopt_notes(adopt);
     mc_adopt_counts counts = mc_adopt_counted(adopt);
@@ -127,6 +154,8 @@ tell_adopted_json(const mc_adopt *adopt, const char *output)
         mc_json_close(line.json);
     }
     mc_json_close(line.json);
+    if (compare != NULL)
+        put_compared_json(line.json, compare);
     mc_cli_json_line_end(&line);
 }
 
@@ -166,13 +195,62 @@ tell_failure(const mc_error *error, apr_pool_t *pool)
     return error != MC_OK;
 }
 
+/* The page replaces a plain file of its name. */
+static int
+write_report(const mc_compare *compare, const char *name, apr_pool_t *pool)
+{
+    const char *page = mc_compare_page(compare, pool);
+    mode_t mask = umask(0);
+    umask(mask);
+    return write_adopted(name, page, 0666 & ~mask, true, pool);
+}
+
+/* Whether there is a report. */
+static bool
+compare_adopted(mc_compare *compare, const mc_adopt *adopt, const mc_cli_call *call)
+{
+    const cli_adopt_options *options = call->options;
+    const mc_log log = { .level = MC_LOG_EMERG };
+    *compare = (mc_compare){ .url = options->compare,
+                             .kind = mc_adopt_server_of(APR_ARRAY_IDX(call->arguments, 0, const char *)),
+                             .layers = mc_adopt_layers(adopt),
+                             .log = &log };
+    if (tell_failure(mc_compare_run(compare, options->output, call->pool), call->pool))
+        return false;
+    int code = write_report(compare, options->report, call->pool);
+    if (code != 0)
+        fprintf(stderr, "%s: %s cannot be written: %s\n", call->program, options->report, strerror(code));
+    else if (!options->json && !call->quiet)
+        printf("%s: capabilities: %d of %d rows are the same; tiles: %s; maps: %s\n", options->report,
+               compare->rows - compare->unlike, compare->rows, mc_compare_sum(compare, 0, call->pool),
+               mc_compare_sum(compare, 1, call->pool));
+    return code == 0;
+}
+
+/* What is there already stays, and is compared as it stands. */
+static int
+write_configuration(const mc_adopt *adopt, const char *made_by, const mc_cli_call *call)
+{
+    const cli_adopt_options *options = call->options;
+    const char *text = mc_adopt_write(adopt, made_by, call->pool);
+    if (strcmp(options->output, "-") == 0)
+        return fputs(text, stdout) < 0 ? EIO : 0;
+    int code = write_adopted(options->output, text, choose_adopted_mode(adopt, text), options->force, call->pool);
+    if (code != EEXIST || options->compare == NULL)
+        return code;
+    fprintf(stderr, "%s: %s is there already, and is compared as it stands; --force writes it anew\n", call->program,
+            options->output);
+    return 0;
+}
+
 int
 mc_command_adopt(mc_cli_call *call)
 {
     const cli_adopt_options *options = call->options;
     mc_adopt *adopt = mc_adopt_create(call->pool);
+    mc_compare compare;
     const char *made_by = "mapcache adopt";
-    bool failed = false, silent = strcmp(options->output, "-") == 0;
+    bool failed = false, alike = true;
     for (int i = 0; i < call->arguments->nelts; i++) {
         const char *file = APR_ARRAY_IDX(call->arguments, i, const char *);
         made_by = apr_pstrcat(call->pool, made_by, " ", file, NULL);
@@ -185,15 +263,15 @@ mc_command_adopt(mc_cli_call *call)
         fprintf(stderr, "%s: no layer could be taken over, and nothing is written\n", call->program);
         return NOT_WRITTEN;
     }
-    const char *text = mc_adopt_write(adopt, made_by, call->pool);
-    mode_t mode = choose_adopted_mode(call->arguments, text);
-    int code = silent ? fputs(text, stdout) < 0 ? EIO : 0
-                      : write_adopted(options->output, text, mode, options->force, call->pool);
+    int code = write_configuration(adopt, made_by, call);
     if (code != 0)
         return refuse_output(options->output, code, call);
-    if (options->json)
-        tell_adopted_json(adopt, options->output);
-    else if (!silent)
+    if (!options->json && strcmp(options->output, "-") != 0)
         tell_adopted(adopt, options->output);
-    return failed || mc_adopt_notes(adopt)->nelts > 0 ? WITH_NOTES : ADOPTED;
+    bool compared = options->compare != NULL && compare_adopted(&compare, adopt, call);
+    if (options->compare != NULL)
+        alike = compared && mc_compare_agrees(&compare);
+    if (options->json)
+        tell_adopted_json(adopt, options->output, compared ? &compare : NULL);
+    return !alike ? NOT_ALIKE : failed || mc_adopt_notes(adopt)->nelts > 0 ? WITH_NOTES : ADOPTED;
 }

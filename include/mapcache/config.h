@@ -101,12 +101,15 @@ mc_error *mc_diagnostics_error(const mc_diagnostics *diagnostics, apr_pool_t *po
 /*
  * Reads an XML file (expat; internal entities only, no external ones, bounded size, depth and expansion). MC_ERR_CONFIG
  * with line and column when the file is not well-formed. mc_xml_parse_file takes any root; names keep their prefixes.
+ * mc_xml_parse_text does the same of a text that messages call `name`.
  *
  * A configuration has the root <mapcache>. Where MapCache reads a configuration that is not well-formed XML (a bare &,
  * bytes of another encoding, text outside of the root and others), the configuration is repaired and read with warnings
  * in `diagnostics` (docs/reference/configuration.md 1.1); without `diagnostics` the file is refused.
  */
 mc_error *mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_xml_parse_text(mc_node **root, const char *name, const char *text, size_t size,
+                            apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_config_parse_file(mc_node **root, const char *file, mc_diagnostics *diagnostics,
                                apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_config_parse_text(mc_node **root, const char *name, const char *text, size_t size,

@@ -23,17 +23,36 @@ is_data_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+mc_adopt_server
+mc_adopt_server_of(const char *file)
+{
+    static const struct {
+        const char *ending;
+        mc_adopt_server server;
+    } endings[] = { { ".yaml", MC_ADOPT_MAPPROXY },   { ".yml", MC_ADOPT_MAPPROXY },
+                    { ".conf", MC_ADOPT_RENDERD },    { ".map", MC_ADOPT_MAPSERVER },
+                    { ".xml", MC_ADOPT_GEOWEBCACHE } };
+    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+        if (has_ending(file, endings[i].ending))
+            return endings[i].server;
+    return is_data_folder(file) ? MC_ADOPT_GEOWEBCACHE : MC_ADOPT_NO_SERVER;
+}
+
 mc_error *
 mc_adopt_read(mc_adopt *adopt, const char *file)
 {
-    if (has_ending(file, ".yaml") || has_ending(file, ".yml"))
+    switch (mc_adopt_server_of(file)) {
+    case MC_ADOPT_MAPPROXY:
         return mc_adopt_mapproxy(adopt, file);
-    if (has_ending(file, ".conf"))
+    case MC_ADOPT_RENDERD:
         return mc_adopt_renderd(adopt, file);
-    if (has_ending(file, ".map"))
+    case MC_ADOPT_MAPSERVER:
         return mc_adopt_mapfile(adopt, file);
-    if (has_ending(file, ".xml") || is_data_folder(file))
+    case MC_ADOPT_GEOWEBCACHE:
         return mc_adopt_geowebcache(adopt, file);
+    case MC_ADOPT_NO_SERVER:
+        break;
+    }
     return mc_error_create(
         adopt->pool, MC_ERR_CONFIG,
         "%s is of no known server, by its name: .yaml is MapProxy's, .conf renderd's, .map MapServer's, "

@@ -18,6 +18,22 @@ typedef struct mc_adopt_note {
     const char *text;
 } mc_adopt_note;
 
+/* The servers whose configurations are read. */
+typedef enum mc_adopt_server {
+    MC_ADOPT_NO_SERVER,
+    MC_ADOPT_MAPPROXY,
+    MC_ADOPT_RENDERD,
+    MC_ADOPT_MAPSERVER,
+    MC_ADOPT_GEOWEBCACHE
+} mc_adopt_server;
+
+/* A layer that was taken over. */
+typedef struct mc_adopt_layer {
+    const char *tileset;   /* its name here */
+    const char *there;     /* its name there; of renderd the path of its tiles: "/osm/" */
+    const char *extension; /* of the tiles of renderd; NULL of others */
+} mc_adopt_layer;
+
 /* How many of each have been written. */
 typedef struct mc_adopt_counts {
     int grids, sources, caches, tilesets, seeds;
@@ -31,6 +47,16 @@ mc_adopt *mc_adopt_create(apr_pool_t *pool);
  * MC_ERR_CONFIG: nothing of it could be used; what other files have said stays.
  */
 mc_error *mc_adopt_read(mc_adopt *adopt, const char *file) MC_CHECKED;
+
+/* Which server's a file is, by the end of its name; MC_ADOPT_NO_SERVER: of none that is known. */
+mc_adopt_server mc_adopt_server_of(const char *file);
+
+/* Of mc_adopt_layer, in the order of the files. */
+const apr_array_header_t *mc_adopt_layers(const mc_adopt *adopt);
+
+/* Permissions (0777) that all of the files have that were read: who may not read one of them may not read what is
+ * written, either. */
+unsigned mc_adopt_permissions(const mc_adopt *adopt);
 
 /* After the last file: what waits for others. MC_ERR_CONFIG as mc_adopt_read. */
 mc_error *mc_adopt_finish(mc_adopt *adopt) MC_CHECKED;

@@ -11,6 +11,7 @@ enum {
     MC_BRANCH_DEPTH = 64,          /* how deeply values may nest */
     MC_BRANCHES_MAX = 100000,      /* values of a file, those that aliases repeat counted each time */
     MC_ADOPT_BYTES_MAX = 16 << 20, /* of a file */
+    MC_ADOPT_ALL_BYTES_MAX = 64 << 20, /* of all files of a command */
 };
 
 typedef enum mc_branch_kind { MC_BRANCH_TEXT, MC_BRANCH_MAP, MC_BRANCH_LIST } mc_branch_kind;

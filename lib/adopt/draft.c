@@ -32,6 +32,8 @@ mc_adopt_create(apr_pool_t *pool)
         apr_hash_set(adopt->names[MC_DRAFT_FORMATS], builtin_formats[i], APR_HASH_KEY_STRING, "");
     adopt->notes = apr_array_make(pool, 16, sizeof(mc_adopt_note));
     adopt->said = apr_hash_make(pool);
+    adopt->layers = apr_array_make(pool, 16, sizeof(mc_adopt_layer));
+    adopt->permissions = 0777;
     adopt->later = apr_array_make(pool, 2, sizeof(const char *));
     return adopt;
 }
@@ -46,6 +48,24 @@ mc_adopt_counts
 mc_adopt_counted(const mc_adopt *adopt)
 {
     return adopt->counts;
+}
+
+const apr_array_header_t *
+mc_adopt_layers(const mc_adopt *adopt)
+{
+    return adopt->layers;
+}
+
+unsigned
+mc_adopt_permissions(const mc_adopt *adopt)
+{
+    return adopt->permissions;
+}
+
+void
+mc_draft_layer(mc_adopt *adopt, const char *tileset, const char *there, const char *extension)
+{
+    APR_ARRAY_PUSH(adopt->layers, mc_adopt_layer) = (mc_adopt_layer){ tileset, there, extension };
 }
 
 void
@@ -164,24 +184,31 @@ mc_draft_note_untaken(mc_adopt *adopt, const mc_branch *root, const mc_draft_adv
 }
 
 mc_error *
-mc_draft_read_file(char **bytes, size_t *size, const char *path, apr_pool_t *pool)
+mc_draft_read_file(char **bytes, size_t *size, const char *path, mc_adopt *adopt)
 {
     struct stat about;
+    apr_pool_t *pool = adopt->pool;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not be waited for */
     if (file < 0)
         return mc_error_create(pool, MC_ERR_CONFIG, "%s cannot be read: %s", path, apr_pstrdup(pool, strerror(errno)));
     bool plain = fstat(file, &about) == 0 && S_ISREG(about.st_mode);
-    if (plain && about.st_size <= MC_ADOPT_BYTES_MAX) {
+    bool small = plain && about.st_size <= MC_ADOPT_BYTES_MAX;
+    bool fits = small && adopt->bytes + (size_t)about.st_size <= MC_ADOPT_ALL_BYTES_MAX;
+    if (fits) {
         *bytes = apr_palloc(pool, (size_t)about.st_size + 1);
         *size = mc_files_read_at(file, 0, *bytes, (size_t)about.st_size);
         (*bytes)[*size] = '\0';
+        adopt->bytes += *size;
+        adopt->permissions &= about.st_mode;
     }
     close(file);
     if (!plain)
         return mc_error_create(pool, MC_ERR_CONFIG, "%s is no plain file", path);
-    return about.st_size > MC_ADOPT_BYTES_MAX
-               ? mc_error_create(pool, MC_ERR_CONFIG, "%s has more than %d MB", path, MC_ADOPT_BYTES_MAX >> 20)
-               : MC_OK;
+    if (!small)
+        return mc_error_create(pool, MC_ERR_CONFIG, "%s has more than %d MB", path, MC_ADOPT_BYTES_MAX >> 20);
+    return fits ? MC_OK
+                : mc_error_create(pool, MC_ERR_CONFIG, "%s is left out: all files together have more than %d MB", path,
+                                  MC_ADOPT_ALL_BYTES_MAX >> 20);
 }
 
 const char *

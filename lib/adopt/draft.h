@@ -32,6 +32,9 @@ struct mc_adopt {
     apr_array_header_t *notes;                 /* of mc_adopt_note */
     apr_hash_t *said;                          /* notes by their text */
     mc_adopt_counts counts;
+    apr_array_header_t *layers;   /* of mc_adopt_layer */
+    size_t bytes;                 /* of all files that were read */
+    unsigned permissions;         /* that all of them have */
     const char *cors;             /* origins; NULL: not said */
     apr_array_header_t *later;    /* of const char *: seed files, which need the tilesets */
     struct mc_mapproxy *mapproxy; /* the configuration of MapProxy that was read last; NULL: none */
@@ -52,6 +55,9 @@ bool mc_draft_has(const mc_adopt *adopt, mc_draft_part part, const char *name);
 /* Puts `<cache name="" type="none"/>` once. Its name. */
 const char *mc_draft_no_cache(mc_adopt *adopt);
 
+/* Remembers a layer that was taken over: a tileset's name, and the name there; `extension` as in mc_adopt_layer. */
+void mc_draft_layer(mc_adopt *adopt, const char *tileset, const char *there, const char *extension);
+
 /* Notes what is not taken over, with its place: "KEY is not taken over: WHAT TO DO". */
 void mc_draft_note(mc_adopt *adopt, const char *file, int line, const char *format, ...) MC_PRINTF(4, 5);
 void mc_draft_note_at(mc_adopt *adopt, const mc_branch *at, const char *format, ...) MC_PRINTF(3, 4);
@@ -66,8 +72,8 @@ typedef struct mc_draft_advice {
 void mc_draft_note_untaken(mc_adopt *adopt, const mc_branch *root, const mc_draft_advice *advice);
 
 /* Reads a whole file of at most MC_ADOPT_BYTES_MAX bytes. MC_ERR_CONFIG with the file's name: it is not there, no plain
- * file, too large. A zero byte follows the bytes. */
-mc_error *mc_draft_read_file(char **bytes, size_t *size, const char *path, apr_pool_t *pool) MC_CHECKED;
+ * file, too large, or all files together have more than MC_ADOPT_ALL_BYTES_MAX. A zero byte follows the bytes. */
+mc_error *mc_draft_read_file(char **bytes, size_t *size, const char *path, mc_adopt *adopt) MC_CHECKED;
 
 /* A path seen from a folder. */
 const char *mc_draft_path(const char *folder, const char *path, apr_pool_t *pool);

@@ -51,11 +51,15 @@ branch_of_xml(const mc_node *node, const char *file, int *room, apr_pool_t *pool
 }
 
 static mc_error *
-parse_gwc_file(mc_branch **root, const char *file, apr_pool_t *pool)
+parse_gwc_file(mc_branch **root, const char *file, mc_adopt *adopt)
 {
     mc_node *node;
+    char *bytes;
+    size_t size;
+    apr_pool_t *pool = adopt->pool;
     int room = MC_BRANCHES_MAX;
-    MC_TRY(mc_xml_parse_file(&node, file, pool));
+    MC_TRY(mc_draft_read_file(&bytes, &size, file, adopt));
+    MC_TRY(mc_xml_parse_text(&node, file, bytes, size, pool));
     *root = branch_of_xml(node, file, &room, pool);
     return *root != NULL ? MC_OK : mc_error_create(pool, MC_ERR_CONFIG, "%s:1: there are too many elements", file);
 }
@@ -248,6 +252,7 @@ put_gwc_tileset(mc_gwc_reader *gwc, mc_branch *layer, const char *name, const ch
     mc_draft_put(adopt, MC_DRAFT_TILESETS, "%s  </tileset>\n",
                  source == NULL ? "    <read-only>true</read-only>\n" : "");
     adopt->counts.tilesets++;
+    mc_draft_layer(adopt, tileset, name, NULL);
 }
 
 static void
@@ -336,7 +341,7 @@ take_geoserver_layers(mc_gwc_reader *gwc, const char *folder)
     for (int i = 0; i < files->nelts; i++) {
         mc_branch *layer;
         const char *file = APR_ARRAY_IDX(files, i, const char *);
-        mc_error *error = parse_gwc_file(&layer, file, gwc->pool);
+        mc_error *error = parse_gwc_file(&layer, file, gwc->adopt);
         if (error != MC_OK)
             mc_draft_note(gwc->adopt, file, 1, "the file is left out: %s", mc_error_chain(error, gwc->pool));
         else {
@@ -359,7 +364,7 @@ mc_adopt_geowebcache(mc_adopt *adopt, const char *file)
     if (gwc.geoserver)
         config = apr_pstrcat(adopt->pool, path, "/geowebcache.xml", NULL);
     gwc.folder = mc_draft_folder(config, adopt->pool);
-    mc_error *error = parse_gwc_file(&gwc.root, gwc.geoserver ? config : file, adopt->pool);
+    mc_error *error = parse_gwc_file(&gwc.root, gwc.geoserver ? config : file, adopt);
     if (error != MC_OK && !gwc.geoserver)
         return error;
     if (error != MC_OK) {

@@ -20,7 +20,7 @@ typedef struct mapserver_reader {
     const char *path;         /* of the map file, absolute */
     const char *folder;       /* that INCLUDE is seen from */
     apr_array_header_t *open; /* of const char *: files on the way here */
-    int included;
+    int included, room;
     bool has_box;
     mc_extent box; /* degrees */
 } mapserver_reader;
@@ -70,11 +70,11 @@ parse_with_includes(mc_branch **root, mapserver_reader *reader, const char *path
 {
     char *bytes;
     size_t size;
-    MC_TRY(mc_draft_read_file(&bytes, &size, path, reader->adopt->pool));
+    MC_TRY(mc_draft_read_file(&bytes, &size, path, reader->adopt));
     if (memchr(bytes, '\0', size) != NULL)
         return mc_error_create(reader->adopt->pool, MC_ERR_CONFIG, "%s:1: the file holds a zero byte, and is no text",
                                shown);
-    MC_TRY(mc_mapfile_parse(root, shown, bytes, reader->adopt->pool));
+    MC_TRY(mc_mapfile_parse(root, shown, bytes, &reader->room, reader->adopt->pool));
     APR_ARRAY_PUSH(reader->open, const char *) = path;
     mc_error *error = follow_includes(reader, *root);
     apr_array_pop(reader->open);
@@ -153,12 +153,13 @@ write_mapserver_layer(mapserver_reader *reader, mc_branch *layer, const char *na
                  "    <metabuffer>10</metabuffer>\n  </tileset>\n");
     adopt->counts.sources++;
     adopt->counts.tilesets++;
+    mc_draft_layer(adopt, tileset, name, NULL);
 }
 
 static void
 take_mapserver_layer(mapserver_reader *reader, mc_branch *layer)
 {
-    const char *name = mc_branch_text(layer, "NAME", NULL), *status = mc_branch_text(layer, "STATUS", "");
+    const char *name = mc_branch_text(layer, "NAME", NULL);
     mc_adopt *adopt = reader->adopt;
     if (name == NULL || *name == '\0')
         mc_draft_note_at(adopt, layer, "LAYER without a NAME is not taken over: give it one");
@@ -175,7 +176,6 @@ take_mapserver_layer(mapserver_reader *reader, mc_branch *layer)
         mc_draft_note_at(adopt, layer, "LAYER %s is not taken over: TYPE QUERY draws nothing", name);
     else
         write_mapserver_layer(reader, layer, name);
-    (void)status;
 }
 
 static void
@@ -207,6 +207,7 @@ mc_adopt_mapfile(mc_adopt *adopt, const char *file)
     mc_branch *root;
     mapserver_reader reader = { .adopt = adopt,
                                 .path = mc_draft_path(".", file, adopt->pool),
+                                .room = MC_BRANCHES_MAX,
                                 .open = apr_array_make(adopt->pool, 4, sizeof(const char *)) };
     reader.folder = mc_draft_folder(reader.path, adopt->pool);
     int before = adopt->counts.tilesets;

@@ -9,7 +9,7 @@
 typedef struct mapfile_parser {
     mc_mapfile_words words;
     const char *file;
-    int room;
+    int *room;
     apr_pool_t *pool;
 } mapfile_parser;
 
@@ -20,7 +20,7 @@ static const char *const wanted[] = { "NAME",           "GROUP",   "TYPE",      
 static mc_error *
 add_mapfile_text(mapfile_parser *parser, mc_branch *block, const char *key, const char *text, int line)
 {
-    if (--parser->room < 0)
+    if (--*parser->room < 0)
         return mc_error_create(parser->pool, MC_ERR_CONFIG, "%s:%d: there are too many values", parser->file, line);
     mc_branch *made = mc_branch_create(MC_BRANCH_TEXT, parser->file, line, parser->pool);
     char *name = key == NULL ? NULL : apr_pstrdup(parser->pool, key);
@@ -39,9 +39,9 @@ open_mapfile_block(mapfile_parser *parser, mc_branch *parent, const mc_mapfile_w
 {
     bool list = strcasecmp(word->text, "PROJECTION") == 0 || strcasecmp(word->text, "POINTS") == 0 ||
                 strcasecmp(word->text, "PATTERN") == 0;
-    if (--parser->room < 0 || depth >= MC_BRANCH_DEPTH)
+    if (--*parser->room < 0 || depth >= MC_BRANCH_DEPTH)
         return mc_error_create(parser->pool, MC_ERR_CONFIG, "%s:%d: %s", parser->file, word->line,
-                               parser->room < 0 ? "there are too many values" : "blocks are nested too deeply");
+                               *parser->room < 0 ? "there are too many values" : "blocks are nested too deeply");
     mc_branch *block = mc_branch_create(list ? MC_BRANCH_LIST : MC_BRANCH_MAP, parser->file, word->line, parser->pool);
     char *name = apr_pstrdup(parser->pool, word->text);
     for (char *c = name; *c != '\0'; c++)
@@ -108,9 +108,9 @@ parse_mapfile_block(mapfile_parser *parser, mc_branch *block, int depth)
 }
 
 mc_error *
-mc_mapfile_parse(mc_branch **root, const char *file, const char *text, apr_pool_t *pool)
+mc_mapfile_parse(mc_branch **root, const char *file, const char *text, int *room, apr_pool_t *pool)
 {
-    mapfile_parser parser = { .words = { text, 1, pool }, .file = file, .room = MC_BRANCHES_MAX, .pool = pool };
+    mapfile_parser parser = { .words = { text, 1, pool }, .file = file, .room = room, .pool = pool };
     *root = mc_branch_create(MC_BRANCH_MAP, file, 1, pool);
     (*root)->key = "";
     return parse_mapfile_block(&parser, *root, 0);

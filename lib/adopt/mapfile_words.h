@@ -11,8 +11,9 @@
  * use to a reader who serves layers are left out. INCLUDE is a text.
  *
  * MC_ERR_CONFIG with "FILE:LINE: ...": it does not begin with MAP (`whole`) or LAYER, blocks nest more deeply than
- * MC_BRANCH_DEPTH or do not end, there are too many values.
+ * MC_BRANCH_DEPTH or do not end, there are more values than `*room`, which says how many there may be yet.
  */
-mc_error *mc_mapfile_parse(mc_branch **root, const char *file, const char *text, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_mapfile_parse(mc_branch **root, const char *file, const char *text, int *room,
+                           apr_pool_t *pool) MC_CHECKED;
 
 #endif

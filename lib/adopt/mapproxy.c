@@ -82,14 +82,14 @@ merge_base(mc_branch *own, mc_branch *base)
 }
 
 mc_error *
-mc_mapproxy_parse(mc_branch **root, const char *file, apr_pool_t *pool)
+mc_mapproxy_parse(mc_branch **root, const char *file, int *room, mc_adopt *adopt)
 {
     char *bytes;
     size_t size;
-    MC_TRY(mc_draft_read_file(&bytes, &size, file, pool));
-    MC_TRY(mc_yaml_parse(root, file, bytes, size, pool));
+    MC_TRY(mc_draft_read_file(&bytes, &size, file, adopt));
+    MC_TRY(mc_yaml_parse(root, file, bytes, size, room, adopt->pool));
     if ((*root)->kind != MC_BRANCH_MAP)
-        return mc_error_create(pool, MC_ERR_CONFIG, "%s:1: this is no map of keys and values", file);
+        return mc_error_create(adopt->pool, MC_ERR_CONFIG, "%s:1: this is no map of keys and values", file);
     return MC_OK;
 }
 
@@ -121,7 +121,7 @@ load_base(mc_mapproxy *proxy, mc_branch *root, const mc_branch *name, const char
 static mc_error *
 load_with_bases(mc_branch **root, mc_mapproxy *proxy, const char *file, apr_array_header_t *open)
 {
-    MC_TRY(mc_mapproxy_parse(root, file, proxy->pool));
+    MC_TRY(mc_mapproxy_parse(root, file, &proxy->room, proxy->adopt));
     char *real = realpath(file, NULL);
     APR_ARRAY_PUSH(open, const char *) = apr_pstrdup(proxy->pool, real == NULL ? file : real);
     free(real);
@@ -152,9 +152,8 @@ pass_settings(mc_branch *root)
                                          "globals.image.stretch_factor",
                                          "globals.image.max_shrink_factor",
                                          "globals.srs",
-                                         "globals.mapserver",
-                                         "services" };
-    for (size_t i = 0; i + 1 < sizeof(paths) / sizeof(*paths); i++)
+                                         "globals.mapserver" };
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
         mc_branch_pass(mc_branch_find(root, paths[i]));
 }
 
@@ -164,6 +163,7 @@ mc_adopt_mapproxy(mc_adopt *adopt, const char *file)
     mc_mapproxy *proxy = apr_pcalloc(adopt->pool, sizeof(*proxy));
     proxy->adopt = adopt;
     proxy->pool = adopt->pool;
+    proxy->room = MC_BRANCHES_MAX;
     proxy->folder = mc_draft_folder(mc_draft_path(".", file, adopt->pool), adopt->pool);
     proxy->grids = apr_hash_make(adopt->pool);
     proxy->caches = apr_hash_make(adopt->pool);

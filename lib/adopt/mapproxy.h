@@ -40,6 +40,7 @@ typedef struct mc_mapproxy {
     apr_pool_t *pool;
     mc_branch *root;
     const char *folder;  /* that paths are seen from */
+    int room;            /* how many more values its files may have */
     apr_hash_t *grids;   /* of mc_mapproxy_grid * */
     apr_hash_t *caches;  /* of mc_mapproxy_cache * */
     apr_hash_t *sources; /* name of a source with a format -> name of the <source> here */
@@ -69,8 +70,8 @@ const char *mc_mapproxy_tileset(mc_mapproxy *proxy, mc_mapproxy_cache *cache, co
 void mc_mapproxy_layers(mc_mapproxy *proxy);
 void mc_mapproxy_services(mc_mapproxy *proxy);
 
-/* A YAML file that is a map. */
-mc_error *mc_mapproxy_parse(mc_branch **root, const char *file, apr_pool_t *pool) MC_CHECKED;
+/* A YAML file that is a map. `*room`: how many more values there may be. */
+mc_error *mc_mapproxy_parse(mc_branch **root, const char *file, int *room, mc_adopt *adopt) MC_CHECKED;
 
 /* A value of a cache, or else of globals.cache. */
 const char *mc_mapproxy_setting(mc_mapproxy *proxy, mc_branch *cache, const char *key, const char *otherwise);

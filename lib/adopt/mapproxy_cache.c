@@ -303,5 +303,6 @@ mc_mapproxy_tileset(mc_mapproxy *proxy, mc_mapproxy_cache *cache, const char *na
     put_expiry(proxy, cache);
     mc_draft_put(adopt, MC_DRAFT_TILESETS, "  </tileset>\n");
     adopt->counts.tilesets++;
+    mc_draft_layer(adopt, cache->tileset, name, NULL);
     return cache->tileset;
 }

@@ -157,7 +157,8 @@ mc_error *
 mc_adopt_mapproxy_seeds(mc_adopt *adopt, const char *file)
 {
     mc_branch *root;
-    MC_TRY(mc_mapproxy_parse(&root, file, adopt->pool));
+    int room = MC_BRANCHES_MAX;
+    MC_TRY(mc_mapproxy_parse(&root, file, &room, adopt));
     if (adopt->mapproxy == NULL)
         return mc_error_create(adopt->pool, MC_ERR_CONFIG,
                                "%s:1: this is a seed.yaml of MapProxy; name the mapproxy.yaml that it belongs to, too",

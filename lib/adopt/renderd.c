@@ -33,7 +33,7 @@ typedef struct renderd_style {
     mc_branch *conf;    /* the section */
     const char *name;   /* of the section */
     const char *folder; /* of its tiles */
-    const char *format, *grid;
+    const char *format, *grid, *ending; /* of the addresses of its tiles: "png" */
     int first, last; /* levels */
 } renderd_style;
 
@@ -77,7 +77,7 @@ tile_format(renderd_style *style)
 {
     const char *type = mc_branch_text(style->conf, "type", "png image/png png256");
     size_t size = strcspn(type, " \t");
-    const char *ending = apr_pstrmemdup(style->adopt->pool, type, size);
+    const char *ending = style->ending = apr_pstrmemdup(style->adopt->pool, type, size);
     if (strcmp(ending, "png") == 0)
         return "PNG";
     if (strcmp(ending, "jpg") == 0 || strcmp(ending, "jpeg") == 0)
@@ -136,6 +136,17 @@ deepest_level(const renderd_style *style)
     return BUILTIN_DEEPEST;
 }
 
+/* The path of the tiles at mod_tile. Looking leaves the note that addresses are other ones here. */
+static const char *
+tile_path(const renderd_style *style)
+{
+    const char *path = "/";
+    for (const mc_branch *child = style->conf->children; child != NULL; child = child->next)
+        if (strcmp(child->key, "uri") == 0 && child->text != NULL)
+            path = child->text;
+    return path;
+}
+
 static void
 write_renderd_style(renderd_style *style)
 {
@@ -162,6 +173,7 @@ write_renderd_style(renderd_style *style)
         style->format);
     adopt->counts.caches++;
     adopt->counts.tilesets++;
+    mc_draft_layer(adopt, tileset, tile_path(style), style->ending);
 }
 
 static void
@@ -209,7 +221,7 @@ mc_adopt_renderd(mc_adopt *adopt, const char *file)
     mc_branch *root;
     void *baton[] = { adopt, (void *)(uintptr_t)file };
     int before = adopt->counts.tilesets;
-    MC_TRY(mc_draft_read_file(&bytes, &size, file, adopt->pool));
+    MC_TRY(mc_draft_read_file(&bytes, &size, file, adopt));
     MC_TRY(mc_ini_parse(&root, file, bytes, size, note_odd_line, baton, adopt->pool));
     for (mc_branch *section = root->children; section != NULL; section = section->next)
         if (is_process_section(section->key) || strcasecmp(section->key, "mapnik") == 0)

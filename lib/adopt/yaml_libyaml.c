@@ -11,7 +11,7 @@ typedef struct yaml_reader {
     yaml_event_t event; /* the one that is looked at */
     const char *file;
     apr_hash_t *anchors; /* name -> mc_branch *, once it is complete */
-    int room;            /* how many branches there may be yet */
+    int *room;           /* how many branches there may be yet */
     apr_pool_t *pool;
 } yaml_reader;
 
@@ -51,7 +51,7 @@ is_null_text(const char *text)
 static mc_error *
 create_counted(mc_branch **branch, yaml_reader *reader, mc_branch_kind kind)
 {
-    if (--reader->room < 0)
+    if (--*reader->room < 0)
         return refuse_yaml(reader, event_line(reader), "there are too many values");
     *branch = mc_branch_create(kind, reader->file, event_line(reader), reader->pool);
     return MC_OK;
@@ -80,7 +80,7 @@ read_alias(mc_branch **branch, yaml_reader *reader)
         return refuse_yaml(
             reader, event_line(reader),
             apr_psprintf(reader->pool, "the alias *%s stands for nothing that is complete before it", name));
-    *branch = mc_branch_copy(meant, &reader->room, reader->pool);
+    *branch = mc_branch_copy(meant, reader->room, reader->pool);
     return *branch == NULL ? refuse_yaml(reader, event_line(reader), "aliases stand for too many values") : MC_OK;
 }
 
@@ -188,12 +188,12 @@ read_document(mc_branch **root, yaml_reader *reader)
 }
 
 static mc_error *
-parse_yaml(mc_branch **root, const char *file, const char *bytes, size_t size, apr_pool_t *pool)
+parse_yaml(mc_branch **root, const char *file, const char *bytes, size_t size, int *room, apr_pool_t *pool)
 {
     yaml_reader *reader = apr_pcalloc(pool, sizeof(*reader));
     reader->file = file;
     reader->anchors = apr_hash_make(pool);
-    reader->room = MC_BRANCHES_MAX;
+    reader->room = room;
     reader->pool = pool;
     if (!yaml_parser_initialize(&reader->parser))
         return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for reading YAML");

@@ -360,6 +360,12 @@ mc_xml_parse_file(mc_node **root, const char *file, apr_pool_t *pool)
 }
 
 mc_error *
+mc_xml_parse_text(mc_node **root, const char *name, const char *text, size_t size, apr_pool_t *pool)
+{
+    return parse_text(root, name, text, size, NULL, pool);
+}
+
+mc_error *
 mc_config_parse_file(mc_node **root, const char *file, mc_diagnostics *diagnostics, apr_pool_t *pool)
 {
     MC_TRY(parse_xml_file(root, file, diagnostics, pool));

@@ -27,11 +27,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool;
     mc_branch *root;
+    int room = MC_BRANCHES_MAX;
     apr_pool_create(&pool, NULL);
     char *exact = malloc(size + 1); /* a block of its own, so that a byte read beyond it is noticed */
     memcpy(exact, data, size);
     exact[size] = '\0';
-    mc_error *error = mc_mapfile_parse(&root, "x.map", exact, pool);
+    mc_error *error = mc_mapfile_parse(&root, "x.map", exact, &room, pool);
     MC_ASSERT(error == MC_OK || error->kind == MC_ERR_CONFIG);
     read_layers(data, size, pool);
     free(exact);

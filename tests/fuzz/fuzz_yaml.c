@@ -23,10 +23,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool;
     mc_branch *root;
+    int room = MC_BRANCHES_MAX;
     apr_pool_create(&pool, NULL);
     char *exact = malloc(size + 1); /* a block of its own, so that a byte read beyond it is noticed */
     memcpy(exact, data, size);
-    mc_error *error = mc_yaml_parse(&root, "x.yaml", exact, size, pool);
+    mc_error *error = mc_yaml_parse(&root, "x.yaml", exact, size, &room, pool);
     MC_ASSERT(error == MC_OK || error->kind == MC_ERR_CONFIG);
     if (error == MC_OK)
         MC_ASSERT(count_branches(root, 0) <= MC_BRANCHES_MAX + 1);
