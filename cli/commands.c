@@ -45,7 +45,8 @@ const mc_cli_command mc_cli_commands[] = {
           "the same stored tiles. What could not be taken over is named with file and line, and with what to do;\n"
           "the same list stands in the file. A FILE is a mapproxy.yaml or seed.yaml of MapProxy, a renderd.conf, a\n"
           "map file of MapServer, a geowebcache.xml, or the data directory of GeoServer.\n"
-          "With --compare the other server is asked at URL for its capabilities, for 20 tiles and for 20 maps, and the\n"
+          "With --compare the other server is asked at URL for its capabilities, for 20 tiles and for 20 maps, and "
+          "the\n"
           "new configuration for the same. A page of HTML has the pictures beside each other. URL is the address of\n"
           "MapProxy, of GeoWebCache, of the web server with mod_tile, or of mapserv with its parameter map.",
       .statuses =

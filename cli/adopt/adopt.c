@@ -210,7 +210,7 @@ static bool
 compare_adopted(mc_compare *compare, const mc_adopt *adopt, const mc_cli_call *call)
 {
     const cli_adopt_options *options = call->options;
-    const mc_log log = { .level = MC_LOG_EMERG };
+    const mc_log log = { .level = MC_LOG_EMERG, .write = mc_log_stderr.write };
     *compare = (mc_compare){ .url = options->compare,
                              .kind = mc_adopt_server_of(APR_ARRAY_IDX(call->arguments, 0, const char *)),
                              .layers = mc_adopt_layers(adopt),

@@ -22,7 +22,8 @@ mc_compare_run(mc_compare *compare, const char *config, apr_pool_t *pool)
     compare->url = without_slash(compare->url, pool);
     compare->page = mc_buf_attach(mc_buf_create(1 << 20, PAGE_BYTES_MAX), pool);
     MC_TRY(mc_server_load(&compare->server, config, mc_diagnostics_create(pool), pool));
-    mc_error *error = mc_runtime_create(&compare->runtime, mc_server_config(compare->server), 1, true, compare->log, pool);
+    mc_error *error =
+        mc_runtime_create(&compare->runtime, mc_server_config(compare->server), 1, true, compare->log, pool);
     if (error == MC_OK) {
         mc_compare_services(compare);
         mc_compare_tiles(compare);
@@ -30,7 +31,6 @@ mc_compare_run(mc_compare *compare, const char *config, apr_pool_t *pool)
         mc_runtime_drain(compare->runtime);
         mc_runtime_destroy(compare->runtime);
     }
-    mc_server_unref(compare->server);
     return error;
 }
 

@@ -49,8 +49,8 @@ typedef struct mc_compare_layer {
     apr_array_header_t *sets; /* of const char *: ids */
     apr_array_header_t *srs;  /* of const char *: maps */
     bool has_box;
-    mc_extent box;         /* degrees */
-    int shallow, deep;     /* levels; -1: not said */
+    mc_extent box;     /* degrees */
+    int shallow, deep; /* levels; -1: not said */
 } mc_compare_layer;
 
 /* One service of one server. */
@@ -95,8 +95,8 @@ typedef struct mc_compare {
     mc_runtime *runtime;
     const mc_log *log;
     apr_pool_t *pool;
-    mc_compare_service wms[2], tiles[2]; /* by mc_compare_side */
-    mc_buf *page;                        /* the body of the report as it grows */
+    mc_compare_service wms[2], tiles[2];  /* by mc_compare_side */
+    mc_buf *page;                         /* the body of the report as it grows */
     int pictures[2][MC_COMPARE_VERDICTS]; /* of tiles, and of maps: how many have which verdict */
     int asked[2];                         /* how many tiles, and maps */
     int rows, unlike;                     /* of capabilities: how many were compared, and how many are not the same */
@@ -149,8 +149,8 @@ const char *mc_compare_sum(const mc_compare *compare, int group, apr_pool_t *poo
 /* Words for a verdict: "same bytes". */
 const char *mc_compare_words(mc_compare_verdict verdict);
 
-/* Compares what the configuration file of ours answers; `url`, `kind`, `layers` and `log` are set before. MC_ERR_CONFIG:
- * the configuration cannot be served. */
+/* Compares what the configuration file of ours answers; `url`, `kind`, `layers` and `log` are set before.
+ * MC_ERR_CONFIG: the configuration cannot be served. */
 mc_error *mc_compare_run(mc_compare *compare, const char *config, apr_pool_t *pool) MC_CHECKED;
 
 /* Whether all that was compared is the same, or nearly so. */

@@ -165,6 +165,17 @@ read_matrix(mc_compare_matrix *matrix, const mc_node *node, bool swapped, apr_po
     return true;
 }
 
+/* As mc_crs_epsg; URNs may have any version: urn:ogc:def:crs:EPSG:6.18:3:3857. */
+static int
+read_crs_code(bool *xy, const char *srs)
+{
+    int code;
+    const char *last = strrchr(srs, ':');
+    if (strncasecmp(srs, "urn:ogc:def:crs:EPSG:", 21) != 0)
+        return mc_crs_epsg(srs, xy);
+    return mc_parse_int(&code, last + 1, 1, 999999) ? code : 0;
+}
+
 static void
 read_matrix_set(mc_compare_service *service, const mc_node *node, apr_pool_t *pool)
 {
@@ -172,7 +183,7 @@ read_matrix_set(mc_compare_service *service, const mc_node *node, apr_pool_t *po
     bool xy = false;
     const char *srs = text_inside(node, "SupportedCRS", pool);
     set->id = text_inside(node, "Identifier", pool);
-    int epsg = srs == NULL ? 0 : mc_crs_epsg(srs, &xy);
+    int epsg = srs == NULL ? 0 : read_crs_code(&xy, srs);
     if (set->id == NULL || epsg == 0)
         return;
     set->srs = apr_psprintf(pool, "EPSG:%d", epsg == 900913 ? 3857 : epsg);
@@ -196,12 +207,12 @@ tile_address(const mc_node *node, const char *name, const char *kvp, apr_pool_t 
             address = text;
     }
     if (address == NULL)
-        address = apr_psprintf(
-            pool,
-            "%sSERVICE=WMTS&REQUEST=GetTile&VERSION=1.0.0&LAYER=%s&STYLE={Style}&FORMAT=%s"
-            "&TILEMATRIXSET={TileMatrixSet}&TILEMATRIX={TileMatrix}&TILEROW={TileRow}&TILECOL={TileCol}",
-            kvp, mc_url_encode(name, "", true, false, pool),
-            mc_url_encode(format == NULL ? "image/png" : format, "", true, false, pool));
+        address =
+            apr_psprintf(pool,
+                         "%sSERVICE=WMTS&REQUEST=GetTile&VERSION=1.0.0&LAYER=%s&STYLE={Style}&FORMAT=%s"
+                         "&TILEMATRIXSET={TileMatrixSet}&TILEMATRIX={TileMatrix}&TILEROW={TileRow}&TILECOL={TileCol}",
+                         kvp, mc_url_encode(name, "", true, false, pool),
+                         mc_url_encode(format == NULL ? "image/png" : format, "", true, false, pool));
     for (const mc_node *one = inside(node, "Dimension"); one != NULL; one = first_named(one->next, "Dimension")) {
         const char *id = text_inside(one, "Identifier", pool), *value = text_inside(one, "Default", pool);
         if (id != NULL && value != NULL)

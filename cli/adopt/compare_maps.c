@@ -46,7 +46,8 @@ begin_map_walk(map_walk *walk, const mc_compare *compare, const mc_adopt_layer *
 static mc_extent
 choose_map_box(mc_compare *compare, const map_walk *walk, int zoom)
 {
-    double width = ldexp(walk->box.maxx - walk->box.minx, -zoom), height = ldexp(walk->box.maxy - walk->box.miny, -zoom);
+    double width = ldexp(walk->box.maxx - walk->box.minx, -zoom),
+           height = ldexp(walk->box.maxy - walk->box.miny, -zoom);
     double x = walk->has_focus ? walk->focus[0]
                                : walk->box.minx + mc_compare_random(compare) * (walk->box.maxx - walk->box.minx),
            y = walk->has_focus ? walk->focus[1]
@@ -63,9 +64,10 @@ map_address(const char *base, const char *layer, const char *srs, const mc_exten
     return apr_psprintf(pool,
                         "%sSERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS=%s&STYLES=&SRS=%s&BBOX=%s,%s,%s,%s&WIDTH=%d&"
                         "HEIGHT=%d&FORMAT=image/png&TRANSPARENT=TRUE",
-                        base, mc_url_encode(layer, "", true, false, pool), srs, mc_double_text('g', 15, box->minx, pool),
-                        mc_double_text('g', 15, box->miny, pool), mc_double_text('g', 15, box->maxx, pool),
-                        mc_double_text('g', 15, box->maxy, pool), width, height);
+                        base, mc_url_encode(layer, "", true, false, pool), srs,
+                        mc_double_text('g', 15, box->minx, pool), mc_double_text('g', 15, box->miny, pool),
+                        mc_double_text('g', 15, box->maxx, pool), mc_double_text('g', 15, box->maxy, pool), width,
+                        height);
 }
 
 static void
@@ -79,12 +81,15 @@ compare_map(mc_compare *compare, map_walk *walk, const char *base, int step, apr
         (projection != NULL && !mc_projection_box(&box, projection, false)) || !mc_extent_valid(&box))
         box = degrees;
     height = (int)fmin(fmax(width * (box.maxy - box.miny) / (box.maxx - box.minx), 64), 512);
+    /* pixels are squares: of others some servers draw another box than was asked for */
+    double middle = (box.miny + box.maxy) / 2, half = height * (box.maxx - box.minx) / width / 2;
+    box.miny = middle - half;
+    box.maxy = middle + half;
     mc_compare_pair pair = { .title = apr_psprintf(pool, "%s, %s, %d x %d pixels, %s of the area", walk->names->there,
                                                    srs, width, height,
                                                    zoom == 0 ? "all" : apr_psprintf(pool, "1/%d", 1 << zoom)) };
     pair.addresses[0] = map_address(base, walk->names->there, srs, &box, width, height, pool);
-    pair.addresses[1] =
-        map_address(MC_COMPARE_HERE_URL "/?", walk->names->tileset, srs, &box, width, height, pool);
+    pair.addresses[1] = map_address(MC_COMPARE_HERE_URL "/?", walk->names->tileset, srs, &box, width, height, pool);
     for (int side = 0; side < 2; side++)
         pair.answers[side] = mc_compare_ask(compare, (mc_compare_side)side, pair.addresses[side], pool);
     mc_compare_pictures(&pair, compare, pool);

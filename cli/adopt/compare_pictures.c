@@ -105,7 +105,7 @@ compare_pixels(mc_compare_pair *pair, const mc_pixels *there, const mc_pixels *h
     if (a->size == b->size && memcmp(a->data, b->data, a->size) == 0)
         pair->verdict = MC_COMPARE_SAME_BYTES;
     else
-        pair->verdict = equal == count         ? MC_COMPARE_SAME_PIXELS
+        pair->verdict = equal == count        ? MC_COMPARE_SAME_PIXELS
                         : pair->share <= 0.01 ? MC_COMPARE_CLOSE
                                               : MC_COMPARE_DIFFERENT;
     if (different > 0)
@@ -118,9 +118,7 @@ mc_compare_pictures(mc_compare_pair *pair, mc_compare *compare, apr_pool_t *pool
     mc_pixels *there = decode_answer(&pair->answers[0], compare, pool),
               *here = decode_answer(&pair->answers[1], compare, pool);
     const mc_pixels *shown = there != NULL ? there : here;
-    pair->verdict = there != NULL  ? MC_COMPARE_ONLY_THERE
-                    : here != NULL ? MC_COMPARE_ONLY_HERE
-                                   : MC_COMPARE_NEITHER;
+    pair->verdict = there != NULL ? MC_COMPARE_ONLY_THERE : here != NULL ? MC_COMPARE_ONLY_HERE : MC_COMPARE_NEITHER;
     if (shown == NULL)
         return;
     pair->width = shown->width;

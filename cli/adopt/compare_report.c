@@ -70,8 +70,8 @@ put_picture(mc_compare *compare, const char *caption, const mc_buf *bytes, const
     }
     char *text = apr_palloc(pool, (apr_size_t)apr_base64_encode_len((int)bytes->size));
     apr_base64_encode_binary(text, bytes->data, (int)bytes->size);
-    mc_compare_put(compare, "<img alt=\"%s\" src=\"data:%s;base64,%s\"></figure>\n", mc_xml_escape(caption, pool), media,
-                   text);
+    mc_compare_put(compare, "<img alt=\"%s\" src=\"data:%s;base64,%s\"></figure>\n", mc_xml_escape(caption, pool),
+                   media, text);
 }
 
 /* What stands in the place of a picture: the status, and the begin of a text. */
@@ -97,6 +97,7 @@ put_answer(mc_compare *compare, const mc_compare_pair *pair, mc_compare_side sid
         apr_psprintf(pool, "%s: %d, %s, %.0f ms", side == MC_COMPARE_THERE ? "There" : "Here", answer->status,
                      shown ? apr_psprintf(pool, "%.1f kB", (double)answer->body->size / 1000) : "no picture",
                      1000 * answer->seconds);
+    mc_compare_put(compare, "<!-- %s -->", mc_replace_all(pair->addresses[side], "--", "%2D-", pool));
     put_picture(compare, caption, media == NULL ? NULL : answer->body, media, describe_failure(answer, pool), pool);
 }
 

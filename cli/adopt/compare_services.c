@@ -90,10 +90,10 @@ read_mod_tile(mc_compare *compare)
         const char *path = layer->there + strspn(layer->there, "/");
         const char *base = apr_pstrcat(compare->pool, compare->url, "/", path,
                                        *path == '\0' || path[strlen(path) - 1] == '/' ? "" : "/", NULL);
-        mc_compare_layer *made = add_web_layer(
-            service, layer->there,
-            apr_pstrcat(compare->pool, base, "{TileMatrix}/{TileCol}/{TileRow}.", layer->extension, NULL),
-            compare->pool);
+        mc_compare_layer *made =
+            add_web_layer(service, layer->there,
+                          apr_pstrcat(compare->pool, base, "{TileMatrix}/{TileCol}/{TileRow}.", layer->extension, NULL),
+                          compare->pool);
         mc_compare_answer answer = mc_compare_ask(
             compare, MC_COMPARE_THERE, apr_pstrcat(compare->pool, base, "tile-layer.json", NULL), compare->pool);
         if (answer.status == 0)
@@ -143,16 +143,16 @@ read_services_there(mc_compare *compare)
         if (service_paths[i].server != compare->kind)
             continue;
         const char *wms = query_begin(apr_pstrcat(pool, compare->url, service_paths[i].wms, NULL), pool);
-        answer = mc_compare_ask(compare, MC_COMPARE_THERE,
-                                apr_pstrcat(pool, wms, "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0", NULL),
-                                pool);
+        answer =
+            mc_compare_ask(compare, MC_COMPARE_THERE,
+                           apr_pstrcat(pool, wms, "SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0", NULL), pool);
         compare->wms[MC_COMPARE_THERE].error = NULL;
         mc_compare_read_wms(&compare->wms[MC_COMPARE_THERE], &answer, pool);
         if (service_paths[i].wmts == NULL)
             continue;
         compare->tiles[MC_COMPARE_THERE].error = NULL;
-        answer =
-            mc_compare_ask(compare, MC_COMPARE_THERE, apr_pstrcat(pool, compare->url, service_paths[i].wmts, NULL), pool);
+        answer = mc_compare_ask(compare, MC_COMPARE_THERE, apr_pstrcat(pool, compare->url, service_paths[i].wmts, NULL),
+                                pool);
         mc_compare_read_wmts(&compare->tiles[MC_COMPARE_THERE], &answer,
                              apr_pstrcat(pool, compare->url, service_paths[i].kvp, NULL), pool);
     }
@@ -229,11 +229,11 @@ compare_wms_layer(mc_compare *compare, const mc_adopt_layer *layer)
                        box_text(here, pool), boxes_agree(there, here));
     const char *only_there = list_missing(there->srs, here->srs, pool),
                *only_here = list_missing(here->srs, there->srs, pool);
-    mc_compare_put_row(
-        compare, apr_pstrcat(pool, what, ": CRSs", NULL),
-        *only_there == '\0' ? "all of them are here" : apr_pstrcat(pool, "only there: ", only_there, NULL),
-        *only_here == '\0' ? "all of them are there" : apr_pstrcat(pool, "only here: ", only_here, NULL),
-        *only_there == '\0');
+    mc_compare_put_row(compare, apr_pstrcat(pool, what, ": CRSs", NULL),
+                       *only_there == '\0' ? "all of them are here"
+                                           : apr_pstrcat(pool, "only there: ", only_there, NULL),
+                       *only_here == '\0' ? "all of them are there" : apr_pstrcat(pool, "only here: ", only_here, NULL),
+                       *only_there == '\0');
 }
 
 static const char *
@@ -264,7 +264,8 @@ compare_tile_layer(mc_compare *compare, const mc_adopt_layer *layer)
     if (compare->kind == MC_ADOPT_RENDERD && there->deep >= 0)
         mc_compare_put_row(compare, apr_pstrcat(pool, what, ": levels", NULL),
                            apr_psprintf(pool, "%d to %d", there->shallow, there->deep),
-                           here->deep < 0 ? "all of the grid" : apr_psprintf(pool, "%d to %d", here->shallow, here->deep),
+                           here->deep < 0 ? "all of the grid"
+                                          : apr_psprintf(pool, "%d to %d", here->shallow, here->deep),
                            here->shallow == there->shallow && here->deep == there->deep);
     if (compare->tiles[MC_COMPARE_THERE].sets != NULL && compare->kind != MC_ADOPT_RENDERD &&
         compare->kind != MC_ADOPT_MAPSERVER) {
@@ -295,8 +296,7 @@ mc_compare_services(mc_compare *compare)
     mc_compare_answer answer = mc_compare_ask(
         compare, MC_COMPARE_HERE, MC_COMPARE_HERE_URL "/?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0", pool);
     mc_compare_read_wms(&compare->wms[MC_COMPARE_HERE], &answer, pool);
-    answer =
-        mc_compare_ask(compare, MC_COMPARE_HERE, MC_COMPARE_HERE_URL "/wmts/1.0.0/WMTSCapabilities.xml", pool);
+    answer = mc_compare_ask(compare, MC_COMPARE_HERE, MC_COMPARE_HERE_URL "/wmts/1.0.0/WMTSCapabilities.xml", pool);
     mc_compare_read_wmts(&compare->tiles[MC_COMPARE_HERE], &answer, MC_COMPARE_HERE_URL "/wmts?", pool);
     if (compare->kind != MC_ADOPT_RENDERD)
         compare_service_errors(compare, "WMS", compare->wms);

@@ -91,8 +91,7 @@ static void
 find_walk_box(tile_walk *walk, apr_pool_t *pool)
 {
     const mc_compare_matrix *first = walk->levels[0].matrices[0];
-    double width = tile_span(walk->sets[0], first),
-           height = width / first->tile_width * first->tile_height;
+    double width = tile_span(walk->sets[0], first), height = width / first->tile_width * first->tile_height;
     const mc_extent all = { first->left, first->top - height * first->rows, first->left + width * first->columns,
                             first->top };
     walk->box = all;
@@ -127,9 +126,9 @@ static const char *
 fill_address(const char *address, const mc_compare_set *set, const mc_compare_matrix *matrix, int column, int row,
              const mc_extent *box, apr_pool_t *pool)
 {
-    const char *edges = apr_psprintf(
-        pool, "%s,%s,%s,%s", mc_double_text('g', 17, box->minx, pool), mc_double_text('g', 17, box->miny, pool),
-        mc_double_text('g', 17, box->maxx, pool), mc_double_text('g', 17, box->maxy, pool));
+    const char *edges = apr_psprintf(pool, "%s,%s,%s,%s", mc_double_text('g', 17, box->minx, pool),
+                                     mc_double_text('g', 17, box->miny, pool), mc_double_text('g', 17, box->maxx, pool),
+                                     mc_double_text('g', 17, box->maxy, pool));
     const char *const words[][2] = { { "{TileMatrixSet}", mc_url_encode(set->id, "", true, false, pool) },
                                      { "{TileMatrix}", mc_url_encode(matrix->id, "", true, false, pool) },
                                      { "{TileCol}", apr_itoa(pool, column) },
@@ -158,8 +157,8 @@ compare_tile(mc_compare *compare, tile_walk *walk, apr_pool_t *pool)
     mc_compare_pair pair = { .title = apr_psprintf(pool, "%s, %s, level %s, column %d, row %d", walk->names->there,
                                                    walk->sets[0]->id, matrix->id, column, row) };
     for (int side = 0; side < 2; side++) {
-        pair.addresses[side] = fill_address(walk->layers[side]->address, walk->sets[side], level->matrices[side],
-                                            column, row, &box, pool);
+        pair.addresses[side] =
+            fill_address(walk->layers[side]->address, walk->sets[side], level->matrices[side], column, row, &box, pool);
         pair.answers[side] = mc_compare_ask(compare, (mc_compare_side)side, pair.addresses[side], pool);
     }
     mc_compare_pictures(&pair, compare, pool);
@@ -189,7 +188,8 @@ mc_compare_tiles(mc_compare *compare)
                        MC_COMPARE_PICTURES / layers, compare->pool))
             count++;
     if (count == 0)
-        mc_compare_put(compare, "<p>There are no tiles to compare: no layer has tiles of one grid on both sides.</p>\n");
+        mc_compare_put(compare,
+                       "<p>There are no tiles to compare: no layer has tiles of one grid on both sides.</p>\n");
     apr_pool_create(&scratch, compare->pool);
     for (int i = 0; count > 0 && i < TILE_ATTEMPTS && compare->asked[0] < MC_COMPARE_PICTURES; i++) {
         if (compare_tile(compare, &walks[i % count], scratch))

@@ -29,8 +29,10 @@ mc_adopt_server_of(const char *file)
     static const struct {
         const char *ending;
         mc_adopt_server server;
-    } endings[] = { { ".yaml", MC_ADOPT_MAPPROXY },   { ".yml", MC_ADOPT_MAPPROXY },
-                    { ".conf", MC_ADOPT_RENDERD },    { ".map", MC_ADOPT_MAPSERVER },
+    } endings[] = { { ".yaml", MC_ADOPT_MAPPROXY },
+                    { ".yml", MC_ADOPT_MAPPROXY },
+                    { ".conf", MC_ADOPT_RENDERD },
+                    { ".map", MC_ADOPT_MAPSERVER },
                     { ".xml", MC_ADOPT_GEOWEBCACHE } };
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
         if (has_ending(file, endings[i].ending))

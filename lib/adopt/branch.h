@@ -8,9 +8,9 @@
 #include "mapcache/error.h"
 
 enum {
-    MC_BRANCH_DEPTH = 64,          /* how deeply values may nest */
-    MC_BRANCHES_MAX = 100000,      /* values of a file, those that aliases repeat counted each time */
-    MC_ADOPT_BYTES_MAX = 16 << 20, /* of a file */
+    MC_BRANCH_DEPTH = 64,              /* how deeply values may nest */
+    MC_BRANCHES_MAX = 100000,          /* values of a file, those that aliases repeat counted each time */
+    MC_ADOPT_BYTES_MAX = 16 << 20,     /* of a file */
     MC_ADOPT_ALL_BYTES_MAX = 64 << 20, /* of all files of a command */
 };
 

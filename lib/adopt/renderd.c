@@ -30,11 +30,11 @@ static const mc_draft_advice renderd_advice[] = {
 
 typedef struct renderd_style {
     mc_adopt *adopt;
-    mc_branch *conf;    /* the section */
-    const char *name;   /* of the section */
-    const char *folder; /* of its tiles */
+    mc_branch *conf;                    /* the section */
+    const char *name;                   /* of the section */
+    const char *folder;                 /* of its tiles */
     const char *format, *grid, *ending; /* of the addresses of its tiles: "png" */
-    int first, last; /* levels */
+    int first, last;                    /* levels */
 } renderd_style;
 
 static void

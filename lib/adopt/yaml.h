@@ -15,8 +15,7 @@ mc_error *mc_yaml_parse(mc_branch **root, const char *file, const char *bytes, s
 
 /* What the module offers. */
 typedef struct mc_yaml_ops {
-    mc_error *(*parse)(mc_branch **root, const char *file, const char *bytes, size_t size, int *room,
-                       apr_pool_t *pool);
+    mc_error *(*parse)(mc_branch **root, const char *file, const char *bytes, size_t size, int *room, apr_pool_t *pool);
 } mc_yaml_ops;
 
 #define MC_YAML_SYMBOL "mc_yaml_libyaml_ops"

@@ -25,6 +25,7 @@ typedef struct kept_map {
     size_t key_size;
     mapserver_includes files;
     unsigned long used; /* when, in maps */
+    char *srs;          /* of the map that was drawn last; NULL: none yet */
 } kept_map;
 
 static kept_map kept[KEPT_MAX];
@@ -61,6 +62,7 @@ close_kept(kept_map *one)
     if (one->map != NULL)
         msFreeMap(one->map);
     free(one->key);
+    free(one->srs);
     forget_included_files(&one->files);
     *one = (kept_map){ 0 };
     msConnPoolCloseUnreferenced();
@@ -194,6 +196,36 @@ map_units_of(double metres)
     return metres > 1000 ? MS_DD : fabs(metres - 0.3048) < 0.001 ? MS_FEET : MS_METERS;
 }
 
+/* While a map is open, MapServer keeps how each layer gets into the CRS of the map that was drawn first: of another
+ * CRS, features would be put in places far off. */
+static void
+forget_projections(mapObj *map)
+{
+    for (int i = 0; i < map->numlayers; i++) {
+        layerObj *layer = GET_LAYER(map, i);
+        reprojectionObj **both[] = { &layer->reprojectorLayerToMap, &layer->reprojectorMapToLayer };
+        for (int way = 0; way < 2; way++) {
+            if (*both[way] != NULL)
+                msProjectDestroyReprojector(*both[way]);
+            *both[way] = NULL;
+        }
+        layer->project = MS_TRUE;
+    }
+}
+
+/* The same CRS as that of the map before, or a new begin. */
+static int
+note_srs(mapserver_drawing *drawing, kept_map *one, const char *srs)
+{
+    if (one->srs != NULL && strcmp(one->srs, srs) == 0)
+        return 1;
+    if (one->srs != NULL)
+        forget_projections(one->map);
+    free(one->srs);
+    one->srs = strdup(srs);
+    return one->srs != NULL ? 1 : fail_drawing(drawing, MC_MAPSERVER_NOT_DRAWN, "no memory");
+}
+
 /* MapServer's box is that of the centres of the outermost pixels. */
 static int
 place_map(mapserver_drawing *drawing, mapObj *map, const mc_mapserver_ask *ask, const char *srs)
@@ -301,6 +333,7 @@ draw_mapfile(mapserver_drawing *drawing, const mc_mapserver_ask *ask, const maps
 {
     *drawing = (mapserver_drawing){ .outcome = MC_MAPSERVER_DRAWN };
     kept_map *one = open_kept(drawing, ask, texts);
-    if (one != NULL && ask->width > 0 && !draw_kept(drawing, one->map, ask, texts->srs))
+    if (one != NULL && ask->width > 0 &&
+        !(note_srs(drawing, one, texts->srs) && draw_kept(drawing, one->map, ask, texts->srs)))
         close_kept(one); /* whatever state it is in */
 }
