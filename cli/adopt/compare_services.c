@@ -165,10 +165,10 @@ read_services_there(mc_compare *compare)
 /* ---- rows of the report */
 
 static bool
-has_srs(const apr_array_header_t *list, const char *srs)
+has_text(const apr_array_header_t *list, const char *text)
 {
     for (int i = 0; i < list->nelts; i++)
-        if (strcasecmp(APR_ARRAY_IDX(list, i, const char *), srs) == 0)
+        if (strcasecmp(APR_ARRAY_IDX(list, i, const char *), text) == 0)
             return true;
     return false;
 }
@@ -181,7 +181,7 @@ list_missing(const apr_array_header_t *list, const apr_array_header_t *other, ap
     int left_out = 0, shown = 0;
     for (int i = 0; i < list->nelts; i++) {
         const char *srs = APR_ARRAY_IDX(list, i, const char *);
-        if (has_srs(other, srs))
+        if (has_text(other, srs))
             continue;
         if (++shown <= 12)
             text = apr_pstrcat(pool, text, *text == '\0' ? "" : " ", srs, NULL);
@@ -220,7 +220,7 @@ compare_wms_layer(mc_compare *compare, const mc_adopt_layer *layer)
     const char *what = apr_pstrcat(pool, "WMS ", layer->there, NULL);
     if (there == NULL || here == NULL) {
         mc_compare_put_row(compare, what, there == NULL ? "not offered" : "offered",
-                           here == NULL ? "not offered" : "offered", there == here);
+                           here == NULL ? "not offered" : "offered", here != NULL || there == NULL);
         return;
     }
     mc_compare_put_row(compare, apr_pstrcat(pool, what, ": title", NULL), there->title, here->title,
@@ -249,6 +249,21 @@ levels_text(const mc_compare_service *service, const mc_compare_layer *layer, ap
     return text;
 }
 
+/* Whether each grid there is one here, with at least as many levels. */
+static bool
+has_all_sets(const mc_compare *compare, const mc_compare_layer *there, const mc_compare_layer *here)
+{
+    for (int i = 0; i < there->sets->nelts; i++) {
+        const char *id = APR_ARRAY_IDX(there->sets, i, const char *);
+        const mc_compare_set *one = apr_hash_get(compare->tiles[MC_COMPARE_THERE].sets, id, APR_HASH_KEY_STRING),
+                             *other = apr_hash_get(compare->tiles[MC_COMPARE_HERE].sets, id, APR_HASH_KEY_STRING);
+        if (!has_text(here->sets, id) || one == NULL || other == NULL || strcmp(one->srs, other->srs) != 0 ||
+            one->count > other->count)
+            return false;
+    }
+    return true;
+}
+
 static void
 compare_tile_layer(mc_compare *compare, const mc_adopt_layer *layer)
 {
@@ -258,7 +273,7 @@ compare_tile_layer(mc_compare *compare, const mc_adopt_layer *layer)
     const char *what = apr_pstrcat(pool, "Tiles ", layer->there, NULL);
     if (there == NULL || here == NULL) {
         mc_compare_put_row(compare, what, there == NULL ? "not offered" : "offered",
-                           here == NULL ? "not offered" : "offered", there == here);
+                           here == NULL ? "not offered" : "offered", here != NULL || there == NULL);
         return;
     }
     if (compare->kind == MC_ADOPT_RENDERD && there->deep >= 0)
@@ -267,12 +282,11 @@ compare_tile_layer(mc_compare *compare, const mc_adopt_layer *layer)
                            here->deep < 0 ? "all of the grid"
                                           : apr_psprintf(pool, "%d to %d", here->shallow, here->deep),
                            here->shallow == there->shallow && here->deep == there->deep);
-    if (compare->tiles[MC_COMPARE_THERE].sets != NULL && compare->kind != MC_ADOPT_RENDERD &&
-        compare->kind != MC_ADOPT_MAPSERVER) {
-        const char *a = levels_text(&compare->tiles[MC_COMPARE_THERE], there, pool),
-                   *b = levels_text(&compare->tiles[MC_COMPARE_HERE], here, pool);
-        mc_compare_put_row(compare, apr_pstrcat(pool, what, ": grids", NULL), a, b, strcmp(a, b) == 0);
-    }
+    if (compare->kind == MC_ADOPT_MAPPROXY || compare->kind == MC_ADOPT_GEOWEBCACHE)
+        mc_compare_put_row(compare, apr_pstrcat(pool, what, ": grids", NULL),
+                           levels_text(&compare->tiles[MC_COMPARE_THERE], there, pool),
+                           levels_text(&compare->tiles[MC_COMPARE_HERE], here, pool),
+                           has_all_sets(compare, there, here));
 }
 
 static void
@@ -291,7 +305,7 @@ mc_compare_services(mc_compare *compare)
 {
     apr_pool_t *pool = compare->pool;
     mc_compare_put_heading(compare, "Capabilities");
-    mc_compare_put(compare, "<div class=wide><table><thead><tr><th>What<th>There<th>Here<th></thead><tbody>\n");
+    mc_compare_put(compare, "<div class=wide><table><thead><tr><th>What<th>There<th>Here</thead><tbody>\n");
     read_services_there(compare);
     mc_compare_answer answer = mc_compare_ask(
         compare, MC_COMPARE_HERE, MC_COMPARE_HERE_URL "/?SERVICE=WMS&REQUEST=GetCapabilities&VERSION=1.3.0", pool);
