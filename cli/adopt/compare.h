@@ -13,6 +13,7 @@
 
 enum {
     MC_COMPARE_PICTURES = 20, /* of tiles, and of maps */
+    MC_COMPARE_SECONDS = 180, /* for tiles, and for maps: later ones are left out */
     MC_COMPARE_LEVELS = 40,   /* of a set of tile matrices: deeper ones are not looked at */
 };
 
@@ -120,9 +121,12 @@ void mc_compare_read_wmts(mc_compare_service *service, const mc_compare_answer *
 /* The names of a layer on both sides. NULL: that side does not have the layer. */
 mc_compare_layer *mc_compare_find_layer(const mc_compare_service *service, const char *name);
 
-/* Asks for tiles, and maps, of both servers, and reports them. */
+/* Asks for tiles, and maps, of both servers, and reports them: for MC_COMPARE_SECONDS each at most. */
 void mc_compare_tiles(mc_compare *compare);
 void mc_compare_maps(mc_compare *compare);
+
+/* Whether there is time for one more picture of those that began at `begin`; the page says where there is none. */
+bool mc_compare_has_time(mc_compare *compare, apr_time_t begin);
 
 /* A whole number from 0 to `count` - 1; a number from 0 to 1. */
 int mc_compare_choose(mc_compare *compare, int count);

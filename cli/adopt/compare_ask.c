@@ -7,7 +7,7 @@
 #include "http/http.h"
 #include "text/text.h"
 
-enum { ANSWER_SECONDS = 60, ANSWER_BYTES_MAX = 64 << 20 };
+enum { ANSWER_SECONDS = 30, ANSWER_BYTES_MAX = 64 << 20 };
 
 static mc_ctx
 compare_ctx(const mc_compare *compare, apr_pool_t *pool)
@@ -74,6 +74,16 @@ mc_compare_ask(mc_compare *compare, mc_compare_side side, const char *address, a
     if (answer.media == NULL)
         answer.media = "";
     return answer;
+}
+
+bool
+mc_compare_has_time(mc_compare *compare, apr_time_t begin)
+{
+    if (mc_clock_now() - begin < apr_time_from_sec(MC_COMPARE_SECONDS))
+        return true;
+    mc_compare_put(compare, "<p>%d seconds are over, and there are no further pictures: the servers are slow.</p>\n",
+                   MC_COMPARE_SECONDS);
+    return false;
 }
 
 /* SplitMix64: a step of a counter, whose bits are mixed (Steele, Lea, Flood: Fast splittable pseudorandom number

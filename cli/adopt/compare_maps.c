@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "compare.h"
 #include "text/text.h"
 #include "vector/crs/projection.h"
@@ -118,7 +119,8 @@ mc_compare_maps(mc_compare *compare)
     if (count == 0)
         mc_compare_put(compare, "<p>There are no maps to compare: no layer has maps in one CRS on both sides.</p>\n");
     apr_pool_create(&scratch, compare->pool);
-    for (int i = 0; count > 0 && i < MC_COMPARE_PICTURES; i++) {
+    apr_time_t begin = mc_clock_now();
+    for (int i = 0; count > 0 && i < MC_COMPARE_PICTURES && mc_compare_has_time(compare, begin); i++) {
         int turns = (MC_COMPARE_PICTURES + count - 1) / count;
         compare_map(compare, &walks[i % count], base, ZOOMS > turns ? ZOOMS / turns : 1, scratch);
         compare->asked[1]++;

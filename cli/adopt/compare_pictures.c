@@ -119,8 +119,12 @@ mc_compare_pictures(mc_compare_pair *pair, mc_compare *compare, apr_pool_t *pool
               *here = decode_answer(&pair->answers[1], compare, pool);
     const mc_pixels *shown = there != NULL ? there : here;
     pair->verdict = there != NULL ? MC_COMPARE_ONLY_THERE : here != NULL ? MC_COMPARE_ONLY_HERE : MC_COMPARE_NEITHER;
-    if (shown == NULL)
+    uint8_t bgra[4];
+    bool empty = shown != NULL && (there == NULL || here == NULL) && mc_pixels_uniform(shown, bgra) && bgra[3] == 0;
+    if (shown == NULL || empty) { /* an empty picture stands for what is not there */
+        pair->verdict = MC_COMPARE_NEITHER;
         return;
+    }
     pair->width = shown->width;
     pair->height = shown->height;
     find_focus(pair, shown, compare);
