@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "adopt/draft.h"
 #include "adopt/mapfile_words.h"
@@ -22,7 +23,8 @@ typedef struct mapserver_reader {
     apr_array_header_t *open; /* of const char *: files on the way here */
     int included, room;
     bool has_box;
-    mc_extent box; /* degrees */
+    mc_extent box;      /* degrees */
+    const char *shapes; /* SHAPEPATH; NULL: none */
 } mapserver_reader;
 
 static mc_error *parse_with_includes(mc_branch **root, mapserver_reader *reader, const char *path, const char *shown);
@@ -109,6 +111,40 @@ read_degrees(mc_extent *box, mc_branch *block, const char *srs, apr_pool_t *pool
     return (projection == NULL || mc_projection_box(box, projection, false)) && mc_extent_valid(box);
 }
 
+/* A file of data, with or without the ending of shapefiles. */
+static bool
+is_data_there(const char *folder, const char *name, apr_pool_t *pool)
+{
+    static const char *const endings[] = { "", ".shp", ".SHP" };
+    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+        if (access(apr_pstrcat(pool, mc_draft_path(folder, name, pool), endings[i], NULL), F_OK) == 0)
+            return true;
+    return false;
+}
+
+/* Whether DATA names a file: no table, no address of GDAL's, nothing that a request fills in. */
+static bool
+is_plain_file(mc_branch *layer, const char *data)
+{
+    const char *type = mc_branch_text(layer, "CONNECTIONTYPE", "LOCAL");
+    return strcasecmp(type, "LOCAL") == 0 && *data != '\0' && strpbrk(data, ":%<(") == NULL &&
+           strncasecmp(data, "/vsi", 4) != 0;
+}
+
+/* Notes a file that is not there: MapServer looks in SHAPEPATH and beside the map file. */
+static void
+note_missing_data(mapserver_reader *reader, mc_branch *layer, const char *name)
+{
+    apr_pool_t *pool = reader->adopt->pool;
+    const char *data = mc_branch_text(layer, "DATA", "");
+    if (!is_plain_file(layer, data) || is_data_there(reader->folder, data, pool) ||
+        (reader->shapes != NULL && is_data_there(mc_draft_path(reader->folder, reader->shapes, pool), data, pool)))
+        return;
+    mc_draft_note_at(reader->adopt, mc_branch_get(layer, "DATA"),
+                     "LAYER %s cannot be drawn: the file of its DATA %s is not there; put it there, or name another",
+                     mc_message_text(name, 100, pool), mc_message_text(data, 200, pool));
+}
+
 static const char *
 metadata_text(mc_branch *block, const char *first, const char *second)
 {
@@ -174,8 +210,10 @@ take_mapserver_layer(mapserver_reader *reader, mc_branch *layer)
             name);
     else if (strcasecmp(mc_branch_text(layer, "TYPE", ""), "QUERY") == 0)
         mc_draft_note_at(adopt, layer, "LAYER %s is not taken over: TYPE QUERY draws nothing", name);
-    else
+    else {
+        note_missing_data(reader, layer, name);
         write_mapserver_layer(reader, layer, name);
+    }
 }
 
 static void
@@ -217,6 +255,7 @@ mc_adopt_mapfile(mc_adopt *adopt, const char *file)
         return mc_error_create(adopt->pool, MC_ERR_CONFIG,
                                "%s:1: it does not begin with MAP, as map files of MapServer do", file);
     put_map_metadata(adopt, map);
+    reader.shapes = mc_branch_text(map, "SHAPEPATH", NULL);
     reader.has_box = read_degrees(&reader.box, map, projection_code(map, adopt->pool), adopt->pool);
     for (mc_branch *layer = map->children; layer != NULL; layer = layer->next)
         if (layer->key != NULL && strcmp(layer->key, "LAYER") == 0)

@@ -14,8 +14,9 @@ typedef struct mapfile_parser {
 } mapfile_parser;
 
 /* Of the keywords with a value the ones that are handed out. */
-static const char *const wanted[] = { "NAME",           "GROUP",   "TYPE",          "STATUS",        "DATA",
-                                      "CONNECTIONTYPE", "INCLUDE", "MINSCALEDENOM", "MAXSCALEDENOM", NULL };
+static const char *const wanted[] = { "NAME",          "GROUP",          "TYPE",      "STATUS",
+                                      "DATA",          "CONNECTIONTYPE", "SHAPEPATH", "INCLUDE",
+                                      "MINSCALEDENOM", "MAXSCALEDENOM",  NULL };
 
 static mc_error *
 add_mapfile_text(mapfile_parser *parser, mc_branch *block, const char *key, const char *text, int line)

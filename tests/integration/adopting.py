@@ -14,8 +14,8 @@ CONFIGURATIONS = ROOT / "tests" / "adopt"
 MARK = re.compile(r"(?:[#;]|<!--)!\s*(.*?)\s*(?:-->)?$")
 
 
-def adopt(*words, cwd=None):
-    return subprocess.run([PROGRAM, "adopt", *map(str, words)], capture_output=True, text=True, timeout=patience(60), cwd=cwd, check=False)
+def adopt(*words, cwd=None, seconds=60):
+    return subprocess.run([PROGRAM, "adopt", *map(str, words)], capture_output=True, text=True, timeout=patience(seconds), cwd=cwd, check=False)
 
 
 def check(path):
