@@ -66,7 +66,7 @@ typedef struct mc_compare_service {
 typedef enum mc_compare_verdict {
     MC_COMPARE_SAME_BYTES,
     MC_COMPARE_SAME_PIXELS,
-    MC_COMPARE_CLOSE, /* at most one pixel in a hundred looks different */
+    MC_COMPARE_CLOSE, /* at most one pixel in a hundred looks different, beyond the edges of lines */
     MC_COMPARE_DIFFERENT,
     MC_COMPARE_ONLY_THERE,
     MC_COMPARE_ONLY_HERE,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "text/secret.h"
 #include "text/text.h"
 
 static const unsigned char report_text[] = {
@@ -59,11 +60,21 @@ mc_compare_words(mc_compare_verdict verdict)
     return words[verdict];
 }
 
-static void
-put_picture(mc_compare *compare, const char *caption, const mc_buf *bytes, const char *media, const char *otherwise,
-            apr_pool_t *pool)
+/* An address as a page may show it: without a password, escaped. */
+static const char *
+show_address(const char *address, apr_pool_t *pool)
 {
-    mc_compare_put(compare, "<figure><figcaption>%s</figcaption>", mc_xml_escape(caption, pool));
+    char *shown = apr_pstrdup(pool, mc_message_text(address, 2000, pool));
+    mc_blank_address_password(shown);
+    return mc_xml_escape(shown, pool);
+}
+
+static void
+put_picture(mc_compare *compare, const char *caption, const char *address, const mc_buf *bytes, const char *media,
+            const char *otherwise, apr_pool_t *pool)
+{
+    mc_compare_put(compare, "<figure><figcaption title=\"%s\">%s</figcaption>", show_address(address, pool),
+                   mc_xml_escape(caption, pool));
     if (bytes == NULL) {
         mc_compare_put(compare, "<div class=none>%s</div></figure>\n", mc_xml_escape(otherwise, pool));
         return;
@@ -97,8 +108,8 @@ put_answer(mc_compare *compare, const mc_compare_pair *pair, mc_compare_side sid
         apr_psprintf(pool, "%s: %d, %s, %.0f ms", side == MC_COMPARE_THERE ? "There" : "Here", answer->status,
                      shown ? apr_psprintf(pool, "%.1f kB", (double)answer->body->size / 1000) : "no picture",
                      1000 * answer->seconds);
-    mc_compare_put(compare, "<!-- %s -->", mc_replace_all(pair->addresses[side], "--", "%2D-", pool));
-    put_picture(compare, caption, media == NULL ? NULL : answer->body, media, describe_failure(answer, pool), pool);
+    put_picture(compare, caption, pair->addresses[side], media == NULL ? NULL : answer->body, media,
+                describe_failure(answer, pool), pool);
 }
 
 void
@@ -116,7 +127,7 @@ mc_compare_put_pair(mc_compare *compare, const mc_compare_pair *pair, int group)
     put_answer(compare, pair, MC_COMPARE_THERE, scratch);
     put_answer(compare, pair, MC_COMPARE_HERE, scratch);
     if (pair->difference != NULL)
-        put_picture(compare, "Where they differ", pair->difference, "image/png", "", scratch);
+        put_picture(compare, "Where they differ", "", pair->difference, "image/png", "", scratch);
     mc_compare_put(compare, "</div></section>\n");
     apr_pool_destroy(scratch);
 }
@@ -144,8 +155,8 @@ mc_compare_page(const mc_compare *compare, apr_pool_t *pool)
                      "<h1>Comparison</h1>\n<p class=soft>There: <code>%s</code>. Here: what mapcache answers with the "
                      "new configuration.</p>\n<ul class=sums><li>Capabilities: %d of %d rows are the same<li>Tiles: "
                      "%s<li>Maps: %s</ul>\n",
-                     mc_xml_escape(mc_message_text(compare->url, 500, pool), pool), compare->rows - compare->unlike,
-                     compare->rows, mc_compare_sum(compare, 0, pool), mc_compare_sum(compare, 1, pool)),
+                     show_address(compare->url, pool), compare->rows - compare->unlike, compare->rows,
+                     mc_compare_sum(compare, 0, pool), mc_compare_sum(compare, 1, pool)),
         apr_pstrmemdup(pool, (const char *)compare->page->data, compare->page->size),
         apr_pstrmemdup(pool, mark + sizeof(body_mark) - 1, behind), NULL);
 }

@@ -112,6 +112,22 @@ def test_secrets_stay_with_their_readers(folder, inner, mode, written):
     assert oct(stat.S_IMODE((folder / "mapcache.xml").stat().st_mode)) == oct(written)
 
 
+def test_secrets_of_included_files(folder):
+    """What is made of a file that only its owner may read is for the owner alone, also where another file names that one."""
+    (folder / "secret.yaml").write_text(SECRET % "")
+    (folder / "secret.yaml").chmod(0o600)
+    (folder / "mapproxy.yaml").write_text("base: secret.yaml\n")
+    (folder / "mapproxy.yaml").chmod(0o644)
+    assert adopt("mapproxy.yaml", cwd=folder).returncode == 0
+    assert oct(stat.S_IMODE((folder / "mapcache.xml").stat().st_mode)) == oct(0o600)
+    inner = folder / "secret.inc"
+    inner.write_text("LAYER NAME l TYPE POINT STATUS ON END")
+    inner.chmod(0o640)
+    (folder / "m.map").write_text("MAP INCLUDE 'secret.inc' END")
+    assert adopt("m.map", "--output", "map.xml", cwd=folder).returncode == 0
+    assert stat.S_IMODE((folder / "map.xml").stat().st_mode) & 0o007 == 0
+
+
 def test_based_on_files(folder):
     config, _ = adopted(folder, CONFIGURATIONS / "mapproxy" / "based.yaml")
     assert {tileset.get("name") for tileset in ElementTree.parse(config).getroot().findall("tileset")} == {"own", "common"}

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy
 import pytest
-from adopting import CONFIGURATIONS, adopt, adopted, compare_notes, requests
+from adopting import CONFIGURATIONS, PROGRAM, adopt, adopted, compare_notes, requests
 from patience import patience
 from PIL import Image
 
@@ -50,6 +50,17 @@ def test_nested_includes(folder):
     (folder / "inner.inc").write_text("LAYER NAME inner TYPE POINT END")
     assert adopt("main.map", "--output", "nested.xml", cwd=folder).returncode == 0
     assert sorted(layers(folder / "nested.xml")) == ["inner", "last", "middle"]
+
+
+def test_many_includes(folder):
+    """Files that are included again and again end at a bound, not with the memory of the machine."""
+    (folder / "wide.inc").write_text("".join(f"LAYER NAME a{i} TYPE POINT END\n" for i in range(20000)))
+    (folder / "wide.map").write_text("MAP\n" + "INCLUDE 'wide.inc'\n" * 100 + "END\n")
+    (folder / "large.inc").write_text("#" + "x" * (15 << 20) + "\nLAYER NAME a TYPE POINT END\n")
+    (folder / "large.map").write_text("MAP\n" + "INCLUDE 'large.inc'\n" * 100 + "END\n")
+    for name, said in (("wide", "too many values"), ("large", "all files together have more than 64 MB")):
+        done = subprocess.run(["prlimit", f"--as={2 << 30}", PROGRAM, "adopt", f"{name}.map"], cwd=folder, capture_output=True, text=True, timeout=patience(60), check=False)
+        assert done.returncode == 1 and f"{name}.map:" in done.stderr and said in done.stderr, done.stderr
 
 
 BAD = {

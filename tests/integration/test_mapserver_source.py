@@ -119,6 +119,17 @@ def test_tiles_in_degrees_are_what_mapserv_draws(maps):
     assert numpy.array_equal(shown(reply), maps.direct((-45, 0, 0, 45), srs="EPSG:4326"))
 
 
+def test_one_map_file_is_drawn_in_two_crs_by_turns(maps):
+    """A process that keeps the map file open has it in the CRS of each map, not in that of the first one."""
+    for i in range(8):
+        layer, srs, unit = (("world", "EPSG:3857", HALF / 180), ("degrees", "EPSG:4326", 1))[i % 2]
+        west, south = -60 + 5 * i, 5 + i
+        extent = tuple(number * unit for number in (west, south, west + 40, south + 40))
+        reply = maps.web.get(f"/mc?SERVICE=WMS&REQUEST=GetMap&VERSION=1.1.1&STYLES=&FORMAT=image/png&TRANSPARENT=true&LAYERS={layer}&SRS={srs}&WIDTH=256&HEIGHT=256&BBOX="
+                             + ",".join(map(repr, extent)))
+        assert numpy.array_equal(shown(reply), maps.direct(extent, srs=srs)), (i, srs)
+
+
 def test_pixels_that_are_not_square_are_as_mapserv_draws_them(maps):
     reply = maps.web.get(f"/mc?SERVICE=WMS&REQUEST=GetMap&VERSION=1.1.1&STYLES=&FORMAT=image/png&TRANSPARENT=true&LAYERS=regions"
                          f"&SRS=EPSG:3857&WIDTH=300&HEIGHT=200&BBOX=-{HALF},0,0,{HALF}")
