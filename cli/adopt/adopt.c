@@ -197,7 +197,7 @@ tell_failure(const mc_error *error, apr_pool_t *pool)
 
 /* The page replaces a plain file of its name. */
 static int
-write_report(const mc_compare *compare, const char *name, apr_pool_t *pool)
+write_compare_report(const mc_compare *compare, const char *name, apr_pool_t *pool)
 {
     const char *page = mc_compare_page(compare, pool);
     mode_t mask = umask(0);
@@ -217,7 +217,7 @@ compare_adopted(mc_compare *compare, const mc_adopt *adopt, const mc_cli_call *c
                              .log = &log };
     if (tell_failure(mc_compare_run(compare, options->output, call->pool), call->pool))
         return false;
-    int code = write_report(compare, options->report, call->pool);
+    int code = write_compare_report(compare, options->report, call->pool);
     if (code != 0)
         fprintf(stderr, "%s: %s cannot be written: %s\n", call->program, options->report, strerror(code));
     else if (!options->json && !call->quiet)
@@ -229,7 +229,7 @@ compare_adopted(mc_compare *compare, const mc_adopt *adopt, const mc_cli_call *c
 
 /* What is there already stays, and is compared as it stands. */
 static int
-write_configuration(const mc_adopt *adopt, const char *made_by, const mc_cli_call *call)
+write_adopted_configuration(const mc_adopt *adopt, const char *made_by, const mc_cli_call *call)
 {
     const cli_adopt_options *options = call->options;
     const char *text = mc_adopt_write(adopt, made_by, call->pool);
@@ -263,7 +263,7 @@ mc_command_adopt(mc_cli_call *call)
         fprintf(stderr, "%s: no layer could be taken over, and nothing is written\n", call->program);
         return NOT_WRITTEN;
     }
-    int code = write_configuration(adopt, made_by, call);
+    int code = write_adopted_configuration(adopt, made_by, call);
     if (code != 0)
         return refuse_output(options->output, code, call);
     if (!options->json && strcmp(options->output, "-") != 0)

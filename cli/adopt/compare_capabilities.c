@@ -14,7 +14,7 @@ plain_name(const char *name)
 }
 
 static const mc_node *
-first_named(const mc_node *node, const char *name)
+first_element_named(const mc_node *node, const char *name)
 {
     while (node != NULL && strcmp(plain_name(node->name), name) != 0)
         node = node->next;
@@ -22,15 +22,15 @@ first_named(const mc_node *node, const char *name)
 }
 
 static const mc_node *
-inside(const mc_node *node, const char *name)
+element_inside(const mc_node *node, const char *name)
 {
-    return node == NULL ? NULL : first_named(node->children, name);
+    return node == NULL ? NULL : first_element_named(node->children, name);
 }
 
 static const char *
 text_inside(const mc_node *node, const char *name, apr_pool_t *pool)
 {
-    const mc_node *found = inside(node, name);
+    const mc_node *found = element_inside(node, name);
     return found == NULL || found->text == NULL ? NULL : mc_unwrap_text(found->text, pool);
 }
 
@@ -86,7 +86,8 @@ read_wms_box(mc_extent *box, const mc_node *layer, apr_pool_t *pool)
     static const char *const sides[] = { "westBoundLongitude", "southBoundLatitude", "eastBoundLongitude",
                                          "northBoundLatitude" },
                              *const attributes[] = { "minx", "miny", "maxx", "maxy" };
-    const mc_node *node = inside(layer, "EX_GeographicBoundingBox"), *old = inside(layer, "LatLonBoundingBox");
+    const mc_node *node = element_inside(layer, "EX_GeographicBoundingBox"),
+                  *old = element_inside(layer, "LatLonBoundingBox");
     double edges[4];
     for (int i = 0; i < 4; i++) {
         const char *text = node != NULL  ? text_inside(node, sides[i], pool)
@@ -117,7 +118,8 @@ read_wms_layers(mc_compare_service *service, const mc_node *node, wms_heritage i
         layer->has_box = inherited.has_box;
         layer->box = inherited.box;
     }
-    for (const mc_node *child = inside(node, "Layer"); child != NULL; child = first_named(child->next, "Layer"))
+    for (const mc_node *child = element_inside(node, "Layer"); child != NULL;
+         child = first_element_named(child->next, "Layer"))
         read_wms_layers(service, child, inherited, pool);
 }
 
@@ -128,10 +130,11 @@ mc_compare_read_wms(mc_compare_service *service, const mc_compare_answer *answer
     if (root == NULL)
         return;
     const wms_heritage none = { .srs = apr_array_make(pool, 8, sizeof(const char *)) };
-    const mc_node *capability = inside(root, "Capability");
+    const mc_node *capability = element_inside(root, "Capability");
     if (capability == NULL)
         service->error = apr_psprintf(pool, "the answer is <%s>, and no capabilities of WMS", root->name);
-    for (const mc_node *layer = inside(capability, "Layer"); layer != NULL; layer = first_named(layer->next, "Layer"))
+    for (const mc_node *layer = element_inside(capability, "Layer"); layer != NULL;
+         layer = first_element_named(layer->next, "Layer"))
         read_wms_layers(service, layer, none, pool);
 }
 
@@ -188,8 +191,8 @@ read_matrix_set(mc_compare_service *service, const mc_node *node, apr_pool_t *po
         return;
     set->srs = apr_psprintf(pool, "EPSG:%d", epsg == 900913 ? 3857 : epsg);
     set->unit = mc_crs_metres_per_unit(epsg == 900913 ? 3857 : epsg);
-    for (const mc_node *one = inside(node, "TileMatrix"); one != NULL && set->count < MC_COMPARE_LEVELS;
-         one = first_named(one->next, "TileMatrix"))
+    for (const mc_node *one = element_inside(node, "TileMatrix"); one != NULL && set->count < MC_COMPARE_LEVELS;
+         one = first_element_named(one->next, "TileMatrix"))
         if (read_matrix(&set->matrices[set->count], one, !xy && mc_crs_axes_swapped(epsg), pool))
             set->count++;
     apr_hash_set(service->sets, set->id, APR_HASH_KEY_STRING, set);
@@ -199,9 +202,10 @@ read_matrix_set(mc_compare_service *service, const mc_node *node, apr_pool_t *po
 static const char *
 tile_address(const mc_node *node, const char *name, const char *kvp, apr_pool_t *pool)
 {
-    const char *style = text_inside(inside(node, "Style"), "Identifier", pool),
+    const char *style = text_inside(element_inside(node, "Style"), "Identifier", pool),
                *format = text_inside(node, "Format", pool), *address = NULL;
-    for (const mc_node *url = inside(node, "ResourceURL"); url != NULL; url = first_named(url->next, "ResourceURL")) {
+    for (const mc_node *url = element_inside(node, "ResourceURL"); url != NULL;
+         url = first_element_named(url->next, "ResourceURL")) {
         const char *type = mc_node_attr(url, "resourceType"), *text = mc_node_attr(url, "template");
         if (type != NULL && strcmp(type, "tile") == 0 && text != NULL && address == NULL)
             address = text;
@@ -213,7 +217,8 @@ tile_address(const mc_node *node, const char *name, const char *kvp, apr_pool_t 
                          "&TILEMATRIXSET={TileMatrixSet}&TILEMATRIX={TileMatrix}&TILEROW={TileRow}&TILECOL={TileCol}",
                          kvp, mc_url_encode(name, "", true, false, pool),
                          mc_url_encode(format == NULL ? "image/png" : format, "", true, false, pool));
-    for (const mc_node *one = inside(node, "Dimension"); one != NULL; one = first_named(one->next, "Dimension")) {
+    for (const mc_node *one = element_inside(node, "Dimension"); one != NULL;
+         one = first_element_named(one->next, "Dimension")) {
         const char *id = text_inside(one, "Identifier", pool), *value = text_inside(one, "Default", pool);
         if (id != NULL && value != NULL)
             address = mc_replace_all(address, apr_pstrcat(pool, "{", id, "}", NULL),
@@ -232,20 +237,20 @@ read_wmts_layer(mc_compare_service *service, const mc_node *node, const char *kv
     mc_compare_layer *layer = add_layer(service, name, pool);
     layer->title = title == NULL ? "" : title;
     layer->address = tile_address(node, name, kvp, pool);
-    const mc_node *box = inside(node, "WGS84BoundingBox");
+    const mc_node *box = element_inside(node, "WGS84BoundingBox");
     if (read_two_numbers(low, text_inside(box, "LowerCorner", pool)) &&
         read_two_numbers(high, text_inside(box, "UpperCorner", pool))) {
         layer->box = (mc_extent){ low[0], low[1], high[0], high[1] };
         layer->has_box = mc_extent_valid(&layer->box);
     }
-    for (const mc_node *link = inside(node, "TileMatrixSetLink"); link != NULL;
-         link = first_named(link->next, "TileMatrixSetLink")) {
+    for (const mc_node *link = element_inside(node, "TileMatrixSetLink"); link != NULL;
+         link = first_element_named(link->next, "TileMatrixSetLink")) {
         const char *id = text_inside(link, "TileMatrixSet", pool);
         if (id != NULL)
             APR_ARRAY_PUSH(layer->sets, const char *) = id;
-        const mc_node *limits = inside(link, "TileMatrixSetLimits");
-        for (const mc_node *one = inside(limits, "TileMatrixLimits"); one != NULL;
-             one = first_named(one->next, "TileMatrixLimits")) {
+        const mc_node *limits = element_inside(link, "TileMatrixSetLimits");
+        for (const mc_node *one = element_inside(limits, "TileMatrixLimits"); one != NULL;
+             one = first_element_named(one->next, "TileMatrixLimits")) {
             int level;
             const char *text = text_inside(one, "TileMatrix", pool);
             if (text == NULL || !mc_parse_int(&level, text, 0, 1000))
@@ -259,7 +264,7 @@ read_wmts_layer(mc_compare_service *service, const mc_node *node, const char *kv
 void
 mc_compare_read_wmts(mc_compare_service *service, const mc_compare_answer *answer, const char *kvp, apr_pool_t *pool)
 {
-    const mc_node *root = read_answer(service, answer, pool), *contents = inside(root, "Contents");
+    const mc_node *root = read_answer(service, answer, pool), *contents = element_inside(root, "Contents");
     if (root == NULL)
         return;
     if (contents == NULL)

@@ -87,7 +87,7 @@ put_picture(mc_compare *compare, const char *caption, const char *address, const
 
 /* What stands in the place of a picture: the status, and the begin of a text. */
 static const char *
-describe_failure(const mc_compare_answer *answer, apr_pool_t *pool)
+describe_missing_picture(const mc_compare_answer *answer, apr_pool_t *pool)
 {
     if (answer->status == 0)
         return mc_message_text(answer->error, 300, pool);
@@ -109,7 +109,7 @@ put_answer(mc_compare *compare, const mc_compare_pair *pair, mc_compare_side sid
                      shown ? apr_psprintf(pool, "%.1f kB", (double)answer->body->size / 1000) : "no picture",
                      1000 * answer->seconds);
     put_picture(compare, caption, pair->addresses[side], media == NULL ? NULL : answer->body, media,
-                describe_failure(answer, pool), pool);
+                describe_missing_picture(answer, pool), pool);
 }
 
 void

@@ -166,7 +166,7 @@ read_services_there(mc_compare *compare)
 /* ---- rows of the report */
 
 static bool
-has_text(const apr_array_header_t *list, const char *text)
+lists_text(const apr_array_header_t *list, const char *text)
 {
     for (int i = 0; i < list->nelts; i++)
         if (strcasecmp(APR_ARRAY_IDX(list, i, const char *), text) == 0)
@@ -182,7 +182,7 @@ list_missing(const apr_array_header_t *list, const apr_array_header_t *other, ap
     int left_out = 0, shown = 0;
     for (int i = 0; i < list->nelts; i++) {
         const char *srs = APR_ARRAY_IDX(list, i, const char *);
-        if (has_text(other, srs))
+        if (lists_text(other, srs))
             continue;
         if (++shown <= 12)
             text = apr_pstrcat(pool, text, *text == '\0' ? "" : " ", srs, NULL);
@@ -193,7 +193,7 @@ list_missing(const apr_array_header_t *list, const apr_array_header_t *other, ap
 }
 
 static const char *
-box_text(const mc_compare_layer *layer, apr_pool_t *pool)
+layer_box_text(const mc_compare_layer *layer, apr_pool_t *pool)
 {
     return !layer->has_box ? "none"
                            : apr_psprintf(pool, "%.4f %.4f %.4f %.4f", layer->box.minx, layer->box.miny,
@@ -226,8 +226,8 @@ compare_wms_layer(mc_compare *compare, const mc_adopt_layer *layer)
     }
     mc_compare_put_row(compare, apr_pstrcat(pool, what, ": title", NULL), there->title, here->title,
                        strcmp(there->title, here->title) == 0);
-    mc_compare_put_row(compare, apr_pstrcat(pool, what, ": area in degrees", NULL), box_text(there, pool),
-                       box_text(here, pool), boxes_agree(there, here));
+    mc_compare_put_row(compare, apr_pstrcat(pool, what, ": area in degrees", NULL), layer_box_text(there, pool),
+                       layer_box_text(here, pool), boxes_agree(there, here));
     const char *only_there = list_missing(there->srs, here->srs, pool),
                *only_here = list_missing(here->srs, there->srs, pool);
     mc_compare_put_row(compare, apr_pstrcat(pool, what, ": CRSs", NULL),
@@ -258,7 +258,7 @@ has_all_sets(const mc_compare *compare, const mc_compare_layer *there, const mc_
         const char *id = APR_ARRAY_IDX(there->sets, i, const char *);
         const mc_compare_set *one = apr_hash_get(compare->tiles[MC_COMPARE_THERE].sets, id, APR_HASH_KEY_STRING),
                              *other = apr_hash_get(compare->tiles[MC_COMPARE_HERE].sets, id, APR_HASH_KEY_STRING);
-        if (!has_text(here->sets, id) || one == NULL || other == NULL || strcmp(one->srs, other->srs) != 0 ||
+        if (!lists_text(here->sets, id) || one == NULL || other == NULL || strcmp(one->srs, other->srs) != 0 ||
             one->count > other->count)
             return false;
     }
