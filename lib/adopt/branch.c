@@ -85,7 +85,9 @@ mc_branch_count(const mc_branch *list)
     int count = 0;
     if (list != NULL && list->kind == MC_BRANCH_TEXT)
         return list->text != NULL;
-    for (const mc_branch *child = list == NULL ? NULL : list->children; child != NULL; child = child->next)
+    if (list == NULL || list->kind == MC_BRANCH_MAP)
+        return 0;
+    for (const mc_branch *child = list->children; child != NULL; child = child->next)
         count++;
     return count;
 }

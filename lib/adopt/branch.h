@@ -43,6 +43,7 @@ const char *mc_branch_text(mc_branch *map, const char *path, const char *otherwi
 /* The item of a list, from 0; a text is a list of one. Marked as read; NULL: there are fewer. */
 mc_branch *mc_branch_item(mc_branch *list, int number);
 
+/* How many items mc_branch_item has: none of a map. */
 int mc_branch_count(const mc_branch *list);
 
 /* Whether a text is one of YAML's words for true. */

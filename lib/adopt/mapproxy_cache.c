@@ -162,9 +162,7 @@ find_cache_source(mc_mapproxy *proxy, mc_mapproxy_cache *cache, const char *type
 {
     mc_branch *sources = mc_branch_get(cache->branch, "sources");
     const mc_branch *first = mc_branch_item(sources, 0);
-    if (mc_branch_count(sources) == 0)
-        return NULL;
-    if (sources->kind == MC_BRANCH_MAP) {
+    if (sources != NULL && sources->kind == MC_BRANCH_MAP) {
         mc_branch_pass(sources);
         mc_draft_note_at(proxy->adopt, sources,
                          "the bands of cache %s are not put together here: stored tiles are served, others are not "
@@ -173,6 +171,8 @@ find_cache_source(mc_mapproxy *proxy, mc_mapproxy_cache *cache, const char *type
                          cache->own);
         return NULL;
     }
+    if (mc_branch_count(sources) == 0)
+        return NULL;
     mc_branch_pass(sources);
     if (first->text != NULL && mc_branch_get(mc_branch_get(proxy->root, "caches"), first->text) != NULL &&
         mc_branch_get(mc_branch_get(proxy->root, "sources"), first->text) == NULL && mc_branch_count(sources) == 1) {

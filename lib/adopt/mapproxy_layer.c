@@ -47,6 +47,9 @@ write_layer(mc_mapproxy *proxy, mc_branch *layer, const char *name)
     mc_branch *others = mc_branch_get(layer, "sources");
     if (sources == NULL)
         sources = others;
+    if (sources != NULL && sources->kind == MC_BRANCH_MAP)
+        mc_draft_note_at(proxy->adopt, sources, "the sources of layer %s are not taken over: they are no list of names",
+                         mc_message_text(name, 100, proxy->pool));
     if (mc_branch_count(sources) == 0)
         return;
     const mc_branch *first = mc_branch_item(sources, 0);

@@ -95,6 +95,8 @@ static mc_branch *
 find_coverage(mc_mapproxy *proxy, mc_branch *root, mc_branch *task)
 {
     mc_branch *names = mc_branch_get(task, "coverages");
+    if (names != NULL && names->kind == MC_BRANCH_MAP)
+        mc_draft_note_at(proxy->adopt, names, "coverages are not taken over: they are no list of names");
     if (mc_branch_count(names) == 0)
         return NULL;
     const mc_branch *first = mc_branch_item(names, 0);
@@ -113,7 +115,9 @@ write_seed_commands(mc_mapproxy *proxy, mc_branch *root, mc_branch *task, bool c
     mc_branch *coverage = find_coverage(proxy, root, task);
     const char *only = apr_pstrcat(pool, "\n", mc_branch_join(grids, "\n", pool), "\n", NULL);
     const char *age = age_option(proxy, task, cleanup ? "remove_before" : "refresh_before");
-    bool unsure = mc_branch_count(mc_branch_get(task, "coverages")) > (coverage != NULL ? 1 : 0);
+    const mc_branch *areas = mc_branch_get(task, "coverages");
+    bool unsure =
+        mc_branch_count(areas) > (coverage != NULL ? 1 : 0) || (areas != NULL && areas->kind == MC_BRANCH_MAP);
     bool all = mc_branch_is_true(task, "remove_all", false);
     if (cleanup && (unsure || (*age == '\0' && !all))) { /* a command without them would delete too much */
         mc_draft_note_at(proxy->adopt, task,

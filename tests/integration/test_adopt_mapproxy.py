@@ -180,6 +180,16 @@ def test_bad_files(folder, bad):
     assert done.returncode == 2 and said in done.stderr and (folder / "mapcache.xml").exists()
 
 
+def test_maps_in_the_place_of_lists(folder):
+    """Each is named with its line; a clean-up of an area that cannot be said is no command."""
+    layer = "services: {wms: }\nlayers: [{name: l, title: L, sources: [c]}, {name: m, title: M, sources: {a: b}}]\n"
+    (folder / "a.yaml").write_text(layer + "caches: {c: {grids: [GLOBAL_MERCATOR], sources: [s]}, d: {grids: {a: b}, sources: {}}}\nsources: {s: {type: tile, url: 'http://127.0.0.1:9/'}}\nbase: {a: b}\n")
+    (folder / "seed.yaml").write_text("seeds:\n  one: {caches: {a: b}}\ncleanups:\n  two: {caches: [c], coverages: {a: b}, remove_before: {weeks: 1}}\n")
+    done = adopt("a.yaml", "seed.yaml", cwd=folder)
+    assert done.returncode == 2 and "a.yaml:2: the sources of layer m are not taken over" in done.stderr and "seed.yaml:4: two is not taken over" in done.stderr, done.stderr
+    assert "-m delete" not in done.stdout and "mapcache seed" not in done.stdout
+
+
 def test_nothing_is_overwritten(folder):
     file = CONFIGURATIONS / "mapproxy" / "one-wms.yaml"
     (folder / "mapcache.xml").write_text("mine")
