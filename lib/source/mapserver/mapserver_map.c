@@ -196,8 +196,8 @@ map_units_of(double metres)
     return metres > 1000 ? MS_DD : fabs(metres - 0.3048) < 0.001 ? MS_FEET : MS_METERS;
 }
 
-/* While a map is open, MapServer keeps how each layer gets into the CRS of the map that was drawn first: of another
- * CRS, features would be put in places far off. */
+/* While a map is open, MapServer keeps how each layer gets into the CRS of the map that was drawn first. In a map
+ * of another CRS whose pixels are no squares, features would be put in places far off. */
 static void
 forget_projections(mapObj *map)
 {
