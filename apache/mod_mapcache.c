@@ -37,7 +37,9 @@ typedef struct frontend_match {
 
 /* One for the process, for all aliases; NULL in the parent, and where it could not be made. */
 static mc_runtime *process_runtime;
-static struct mc_metrics *server_metrics; /* of all processes, as long as the server lives */
+/* Of all processes, as long as the server lives. */
+static struct mc_metrics *server_metrics;
+static struct mc_shared_cache *server_memory;
 static mc_log process_log;
 
 static void *
@@ -205,6 +207,37 @@ log_alias(const frontend_alias *alias, server_rec *s)
                  alias->file, alias->quick ? "(quick) " : "", alias->path[0] == '\0' ? "/" : alias->path);
 }
 
+static const frontend_alias *
+first_alias(server_rec *main_server)
+{
+    for (server_rec *s = main_server; s != NULL; s = s->next) {
+        const frontend_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
+        if (config->aliases->nelts > 0)
+            return APR_ARRAY_IDX(config->aliases, 0, const frontend_alias *);
+    }
+    return NULL;
+}
+
+/* The most processes that serve at a time. */
+static int
+count_httpd_processes(void)
+{
+    int processes = 1;
+    return ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes) == APR_SUCCESS && processes > 1 ? processes : 1;
+}
+
+/* What children that are forked from now on have in common. */
+static void
+make_shared_parts(server_rec *main_server)
+{
+    const frontend_alias *alias = first_alias(main_server);
+    if (server_metrics == NULL)
+        server_metrics = mc_runtime_metrics_create();
+    if (alias != NULL)
+        server_memory =
+            mc_runtime_memory_create(mc_server_config(alias->server), count_httpd_processes(), server_memory);
+}
+
 static int
 post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary_pool, server_rec *main_server)
 {
@@ -214,8 +247,7 @@ post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary_pool, 
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK;
     frontend_load_finished(main_server->process->pool);
-    if (server_metrics == NULL)
-        server_metrics = mc_runtime_metrics_create();
+    make_shared_parts(main_server);
     for (server_rec *s = main_server; s != NULL; s = s->next) {
         const apr_array_header_t *aliases;
         int count = own_aliases(&aliases, s, main_server);
@@ -240,17 +272,6 @@ end_runtime(void *unused)
     return APR_SUCCESS;
 }
 
-static const frontend_alias *
-first_alias(server_rec *main_server)
-{
-    for (server_rec *s = main_server; s != NULL; s = s->next) {
-        const frontend_server_config *config = ap_get_module_config(s->module_config, &mapcache_module);
-        if (config->aliases->nelts > 0)
-            return APR_ARRAY_IDX(config->aliases, 0, const frontend_alias *);
-    }
-    return NULL;
-}
-
 /* Capabilities of all aliases, in the order of the configuration of Apache. */
 static void
 prepare_aliases(server_rec *main_server)
@@ -272,11 +293,10 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
     const frontend_alias *alias = first_alias(main_server);
     if (alias == NULL)
         return;
-    int processes = 1;
+    const mc_config *config = mc_server_config(alias->server);
+    const int processes = count_httpd_processes();
     int threads = 1;
     int threaded = AP_MPMQ_NOT_SUPPORTED;
-    if (ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes) != APR_SUCCESS || processes < 1)
-        processes = 1;
     ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
 
@@ -287,15 +307,15 @@ child_init(apr_pool_t *child_pool, server_rec *main_server)
      * belongs to nobody and ends with the process. */
     apr_pool_t *pool;
     apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
-    mc_error *error =
-        mc_runtime_create(&process_runtime, mc_server_config(alias->server), processes, true, &process_log, pool);
+    mc_error *error = mc_runtime_create(&process_runtime, config, processes, true, &process_log, pool);
     if (error != MC_OK) {
         process_runtime = NULL;
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, main_server, "mapcache cannot serve: %s", mc_error_chain(error, pool));
         return;
     }
-    mc_runtime_limit_requests(process_runtime, mc_server_config(alias->server), threads);
+    mc_runtime_limit_requests(process_runtime, config, threads);
     mc_runtime_share_metrics(process_runtime, server_metrics);
+    mc_runtime_share_memory(process_runtime, config, processes, server_memory);
     mc_runtime_process(process_runtime)->lasting = threaded != AP_MPMQ_NOT_SUPPORTED;
     if (threaded != AP_MPMQ_NOT_SUPPORTED)
         apr_pool_cleanup_register(child_pool, NULL, end_runtime, apr_pool_cleanup_null);

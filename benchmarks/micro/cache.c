@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/shared_cache.h"
 #include "cache/cache_base.h"
+#include "cache/memory.h"
 #include "measure.h"
 
 enum { TILE_BYTES = 17000, COLUMNS = 64, ROWS = 32, GETS = COLUMNS * ROWS };
@@ -24,6 +26,7 @@ static mc_grid grid = {
 static apr_pool_t *pool;
 static mc_process process;
 static mc_ctx ctx;
+static struct mc_shared_cache *shared;
 static char folder[] = "/tmp/mapcache-micro-XXXXXX";
 
 /* What a cache is made of stands before it in `others`, or "". */
@@ -131,6 +134,10 @@ compare_reads_of(const char *what, const char *wanted, const char *inner, const 
     cache->remember = true;
     measure_reads(apr_psprintf(pool, "%s, from memory", what), cache, 1, rounds);
     measure_reads(apr_psprintf(pool, "%s, from memory, 16 for a map", what), cache, 16, rounds);
+    mc_memory_share(memory, shared);
+    measure_reads(apr_psprintf(pool, "%s, from shared memory", what), cache, 1, rounds);
+    measure_reads(apr_psprintf(pool, "%s, from shared memory, 16 for a map", what), cache, 16, rounds);
+    mc_memory_share(memory, NULL);
 }
 
 static void
@@ -153,6 +160,7 @@ main(int argc, char **argv)
     process = (mc_process){ .handles = mc_handles_create(64),
                             .memory = mc_memory_create(256 << 20),
                             .metrics = mc_metrics_create() };
+    shared = mc_shared_cache_create(256 << 20);
     ctx = (mc_ctx){ .pool = pool, .process = &process, .log = &mc_log_stderr };
     compare_reads("sqlite3", wanted, apr_psprintf(pool, "<dbfile>%s/s.db</dbfile>", folder), rounds);
     process.lasting = true; /* as a server, which uses WAL for files that it writes */
@@ -177,6 +185,7 @@ main(int argc, char **argv)
                                   folder, folder),
                      rounds);
     mc_memory_destroy(process.memory);
+    mc_shared_cache_destroy(shared);
     mc_handles_destroy(process.handles);
     mc_metrics_destroy(process.metrics);
     const char *command = apr_psprintf(pool, "rm -rf %s", folder);

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common.servers import BUILD  # noqa: E402
 
 LEVEL, COLUMNS, ROWS = 5, 64, 32
+MANY_LEVEL, MANY_COLUMNS, MANY_ROWS = 7, 160, 128
 WIDTH, HEIGHT = COLUMNS * 256, ROWS * 256
 
 CONFIG = """<mapcache>
@@ -22,6 +23,7 @@ CONFIG = """<mapcache>
   <cache name="sqlite" type="sqlite3"><dbfile>{data}/own.sqlite3</dbfile></cache>
   <cache name="foreign" type="sqlite3"><dbfile>{data}/foreign.sqlite3</dbfile></cache>
   <cache name="disk" type="disk"><base>{data}/disk</base></cache>
+  <cache name="many" type="sqlite3"><dbfile>{data}/many/tiles.sqlite3</dbfile></cache>
   {tilesets}
   <service type="wms" enabled="true"><format allow_client_override="true">jpeg</format><maxsize>4096</maxsize></service>
   <service type="wmts" enabled="true"/>
@@ -36,7 +38,7 @@ TILESET = """<tileset name="{name}">{source}<cache>{cache}</cache><grid>WGS84</g
 def config(data, source="", extra=""):
     """A configuration over the caches; with a source for seeding, without one for serving."""
     tilesets = "\n".join(TILESET.format(name="tiles", cache=cache, source=source).replace('"tiles"', f'"{cache}"')
-                         for cache in ("sqlite", "foreign", "disk"))
+                         for cache in ("sqlite", "foreign", "disk", "many"))
     world = f'<source name="world" type="gdal"><data>{data}/world.vrt</data></source>' if source else ""
     return CONFIG.format(data=data, world=world, tilesets=tilesets, extra=extra)
 
@@ -93,6 +95,34 @@ def export(data):
     sizes.sort()
     (data / "body.jpg").write_bytes(min(static.iterdir(), key=lambda f: abs(f.stat().st_size - sizes[len(sizes) // 2])).read_bytes())
     print(f"{len(sizes)} tiles, median {sizes[len(sizes) // 2]} bytes", file=sys.stderr)
+
+
+def make_many(data):
+    """20,480 tiles, each different, in a file as MapCache has them, and as plain files; lists of the paths of 300, 2,000 and 20,000 of them."""
+    many = data / "many"
+    if (many / "complete").exists():
+        return
+    shutil.rmtree(many, ignore_errors=True)
+    (many / "static").mkdir(parents=True)
+    blobs = [blob for blob, in sqlite3.connect(data / "own.sqlite3").execute("select data from tiles order by x, y")]
+    target = sqlite3.connect(many / "tiles.sqlite3")
+    target.execute("create table tiles(tileset text, grid text, x integer, y integer, z integer, data blob, dim text, ctime datetime,"
+                   " primary key(tileset,grid,x,y,z,dim))")
+    places = [(x, y) for y in range(MANY_ROWS) for x in range(MANY_COLUMNS)]
+    for i, (x, y) in enumerate(places):
+        blob = blobs[i % len(blobs)] + i.to_bytes(4, "big")  # behind the end of the picture, where nobody looks
+        target.execute("insert into tiles values('many','WGS84',?,?,?,?,'',1700000000)", (x, y, MANY_LEVEL, blob))
+        (many / "static" / f"{y}_{x}.jpg").write_bytes(blob)
+    target.commit()
+    target.close()
+    order = sorted(places, key=lambda place: (place[0] * 7919 + place[1] * 104729) % 20507)
+    for count in (300, 2000, 20000):
+        rows = [(2 ** MANY_LEVEL - 1 - y, y, x) for x, y in order[:count]]
+        (many / f"tiles-{count}.txt").write_text("".join(f"/mc/wmts/1.0.0/many/default/WGS84/{MANY_LEVEL}/{row}/{x}.jpg\n" for row, _, x in rows))
+        (many / f"static-{count}.txt").write_text("".join(f"/many/static/{y}_{x}.jpg\n" for _, y, x in rows))
+    (many / "complete").touch()
+    if os.getuid() == 0:
+        subprocess.run(["chown", "-R", "www-data:www-data", many], check=True)
 
 
 def make(data):

@@ -80,6 +80,23 @@ def case_tile_apache(report, data, args):
                 load(report, f"tile floor c={connections}", "Apache static file", bare, data / "static.txt", connections, args.seconds)
 
 
+def case_many(report, data, args):
+    """300, 2,000 and 20,000 tiles of one SQLite file, each as likely as the others, through Apache with two children, once each was asked for."""
+    dataset.make_many(data)
+    config = write_config(data, "serve")
+    with module(OURS, data, config) as ours, module(PEER, data, config, name="peer") as peer, floor(data) as bare:
+        for count in (300, 2000, 20000):
+            paths, static = data / "many" / f"tiles-{count}.txt", data / "many" / f"static-{count}.txt"
+            for server, asked in ((ours, paths), (peer, paths), (bare, static)):
+                wrk(server.url.rsplit("/", server.url.count("/") - 2)[0], asked, max(2, count // 1000), 32)
+            for _ in range(args.rounds):
+                for connections in (1, 8, 32):
+                    case = f"{count} tiles c={connections}"
+                    load(report, case, "ours", ours, paths, connections, args.seconds)
+                    load(report, case, "MapCache 1.14", peer, paths, connections, args.seconds)
+                    load(report, case, "Apache static file", bare, static, connections, args.seconds)
+
+
 def case_tile_fastcgi(report, data, args):
     """The same through nginx, with kept connections but for MapCache, whose two processes answer one connection each."""
     echo = data / "echo"

@@ -135,6 +135,7 @@ struct mc_cache {
     bool remember;       /* <memory>: tiles that were read may stay in memory */
     double remember_for; /* seconds, for stores without a stamp; 0: as long as the stamp holds */
     uint64_t serial; /* of this cache in the process: part of the key of tiles that are remembered without a stamp */
+    uint64_t definition; /* hash of its element: part of the key of tiles that the element says how to find in a file */
     mc_store_state state;
     apr_int64_t max_size;   /* <max_size>: bytes; 0: no limit */
     struct mc_uses *uses;   /* when which tiles were used last; NULL without <max_size> */

@@ -39,6 +39,9 @@ const mc_node *mc_node_child(const mc_node *node, const char *name);
 const mc_node *mc_node_next(const mc_node *node); /* the next sibling of the same name, or NULL */
 const char *mc_node_attr(const mc_node *node, const char *name);
 
+/* A hash of what the element says: its name, attributes, text and children, whatever file and line they stand in. */
+uint64_t mc_node_hash(const mc_node *node);
+
 typedef enum mc_severity {
     MC_NOTE,      /* nothing is wrong: what whoever reads a thorough check may want to know */
     MC_WARNING,   /* loads; `mapcache check` exits 2 */

@@ -51,6 +51,7 @@
 
 typedef struct mc_server mc_server;
 typedef struct mc_runtime mc_runtime;
+struct mc_shared_cache; /* lib/base */
 
 typedef enum mc_errors_mode {
     MC_ERRORS_LOG,
@@ -82,7 +83,7 @@ typedef struct mc_config {
     int threaded_fetching; /* -1: the server decides, 0: false, 1: true */
     int workers;           /* -1: auto */
     int io_workers;
-    apr_int64_t memory_cache;  /* bytes for all processes together */
+    apr_int64_t memory_cache;  /* bytes for all processes together; -1: by the memory of the machine */
     apr_int64_t memory_budget; /* bytes for all processes together; 0: what the machine has */
     int open_files;
     int max_origin_requests;                  /* by one request; 0: no limit */
@@ -168,6 +169,19 @@ void mc_runtime_limit_requests(mc_runtime *runtime, const mc_config *config, int
  */
 struct mc_metrics *mc_runtime_metrics_create(void);
 void mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared);
+
+/*
+ * Stored tiles in memory that all processes of a server share: made by their parent, before it forks; each child gives
+ * the memory to its runtime before its first request (docs/internals/cache/shared-memory.md). `former`: what an earlier
+ * configuration of the same parent had, or NULL; kept, with all tiles in it, where the size is the same, else given up
+ * (processes that have it keep it). NULL where one process serves alone, <memory_cache> is 0, or the system has not so
+ * much memory: then each process has a memory of its own.
+ */
+struct mc_shared_cache *mc_runtime_memory_create(const mc_config *config, int processes,
+                                                 struct mc_shared_cache *former);
+void mc_runtime_share_memory(mc_runtime *runtime, const mc_config *config, int processes,
+                             struct mc_shared_cache *shared);
+
 mc_process *mc_runtime_process(mc_runtime *runtime);
 
 /*

@@ -19,12 +19,13 @@
     X(cache_hits_total, "Tiles found in their cache.")                                                                 \
     X(cache_misses_total, "Tiles not found in their cache.")                                                           \
     X(cache_errors_total, "Cache operations that failed.")                                                             \
-    X(memory_hits_total, "Tiles answered from the memory of the process.")                                             \
+    X(memory_hits_total, "Tiles answered from memory.")                                                                \
     X(footprint_hits_total, "Tiles of maps whose footprint was in the memory of the process.")                         \
     X(footprint_misses_total, "Tiles of maps that were read and decoded for their footprint.")                         \
     X(footprint_absences_total, "Tiles of maps that were known to be absent one by one.")                              \
     X(coverage_skips_total, "Tiles of maps that lay outside of what their file is known to have.")                     \
-    X(memory_evictions_total, "Entries dropped from the memory of the process to stay inside its bound.")              \
+    X(memory_evictions_total, "Entries dropped from memory to stay inside its bound.")                                 \
+    X(memory_emptied_total, "Parts of the shared memory emptied because a process was killed while it wrote.")         \
     X(memory_refused_total, "Large allocations that were refused because the budget of a process was used up.")        \
     X(renders_total, "Metatiles rendered.")                                                                            \
     X(vector_tiles_total, "Vector tiles made.")                                                                        \

@@ -181,6 +181,13 @@ mc_shared_cache_copy(void *data, const mc_shared_entry *entry)
     return mc_shared_read(&cursor, data, entry->size) && is_entry_whole(entry->slot, entry->sequence);
 }
 
+uint32_t
+mc_shared_cache_generation(const mc_shared_cache *cache, const void *key, size_t key_size)
+{
+    uint64_t hash = mc_hash64(key, key_size, cache->seed);
+    return atomic_load(&bucket_of_hash(stripe_of_hash(cache, hash), (uint32_t)hash)->generation);
+}
+
 void
 mc_shared_cache_forget(mc_shared_cache *cache, const void *key, size_t key_size)
 {

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MC_SHARED_HEAD = 128, MC_SHARED_KEY_MAX = 16384 };
+enum { MC_SHARED_HEAD = 144, MC_SHARED_KEY_MAX = 16384 };
 
 typedef struct mc_shared_cache mc_shared_cache;
 
@@ -41,6 +41,9 @@ typedef struct mc_shared_entry {
 
 /* Whether there is a value for exactly this key (any bytes); its head is copied to `head`. */
 bool mc_shared_cache_find(mc_shared_entry *entry, void *head, mc_shared_cache *cache, const void *key, size_t key_size);
+
+/* The generation of a key by itself. */
+uint32_t mc_shared_cache_generation(const mc_shared_cache *cache, const void *key, size_t key_size);
 
 /* Copies entry->size bytes. False: the value has gone meanwhile, and what was copied does not count. */
 bool mc_shared_cache_copy(void *data, const mc_shared_entry *entry);

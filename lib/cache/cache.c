@@ -16,6 +16,7 @@ mc_cache_read(mc_cache_base *base, const mc_cache_ops *ops, bool stamped, const 
     static _Atomic uint64_t serial;
     base->cache.ops = ops;
     base->cache.serial = atomic_fetch_add(&serial, 1) + 1;
+    base->cache.definition = mc_node_hash(node);
     base->cache.remember = stamped;
     if (!mc_config_read(base, node, ops->keys, build->diagnostics))
         return false;

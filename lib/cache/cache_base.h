@@ -174,10 +174,13 @@ mc_tile *mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool);
 
 /*
  * The key of a remembered tile, valid for a stamp. `identity` tells stores of equal paths apart: it is the hash of the
- * way of reading (statement, type). The key is built in the caller's frame.
+ * way of reading (statement, type, definition). Keys outlive configurations: whatever two of them read different tiles
+ * by has different keys. The key is built in the caller's frame.
  */
 typedef struct mc_memory_key {
     size_t size;
+    bool looked;         /* memory was asked for it, and */
+    uint32_t generation; /* what was forgotten since is not remembered (base/shared_cache.h) */
     char bytes[MC_PATH_MAX + 1024];
 } mc_memory_key;
 
@@ -185,7 +188,7 @@ void mc_memory_key_build(mc_memory_key *memory_key, uint64_t identity, const cha
 
 /* True if something is known under this very stamp; *tile NULL then: known to be absent. A NULL stamp asks for what
  * was remembered for a time. */
-bool mc_memory_get(mc_tile **tile, const mc_memory_key *key, const mc_stamp *stamp, mc_ctx *ctx, apr_pool_t *pool);
+bool mc_memory_get(mc_tile **tile, mc_memory_key *key, const mc_stamp *stamp, mc_ctx *ctx, apr_pool_t *pool);
 
 /* Remembers a tile, or with NULL its absence, unless the stamp is younger than 50 ms at `now`, the time it was taken.
  */

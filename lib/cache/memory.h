@@ -19,6 +19,12 @@ typedef enum mc_share {
 enum { MC_LARGE_FOOTPRINT = 1 << 16 };
 
 struct mc_memory;
+struct mc_shared_cache;
+
+/* Stored tiles lie in memory that processes share, which the caller owns, instead of in the table of this process.
+ * Before the first use. NULL: they do not. */
+void mc_memory_share(struct mc_memory *memory, struct mc_shared_cache *shared);
+struct mc_shared_cache *mc_memory_shared(const struct mc_memory *memory);
 
 /* As mc_clock_cache_get, of one table. NULL memory has nothing. */
 void *mc_memory_find(struct mc_memory *memory, mc_share share, mc_clock_cache_entry **entry, const void *key,

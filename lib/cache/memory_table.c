@@ -17,6 +17,7 @@ static const size_t sixteenths[MC_SHARES] = { 3, 9, 4 };
 
 struct mc_memory {
     mc_clock_cache *tables[MC_SHARES];
+    struct mc_shared_cache *shared; /* NULL: this process has its tiles for itself */
     size_t bound;
     _Atomic uint64_t evictions; /* of the tables, those that the metrics know */
     _Atomic unsigned generations[GENERATIONS];
@@ -43,6 +44,18 @@ mc_memory_destroy(struct mc_memory *memory)
     for (int i = 0; i < MC_SHARES; i++)
         mc_clock_cache_destroy(memory->tables[i]);
     free(memory);
+}
+
+void
+mc_memory_share(struct mc_memory *memory, struct mc_shared_cache *shared)
+{
+    memory->shared = shared;
+}
+
+struct mc_shared_cache *
+mc_memory_shared(const struct mc_memory *memory)
+{
+    return memory->shared;
 }
 
 size_t

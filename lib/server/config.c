@@ -32,7 +32,8 @@ typedef struct root_config {
     const mc_node *jobs;
     const char *workers;
     int io_workers;
-    apr_int64_t memory_cache, memory_budget;
+    const char *memory_cache;
+    apr_int64_t memory_budget;
     int open_files;
     int max_origin_requests;
     int max_slow_requests;
@@ -112,9 +113,11 @@ const mc_key mc_root_keys[] = {
                 .flags = MC_KEY_OURS, .fallback = "auto"),
     MC_KEY_INT("io_workers", FIELD(io_workers), "Threads of a process that may wait for origins and databases.",
                .flags = MC_KEY_OURS, .min = 1, .max = 1024, .fallback = "16"),
-    MC_KEY_SIZE("memory_cache", FIELD(memory_cache),
-                "Bytes of stored tiles kept in memory, for all processes of a server together; 0 is off.",
-                .flags = MC_KEY_OURS, .max = 1099511627776.0, .fallback = "64M"),
+    MC_KEY_TEXT(
+        "memory_cache", FIELD(memory_cache),
+        "Bytes of stored tiles kept in memory, for all processes of a server together: auto (an eighth of the "
+        "memory of the machine or of the control group, at most 4G) or a size as for <memory_budget>; 0 is off.",
+        .flags = MC_KEY_OURS, .fallback = "auto"),
     MC_KEY_SIZE(
         "memory_budget", FIELD(memory_budget),
         "Bytes that images, bodies and stored tiles in use may take, for all processes of a server together and "
@@ -354,6 +357,17 @@ note_cors(const mc_node *node, mc_build *build)
 }
 
 static void
+read_memory_cache(mc_config *config, const char *text, const mc_node *node, mc_build *build)
+{
+    int64_t bytes = -1;
+    if (strcmp(text, "auto") != 0 && (!mc_parse_size(&bytes, text) || bytes > INT64_C(1) << 40))
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "memory_cache"),
+                    "%s is not auto or a size in bytes, or with K, M, G or T, up to 1T",
+                    mc_config_quote(text, build->pool));
+    config->memory_cache = bytes;
+}
+
+static void
 read_switches(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
 {
     config->mode = (mc_mode)root->mode;
@@ -366,7 +380,7 @@ read_switches(mc_config *config, const root_config *root, const mc_node *node, m
         mc_complain(build->diagnostics, MC_REFUSED, node, "<workers>: \"%s\" should be auto or a number from 0 to 256",
                     root->workers);
     config->io_workers = root->io_workers;
-    config->memory_cache = root->memory_cache;
+    read_memory_cache(config, root->memory_cache, node, build);
     config->memory_budget = root->memory_budget;
     config->open_files = root->open_files;
     config->max_origin_requests = root->max_origin_requests;

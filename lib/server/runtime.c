@@ -10,7 +10,9 @@
 #include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "base/semaphore.h"
+#include "base/shared_cache.h"
 #include "base/workers.h"
+#include "cache/memory.h"
 #include "cache/quota/quota.h"
 #include "cache/write_behind.h"
 #include "db/postgres/postgres.h"
@@ -62,14 +64,34 @@ set_up_malloc(void)
     mallopt(M_ARENA_MAX, 2 * mc_processors());
 }
 
+/* <memory_cache>, for all processes together. */
+static apr_int64_t
+memory_of_server(const mc_config *config)
+{
+    const size_t most = (size_t)4 << 30, share = mc_machine_memory() / 8;
+    if (config->memory_cache >= 0)
+        return config->memory_cache;
+    return (apr_int64_t)(share < most ? share : most);
+}
+
+/* Of it, what stored tiles have for themselves where processes share them. Footprints save more than stored tiles. */
+static apr_int64_t
+shared_memory_of_server(const mc_config *config)
+{
+    for (int i = 0; i < config->tilesets->nelts; i++)
+        if (APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)->assembly != MC_ASSEMBLE_NONE)
+            return memory_of_server(config) / 4;
+    return memory_of_server(config) / 4 * 3;
+}
+
 /* Answers of catalogues are small, and a map asks for the same ones again: a little room for them beside the tiles. */
 static mc_clock_cache *
 query_results_create(apr_int64_t memory)
 {
-    const apr_int64_t least = 1 << 20;
+    const apr_int64_t least = 1 << 20, most = 32 << 20, share = memory / 8;
     if (memory <= 0)
         return NULL;
-    return mc_clock_cache_create((size_t)(memory / 8 > least ? memory / 8 : least));
+    return mc_clock_cache_create((size_t)(share < least ? least : share > most ? most : share));
 }
 
 static bool
@@ -125,7 +147,7 @@ static size_t
 budget_of_process(const mc_config *config, int processes)
 {
     const size_t least = (size_t)256 << 20;
-    size_t kept = (size_t)(config->memory_cache / processes);
+    size_t kept = (size_t)(memory_of_server(config) / processes);
     if (config->memory_budget > 0)
         return (size_t)config->memory_budget / (size_t)processes + kept;
     size_t share = mc_machine_memory() / 4 * 3 / (size_t)processes;
@@ -164,8 +186,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->flights = mc_flights_create();
     atomic_store(&refusal_metrics, process->metrics);
     mc_budget_set(budget_of_process(config, processes), &budget_hooks);
-    process->memory = mc_memory_create(config->memory_cache / processes);
-    process->query_results = query_results_create(config->memory_cache / processes);
+    process->memory = mc_memory_create(memory_of_server(config) / processes);
+    process->query_results = query_results_create(memory_of_server(config) / processes);
     process->provisional = threads && has_sources(config) ? mc_clock_cache_create(PROVISIONAL_BYTES) : NULL;
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
@@ -238,6 +260,27 @@ mc_runtime_share_metrics(mc_runtime *runtime, struct mc_metrics *shared)
     mc_metrics_destroy(runtime->process.metrics);
     runtime->process.metrics = shared;
     runtime->metrics_shared = true;
+}
+
+struct mc_shared_cache *
+mc_runtime_memory_create(const mc_config *config, int processes, struct mc_shared_cache *former)
+{
+    size_t bytes = processes > 1 ? (size_t)shared_memory_of_server(config) : 0;
+    if (former != NULL && mc_shared_cache_bound(former) == bytes)
+        return former;
+    mc_shared_cache_destroy(former);
+    return mc_shared_cache_create(bytes);
+}
+
+void
+mc_runtime_share_memory(mc_runtime *runtime, const mc_config *config, int processes, struct mc_shared_cache *shared)
+{
+    mc_process *process = &runtime->process;
+    if (shared == NULL)
+        return;
+    mc_memory_destroy(process->memory);
+    process->memory = mc_memory_create((memory_of_server(config) - shared_memory_of_server(config)) / processes);
+    mc_memory_share(process->memory, shared);
 }
 
 mc_process *

@@ -41,7 +41,7 @@ read_block_tile(mc_tile **tile, mc_ranged_file *file, const mc_block_cache *cach
     mc_buf *data = NULL;
     bool remember = cache->base.cache.remember && ctx->process != NULL && ctx->process->memory != NULL;
     if (remember) {
-        mc_memory_key_build(&memory_key, cache->identity, file->path, key);
+        mc_memory_key_build(&memory_key, cache->identity ^ cache->base.cache.definition, file->path, key);
         if (mc_memory_get(tile, &memory_key, &file->stamp, ctx, pool))
             return MC_OK;
     }

@@ -108,7 +108,8 @@ take_remembered(int *places, mc_tile_key *left, const far_tiles *far, const mc_r
     int count = 0;
     for (int i = 0; i < far->count; i++) {
         mc_memory_key memory_key;
-        mc_memory_key_build(&memory_key, far->cache->identity, far->path, &far->keys[i]);
+        mc_memory_key_build(&memory_key, far->cache->identity ^ far->cache->base.cache.definition, far->path,
+                            &far->keys[i]);
         if (may_remember(far) && mc_memory_get(&far->tiles[i], &memory_key, &file->stamp, far->ctx, far->pool))
             continue;
         places[count] = i;
@@ -135,7 +136,7 @@ get_from_looked_at(const far_tiles *far, mc_ranged_file *file)
         mc_memory_key memory_key;
         mc_tile *tile = data[i] == NULL ? NULL : mc_tile_create(data[i], 0, pool);
         far->tiles[places[i]] = tile;
-        mc_memory_key_build(&memory_key, far->cache->identity, far->path, &left[i]);
+        mc_memory_key_build(&memory_key, far->cache->identity ^ far->cache->base.cache.definition, far->path, &left[i]);
         if (may_remember(far))
             mc_memory_put(&memory_key, &file->stamp, file->taken, tile, far->ctx);
     }

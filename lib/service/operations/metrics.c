@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#include "base/clock_cache.h"
+#include "base/shared_cache.h"
+#include "cache/memory.h"
 #include "cache/write_behind.h"
 #include "mapcache/upkeep.h"
 #include "service/operations/operations.h"
@@ -65,6 +68,24 @@ write_quota_gauges(mc_buf *text, const mc_config *config, mc_ctx *ctx, apr_pool_
     return MC_OK;
 }
 
+/* Of the memory that processes share, or of that of the answering process. */
+static mc_error *
+write_memory_gauges(mc_buf *text, const mc_process *process, apr_pool_t *pool)
+{
+    struct mc_memory *memory = process == NULL ? NULL : process->memory;
+    const struct mc_shared_cache *shared = memory == NULL ? NULL : mc_memory_shared(memory);
+    mc_clock_cache_statistics own = { 0 };
+    mc_shared_statistics all;
+    mc_memory_stat(memory, &own);
+    mc_shared_cache_stat(&all, shared);
+    MC_TRY(mc_metrics_write_gauge(text, "memory_cache_limit_bytes",
+                                  "Bytes that memory_cache may take: stored tiles of all processes, where they share "
+                                  "their memory, else everything that the answering process remembers.",
+                                  shared == NULL ? own.max_bytes : all.max_bytes, pool));
+    return mc_metrics_write_gauge(text, "memory_cache_bytes", "Bytes of it in use.",
+                                  shared == NULL ? own.bytes : all.bytes, pool);
+}
+
 static mc_error *
 metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -82,6 +103,7 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
                                   "Bytes of tiles of the answering process that wait to be stored behind the answer.",
                                   ctx->process == NULL ? 0 : mc_write_behinds_waiting(ctx->process->write_behinds),
                                   pool));
+    MC_TRY(write_memory_gauges(text, ctx->process, pool));
     MC_TRY(write_quota_gauges(text, call->config, ctx, pool));
     MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics,
                             open ? MC_METRICS_OPEN : MC_METRICS_PLAIN, text, pool));

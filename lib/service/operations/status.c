@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/clock_cache.h"
 #include "base/metrics.h"
+#include "base/shared_cache.h"
 #include "base/workers.h"
+#include "cache/memory.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/upkeep.h"
 #include "service/operations/operations.h"
@@ -37,6 +39,25 @@ write_status_memory(mc_json_writer *json, const mc_process *process)
     mc_json_integer(json, "bytes", (int64_t)known.bytes);
     mc_json_integer(json, "most_bytes", (int64_t)known.max_bytes);
     mc_json_integer(json, "entries", (int64_t)known.entries);
+    mc_json_close(json);
+}
+
+/* Of all processes together, where they share it. */
+static void
+write_status_shared_memory(mc_json_writer *json, const mc_process *process)
+{
+    const struct mc_shared_cache *shared = process->memory == NULL ? NULL : mc_memory_shared(process->memory);
+    mc_shared_statistics known;
+    if (shared == NULL)
+        return;
+    mc_shared_cache_stat(&known, shared);
+    mc_json_open_object(json, "shared_memory");
+    mc_json_integer(json, "bytes", (int64_t)known.bytes);
+    mc_json_integer(json, "most_bytes", (int64_t)known.max_bytes);
+    mc_json_integer(json, "entries", (int64_t)known.entries);
+    mc_json_integer(json, "evictions", (int64_t)known.evictions);
+    mc_json_integer(json, "emptied", (int64_t)known.emptied);
+    mc_json_integer(json, "given_up", (int64_t)known.busy);
     mc_json_close(json);
 }
 
@@ -138,6 +159,7 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     mc_json_integer(json, "uptime_seconds", started == 0 ? 0 : apr_time_sec(apr_time_now() - started));
     write_status_configuration(json, call->config, pool);
     write_status_process(json, process);
+    write_status_shared_memory(json, process);
     write_status_stores(json, call->config);
     write_status_quotas(json, call->config, ctx);
     write_status_counters(json, process->metrics);
