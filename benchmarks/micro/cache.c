@@ -4,6 +4,7 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "cache/memory.h"
 #include "measure.h"
 
-enum { TILE_BYTES = 17000, COLUMNS = 64, ROWS = 32, GETS = COLUMNS * ROWS };
+enum { TILE_BYTES = 17000, COLUMNS = 64, ROWS = 32, GETS = COLUMNS * ROWS, THREADS = 50 };
 
 static mc_level levels[] = { { 64000, 1, 1 },  { 32000, 2, 2 },  { 16000, 4, 4 }, { 8000, 8, 8 },
                              { 4000, 16, 16 }, { 2000, 32, 32 }, { 1000, 64, 64 } };
@@ -113,6 +114,60 @@ measure_reads(const char *name, mc_cache *cache, int series, int rounds)
     printf("%-44s %10.2f us\n", name, best);
 }
 
+typedef struct thread_reads {
+    mc_cache *cache;
+    pthread_barrier_t *begin;
+    int first;
+} thread_reads;
+
+/* As many requests as fit into one round, of one of the threads. */
+static void *
+read_in_thread(void *baton)
+{
+    const thread_reads *task = baton;
+    apr_pool_t *scratch;
+    if (apr_pool_create_unmanaged_ex(&scratch, NULL, NULL) != APR_SUCCESS)
+        exit(1);
+    mc_ctx own = ctx;
+    own.pool = scratch;
+    pthread_barrier_wait(task->begin);
+    for (int j = task->first; j < task->first + GETS / THREADS * 4; j++) {
+        mc_tile *tile;
+        mc_tile_key key = key_of(j * 997 % GETS);
+        exit_on_error(mc_cache_get(&tile, task->cache, &key, &own, scratch));
+        if (tile == NULL)
+            exit(1);
+        apr_pool_clear(scratch);
+    }
+    apr_pool_destroy(scratch);
+    return NULL;
+}
+
+/* The same by many threads at a time, as those of a child of Apache. */
+static void
+measure_thread_reads(const char *name, mc_cache *cache, int rounds)
+{
+    double best = 1e12;
+    for (int i = 0; i < rounds; i++) {
+        pthread_t threads[THREADS];
+        thread_reads tasks[THREADS];
+        pthread_barrier_t begin;
+        pthread_barrier_init(&begin, NULL, THREADS);
+        double before = read_clock_us(CLOCK_PROCESS_CPUTIME_ID);
+        for (int j = 0; j < THREADS; j++) {
+            tasks[j] = (thread_reads){ cache, &begin, j * 41 };
+            if (pthread_create(&threads[j], NULL, read_in_thread, &tasks[j]) != 0)
+                exit(1);
+        }
+        for (int j = 0; j < THREADS; j++)
+            pthread_join(threads[j], NULL);
+        double spent = (read_clock_us(CLOCK_PROCESS_CPUTIME_ID) - before) / (GETS / THREADS * 4 * THREADS);
+        best = spent < best ? spent : best;
+        pthread_barrier_destroy(&begin);
+    }
+    printf("%-44s %10.2f us\n", name, best);
+}
+
 /* `what` begins with the type. */
 static void
 compare_reads_of(const char *what, const char *wanted, const char *inner, const char *others, int rounds)
@@ -128,6 +183,7 @@ compare_reads_of(const char *what, const char *wanted, const char *inner, const 
     process.memory = NULL;
     measure_reads(apr_psprintf(pool, "%s, read", what), cache, 1, rounds);
     measure_reads(apr_psprintf(pool, "%s, read, 16 for a map", what), cache, 16, rounds);
+    measure_thread_reads(apr_psprintf(pool, "%s, read by %d threads", what, THREADS), cache, rounds);
     process.memory = memory;
     cache->remember = false; /* directories stay in memory, tiles do not */
     measure_reads(apr_psprintf(pool, "%s, read, memory for all else", what), cache, 1, rounds);

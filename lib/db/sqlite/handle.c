@@ -20,6 +20,11 @@ enum {
     JOURNAL_PATIENCE_MS = 10000, /* for others who make the same file */
 };
 
+/* Of a reader's pages in memory, in KB, as SQLite takes it. The pages that lead to all tiles of a level are there with
+ * each get; those of the tiles themselves are seldom asked for again, and a memory of tiles stands before. 50 readers
+ * keep less than PAGES_AT_MOST. */
+#define READER_PAGES "-256"
+
 uint64_t
 mc_open_options_profile(const mc_open_options *how)
 {
@@ -107,6 +112,8 @@ mc_handle_end(mc_handle *handle)
 {
     for (int i = 0; i < handle->statement_count; i++)
         sqlite3_reset(handle->statements[i].statement); /* ends its read transaction */
+    if (!handle->write)
+        mc_vfs_ahead_drop(handle->db);
     if (sqlite3_get_autocommit(handle->db))
         return true;
     if (handle->rollback == NULL &&
@@ -171,6 +178,8 @@ configure_handle(mc_handle *handle, const mc_open_options *how, bool created, mc
 {
     if (how->write) /* what a transaction changes stays in memory until its end, so that each page is written once */
         MC_TRY(run_handle_sql(handle, "PRAGMA cache_spill=off", "a tile store cannot be opened", pool));
+    if (!how->write) /* more would be given back at once where many threads read */
+        MC_TRY(run_handle_sql(handle, "PRAGMA cache_size=" READER_PAGES, "a tile store cannot be opened", pool));
     if (!how->write) { /* the first look at the file: what is wrong with it shows here, not in a request's statement */
         /* The read transaction that begins so is the user's own: each would lock the file and look for its journal. */
         if (how->pragma_count == 0)

@@ -88,6 +88,11 @@ void mc_vfs_set_up(void);
 const char *mc_vfs_direct(void);
 const char *mc_vfs_writing(void);
 
+/* Of mc_vfs_set_up: makes of `vfs`, a copy of `original`, one that reads ahead. And drops what it has read ahead of the
+ * file of a reader; of no effect for others. */
+void mc_vfs_ahead_set_up(sqlite3_vfs *vfs, const sqlite3_vfs *original);
+void mc_vfs_ahead_drop(sqlite3 *db);
+
 /* Of mc_vfs_set_up. And whether the journals and logs of a writer are gathered as its pages are: only where SQLite
  * syncs them before it relies on them. */
 const char *mc_vfs_gather_set_up(void);

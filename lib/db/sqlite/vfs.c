@@ -1,8 +1,8 @@
 /*
- * SQLite's file system, but for one thing: a path whose last part is no link is taken as it is. SQLite otherwise looks
- * at each folder on the way with each file that it opens, a tenth of what opening a small file costs. What links of
- * folders lead to is the same with and without them being followed first; only the last part decides which -journal
- * and -wal belong to a file.
+ * SQLite's file system, but for two things: readers read ahead (vfs_ahead.c), and a path whose last part is no link is
+ * taken as it is. SQLite otherwise looks at each folder on the way with each file that it opens, a tenth of what
+ * opening a small file costs. What links of folders lead to is the same with and without them being followed first;
+ * only the last part decides which -journal and -wal belong to a file.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -35,6 +35,7 @@ mc_vfs_set_up(void)
     if (original == NULL)
         return;
     direct.xFullPathname = full_pathname;
+    mc_vfs_ahead_set_up(&direct, original);
     if (sqlite3_vfs_register(&direct, 0) == SQLITE_OK)
         name = direct.zName;
     writing = mc_vfs_gather_set_up();
