@@ -37,6 +37,7 @@ typedef struct mc_process {
     struct mc_admissions *admissions;       /* how many requests may wait or draw at a time (lib/base) */
     struct mc_semaphore *drawing;           /* how many maps are drawn or composed at a time (lib/base) */
     struct mc_metrics *metrics;             /* counters and histograms (lib/base) */
+    struct mc_exporter *exporter;           /* sends traces (lib/telemetry) */
     struct mc_http *http;                   /* connections to origins (lib/base) */
     struct mc_handles *handles;             /* open SQLite files (lib/db) */
     struct mc_postgres *postgres;           /* connections to PostgreSQL (lib/db) */
@@ -59,6 +60,7 @@ typedef struct mc_ctx {
     mc_process *process;
     const mc_log *log;
     struct mc_trace *trace;         /* NULL: tracing is off */
+    struct mc_account *account;     /* what is known of the request (lib/base); NULL: it is no client's request */
     struct mc_cache_reads *reads;   /* gets that share a look at their file (lib/cache); NULL: each by itself */
     struct mc_admission *admission; /* of the request, with its copies (lib/base); NULL: everything is let in */
     struct mc_semaphore *inside;    /* the gate that has been passed, or NULL (lib/base) */

@@ -95,6 +95,7 @@ typedef struct mc_config {
     double deadline;                          /* seconds */
     const char *cors;                         /* "*", an origin list, or NULL for off */
     bool server_timing;
+    struct mc_telemetry *telemetry; /* lib/telemetry; NULL: nothing of it is configured */
     struct mc_jobs *jobs;        /* the queue that seeders share, or NULL */
     bool metrics;                /* the service of that name is offered: spans feed its histograms */
     apr_time_t mtime;            /* of the file when it was read */

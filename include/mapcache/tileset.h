@@ -72,6 +72,7 @@ typedef struct mc_tileset {
     /* An item of it that this build does not have: every request is MC_ERR_UNAVAILABLE with this text. */
     const char *not_built;
     struct mc_seldom *stale_told; /* of what is said when expired tiles are served */
+    struct mc_answer_label *label; /* by which metrics know it, never by what a client has sent (lib/telemetry) */
 } mc_tileset;
 
 /* One tile that a client wants. Values of dimensions are as requested (configuration order, defaults filled in). */

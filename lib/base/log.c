@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/clock.h"
 #include "base/controls.h"
 
@@ -22,6 +23,8 @@ mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
     char *message = apr_pvsprintf(ctx->pool, format, args);
     va_end(args);
     mc_controls_blank(message);
+    if (ctx->account != NULL)
+        message = apr_pstrcat(ctx->pool, message, " [", mc_account_text(ctx->account, ctx->pool), "]", NULL);
     ctx->log->write(ctx->log->baton, level, message);
 }
 

@@ -12,46 +12,56 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STRIPES = 16, SPANS_MAX = 64, NAME_SIZE = 64, KNOWN = 32, CACHE_LINE = 64 };
+enum { STRIPES = 16, SPANS_MAX = 64, NAME_SIZE = 64, KNOWN = 32, CACHE_LINE = 64, PAGE = 4096 };
 enum { FREE, BEING_NAMED, NAMED };
-
-/* Upper bounds in microseconds. */
-static const int64_t bounds[] = { 50,    100,    250,    500,    1000,    2500,    5000,    10000,   25000,
-                                  50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000 };
-enum { BOUNDS = sizeof(bounds) / sizeof(bounds[0]) };
 
 typedef struct stripe {
     _Alignas(CACHE_LINE) _Atomic uint64_t values[MC_COUNTER_COUNT];
 } stripe;
 
-typedef struct histogram {
+typedef struct span_histogram {
     _Atomic int state;
     char name[NAME_SIZE]; /* once NAMED; a copy: a constant of a module lies elsewhere in each process */
-    _Atomic uint64_t buckets[BOUNDS + 1];
-    _Atomic uint64_t microseconds;
-} histogram;
+    mc_histogram times;
+} span_histogram;
 
 struct mc_metrics {
     stripe stripes[STRIPES];
     apr_time_t started;
-    histogram spans[SPANS_MAX];
+    size_t size, annex; /* of the whole piece, and where the annex begins; 0: there is none */
+    span_histogram spans[SPANS_MAX];
 };
+
+mc_metrics *
+mc_metrics_create_with(size_t bytes)
+{
+    const size_t own = (sizeof(mc_metrics) + PAGE - 1) / PAGE * PAGE;
+    mc_metrics *metrics =
+        mmap(NULL, own + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); /* zeroed */
+    MC_ASSERT(metrics != MAP_FAILED);
+    metrics->started = apr_time_now();
+    metrics->size = own + bytes;
+    metrics->annex = bytes == 0 ? 0 : own;
+    return metrics;
+}
 
 mc_metrics *
 mc_metrics_create(void)
 {
-    mc_metrics *metrics =
-        mmap(NULL, sizeof(*metrics), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); /* zeroed */
-    MC_ASSERT(metrics != MAP_FAILED);
-    metrics->started = apr_time_now();
-    return metrics;
+    return mc_metrics_create_with(0);
+}
+
+void *
+mc_metrics_annex(mc_metrics *metrics)
+{
+    return metrics == NULL || metrics->annex == 0 ? NULL : (char *)metrics + metrics->annex;
 }
 
 void
 mc_metrics_destroy(mc_metrics *metrics)
 {
     if (metrics != NULL)
-        munmap(metrics, sizeof(*metrics));
+        munmap(metrics, metrics->size);
 }
 
 apr_time_t
@@ -89,17 +99,17 @@ mc_counter_value(const mc_metrics *metrics, mc_counter counter)
 }
 
 static bool
-is_named(const histogram *h, const char *span)
+is_named(const span_histogram *h, const char *span)
 {
     return atomic_load_explicit(&h->state, memory_order_acquire) == NAMED && strncmp(h->name, span, NAME_SIZE - 1) == 0;
 }
 
 /* The histogram of that name; without one, the first free one takes the name (`claim`). */
-static histogram *
+static span_histogram *
 find_span(mc_metrics *metrics, const char *span, bool claim)
 {
     for (int i = 0; i < SPANS_MAX; i++) {
-        histogram *h = &metrics->spans[i];
+        span_histogram *h = &metrics->spans[i];
         int state = atomic_load_explicit(&h->state, memory_order_acquire);
         if (state == FREE && !claim)
             return NULL;
@@ -116,29 +126,29 @@ find_span(mc_metrics *metrics, const char *span, bool claim)
 
 /* NULL when all are taken. Threads name one after the other; processes may in a rare case give two the same name, which
  * is why what is written adds up all of a name. */
-static histogram *
+static span_histogram *
 name_span(mc_metrics *metrics, const char *span)
 {
     static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&naming);
-    histogram *h = find_span(metrics, span, true);
+    span_histogram *h = find_span(metrics, span, true);
     pthread_mutex_unlock(&naming);
     return h;
 }
 
 /* The same by what this thread has found before. */
-static histogram *
-span_histogram(mc_metrics *metrics, const char *span)
+static span_histogram *
+known_histogram(mc_metrics *metrics, const char *span)
 {
     static _Thread_local struct {
         const mc_metrics *metrics;
         const char *span;
-        histogram *histogram;
+        span_histogram *histogram;
     } known[KNOWN];
     size_t at = ((uintptr_t)span >> 3 ^ (uintptr_t)span >> 8) % KNOWN;
     if (known[at].metrics == metrics && known[at].span == span && is_named(known[at].histogram, span))
         return known[at].histogram;
-    histogram *h = find_span(metrics, span, false);
+    span_histogram *h = find_span(metrics, span, false);
     if (h == NULL)
         h = name_span(metrics, span);
     if (h != NULL) {
@@ -154,16 +164,10 @@ mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds)
 {
     if (metrics == NULL)
         return;
-    histogram *h = span_histogram(metrics, span);
+    span_histogram *h = known_histogram(metrics, span);
     if (h == NULL)
         return;
-    if (microseconds < 0)
-        microseconds = 0; /* the clock was set back */
-    int bucket = 0;
-    while (bucket < BOUNDS && microseconds > bounds[bucket])
-        bucket++;
-    atomic_fetch_add_explicit(&h->buckets[bucket], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&h->microseconds, (uint64_t)microseconds, memory_order_relaxed);
+    mc_histogram_add(&h->times, microseconds);
 }
 
 static mc_error *
@@ -184,60 +188,25 @@ write_counters(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,
 #undef X
     };
     for (int i = 0; i < MC_COUNTER_COUNT; i++) {
-        const char *name = rows[i].name, *family = name;
-        if (format == MC_METRICS_OPEN) /* the family's name is the sample's without "_total" */
-            family = apr_pstrndup(pool, name, strlen(name) - strlen("_total"));
-        MC_TRY(append_metrics_text(
-            out,
-            apr_psprintf(pool, "# TYPE mapcache_%s counter\n# HELP mapcache_%s %s\nmapcache_%s %" PRIu64 "\n", family,
-                         family, rows[i].help, name, mc_counter_value(metrics, (mc_counter)i)),
-            pool));
+        MC_TRY(mc_metrics_write_head(out, format, rows[i].name, "counter", NULL, rows[i].help, pool));
+        MC_TRY(append_metrics_text(out,
+                                   apr_psprintf(pool, "mapcache_%s %" PRIu64 "\n", rows[i].name,
+                                                mc_counter_value(metrics, (mc_counter)i)),
+                                   pool));
     }
     return MC_OK;
 }
 
-/* Microseconds as decimal seconds, exactly. */
-static const char *
-format_metric_seconds(uint64_t microseconds, apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "%" PRIu64 ".%06u", microseconds / 1000000, (unsigned)(microseconds % 1000000));
-}
-
 /* What all histograms of the name of the first one have counted. */
-static void
-add_up(histogram *sum, const mc_metrics *metrics, int first)
-{
-    for (int i = first; i < SPANS_MAX; i++) {
-        const histogram *h = &metrics->spans[i];
-        if (!is_named(h, metrics->spans[first].name))
-            continue;
-        for (int bucket = 0; bucket <= BOUNDS; bucket++)
-            sum->buckets[bucket] += atomic_load_explicit(&h->buckets[bucket], memory_order_relaxed);
-        sum->microseconds += atomic_load_explicit(&h->microseconds, memory_order_relaxed);
-    }
-}
-
 static mc_error *
-write_span(const mc_metrics *metrics, int index, mc_buf *out, apr_pool_t *pool)
+write_span(const mc_metrics *metrics, int first, mc_buf *out, apr_pool_t *pool)
 {
-    const char *name = metrics->spans[index].name;
-    histogram sum = { 0 };
-    uint64_t count = 0;
-    add_up(&sum, metrics, index);
-    for (int i = 0; i <= BOUNDS; i++) {
-        count += sum.buckets[i];
-        const char *bound = i < BOUNDS ? format_metric_seconds((uint64_t)bounds[i], pool) : "+Inf";
-        MC_TRY(append_metrics_text(
-            out,
-            apr_psprintf(pool, "mapcache_span_seconds_bucket{span=\"%s\",le=\"%s\"} %" PRIu64 "\n", name, bound, count),
-            pool));
-    }
-    return append_metrics_text(out,
-                               apr_psprintf(pool,
-                                            "mapcache_span_seconds_sum{span=\"%s\"} %s\n"
-                                            "mapcache_span_seconds_count{span=\"%s\"} %" PRIu64 "\n",
-                                            name, format_metric_seconds(sum.microseconds, pool), name, count),
-                               pool);
+    const char *name = metrics->spans[first].name;
+    mc_histogram sum = { 0 };
+    for (int i = first; i < SPANS_MAX; i++)
+        if (is_named(&metrics->spans[i], name))
+            mc_histogram_add_all(&sum, &metrics->spans[i].times);
+    return mc_histogram_write(out, "span_seconds", apr_psprintf(pool, "span=\"%s\"", name), &sum, pool);
 }
 
 /* Whether no earlier histogram has the same name. */
@@ -267,9 +236,8 @@ mc_metrics_write_family(mc_buf *out, const char *name, const char *help, apr_poo
         out, apr_psprintf(pool, "# TYPE mapcache_%s gauge\n# HELP mapcache_%s %s\n", name, name, help), pool);
 }
 
-/* A value of a label: backslash, quote and line feed are escaped (OpenMetrics 1.0, escaping). */
-static const char *
-escape_label(const char *text, apr_pool_t *pool)
+const char *
+mc_metrics_escape_label(const char *text, apr_pool_t *pool)
 {
     char *escaped = apr_palloc(pool, 2 * strlen(text) + 1), *at = escaped;
     for (; *text != '\0'; text++) {
@@ -286,8 +254,27 @@ mc_metrics_write_labelled(mc_buf *out, const char *name, const char *label, cons
                           apr_pool_t *pool)
 {
     return append_metrics_text(
-        out, apr_psprintf(pool, "mapcache_%s{%s=\"%s\"} %" PRId64 "\n", name, label, escape_label(thing, pool), value),
+        out, apr_psprintf(pool, "mapcache_%s{%s=\"%s\"} %" PRId64 "\n", name, label, mc_metrics_escape_label(thing, pool), value),
         pool);
+}
+
+mc_error *
+mc_metrics_write_head(mc_buf *out, mc_metrics_format format, const char *name, const char *type, const char *unit,
+                      const char *help, apr_pool_t *pool)
+{
+    const char *family = name;
+    if (format == MC_METRICS_OPEN && strcmp(type, "counter") == 0) /* the sample's name without "_total" */
+        family = apr_pstrndup(pool, name, strlen(name) - strlen("_total"));
+    MC_TRY(append_metrics_text(out, apr_psprintf(pool, "# TYPE mapcache_%s %s\n", family, type), pool));
+    if (format == MC_METRICS_OPEN && unit != NULL)
+        MC_TRY(append_metrics_text(out, apr_psprintf(pool, "# UNIT mapcache_%s %s\n", family, unit), pool));
+    return append_metrics_text(out, apr_psprintf(pool, "# HELP mapcache_%s %s\n", family, help), pool);
+}
+
+mc_error *
+mc_metrics_write_sample(mc_buf *out, const char *name, const char *labels, uint64_t value, apr_pool_t *pool)
+{
+    return append_metrics_text(out, apr_psprintf(pool, "mapcache_%s{%s} %" PRIu64 "\n", name, labels, value), pool);
 }
 
 mc_error *
@@ -295,10 +282,8 @@ mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *ou
 {
     bool open = format == MC_METRICS_OPEN;
     MC_TRY(write_counters(metrics, format, out, pool));
-    MC_TRY(append_metrics_text(out, "# TYPE mapcache_span_seconds histogram\n", pool));
-    if (open)
-        MC_TRY(append_metrics_text(out, "# UNIT mapcache_span_seconds seconds\n", pool));
-    MC_TRY(append_metrics_text(out, "# HELP mapcache_span_seconds Durations of the steps of traced requests.\n", pool));
+    MC_TRY(mc_metrics_write_head(out, format, "span_seconds", "histogram", "seconds",
+                                 "Durations of the steps of traced requests.", pool));
     for (int i = 0; metrics != NULL && i < SPANS_MAX; i++)
         if (atomic_load_explicit(&metrics->spans[i].state, memory_order_acquire) == NAMED && is_first(metrics, i))
             MC_TRY(write_span(metrics, i, out, pool));

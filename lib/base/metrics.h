@@ -64,6 +64,9 @@
     X(quota_bytes_total, "Bytes of the tiles removed to keep caches to their max_size.")                               \
     X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \
     X(dimension_remembered_total, "Questions of dimensions that the memory of the process answered.")                  \
+    X(traces_sampled_total, "Requests whose spans were kept for a receiver of traces.")                                \
+    X(traces_exported_total, "Traces that a receiver took.")                                                           \
+    X(traces_dropped_total, "Traces that could not be sent, or that the queue had no room for.")                       \
     X(response_bytes_total, "Bytes of response bodies.")
 
 typedef enum mc_counter {
@@ -77,6 +80,11 @@ typedef struct mc_metrics mc_metrics;
 
 /* Made before a fork they are those of both processes: they lie in shared memory, and nothing locks them. */
 mc_metrics *mc_metrics_create(void);
+
+/* The same with so many bytes more for what a higher room counts by itself: zeroed, and as shared as the rest. */
+mc_metrics *mc_metrics_create_with(size_t bytes);
+void *mc_metrics_annex(mc_metrics *metrics); /* NULL without, and of NULL */
+
 void mc_metrics_destroy(mc_metrics *metrics);
 
 /* When they were made; 0 for NULL. */
@@ -88,6 +96,21 @@ uint64_t mc_counter_value(const mc_metrics *metrics, mc_counter counter);
 
 /* Microseconds of a span of that name (a string constant); a bounded number of names. */
 void mc_observe(mc_metrics *metrics, const char *span, int64_t microseconds);
+
+/* Upper bounds of all histograms, in microseconds; what is above the last one is in a bucket of its own. */
+enum { MC_HISTOGRAM_BOUNDS = 17, MC_HISTOGRAM_BUCKETS = MC_HISTOGRAM_BOUNDS + 1 };
+
+typedef struct mc_histogram {
+    _Atomic uint64_t buckets[MC_HISTOGRAM_BUCKETS];
+    _Atomic uint64_t microseconds;
+} mc_histogram;
+
+void mc_histogram_add(mc_histogram *histogram, int64_t microseconds);
+void mc_histogram_add_all(mc_histogram *sum, const mc_histogram *histogram);
+
+/* The samples of one histogram of the family `name` (without "mapcache_"); `labels`: "span=\"x\"". */
+mc_error *mc_histogram_write(mc_buf *out, const char *name, const char *labels, const mc_histogram *histogram,
+                             apr_pool_t *pool) MC_CHECKED;
 
 /* OpenMetrics 1.0, or Prometheus' older text format 0.0.4: there a counter's family bears the name of its sample, and
  * units and the end are not said. */
@@ -101,6 +124,17 @@ mc_error *mc_metrics_write_gauge(mc_buf *out, const char *name, const char *help
 mc_error *mc_metrics_write_family(mc_buf *out, const char *name, const char *help, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_metrics_write_labelled(mc_buf *out, const char *name, const char *label, const char *thing, int64_t value,
                                     apr_pool_t *pool) MC_CHECKED;
+
+/* What a family begins with: `type` is counter, gauge or histogram; `unit` of a histogram, or NULL. */
+mc_error *mc_metrics_write_head(mc_buf *out, mc_metrics_format format, const char *name, const char *type,
+                                const char *unit, const char *help, apr_pool_t *pool) MC_CHECKED;
+
+/* A sample with labels that are written already. */
+mc_error *mc_metrics_write_sample(mc_buf *out, const char *name, const char *labels, uint64_t value,
+                                  apr_pool_t *pool) MC_CHECKED;
+
+/* A value of a label, escaped (OpenMetrics 1.0, escaping). */
+const char *mc_metrics_escape_label(const char *text, apr_pool_t *pool);
 
 /* Text of everything else. */
 mc_error *mc_metrics_write(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,

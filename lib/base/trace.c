@@ -1,8 +1,7 @@
 /*
- * Writes trace lines. One line costs some copies: the second's date and the thread's number are formatted once for each
+ * Writes trace lines, and tells trace_record.c of spans. One line costs some copies: the second's date and the thread's number are formatted once for each
  * thread and second, the middle of the line once for each trace.
  */
-#include "mapcache/trace.h"
 
 #include <apr_strings.h>
 #include <pthread.h>
@@ -12,44 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/clock.h"
 #include "base/controls.h"
 #include "base/metrics.h"
+#include "base/trace_private.h"
 
-enum { SPANS_MAX = 48, NAME_SIZE_MAX = 96, MIDDLE_MAX = 256, FIRST_BUFFER = 8 << 10, FULL_BUFFER = 128 << 10 };
-enum { LINE_SIZE = MIDDLE_MAX + 2 * NAME_SIZE_MAX + 64, DETAIL_MAX = 2000 };
+enum { NAME_SIZE_MAX = 96, FIRST_BUFFER = 8 << 10, FULL_BUFFER = 128 << 10 };
+enum { LINE_SIZE = MC_TRACE_MIDDLE_MAX + 2 * NAME_SIZE_MAX + 64, DETAIL_MAX = 2100 };
 
 static const char event_word[] = "MOCKUP ";
-
-typedef struct span_sum {
-    const char *name;
-    int64_t microseconds;
-    int64_t own; /* not in spans inside it; since it was last taken */
-} span_sum;
-
-typedef struct span_sums {
-    span_sum spans[SPANS_MAX];
-    int count;
-} span_sums;
-
-struct mc_trace {
-    mc_trace_sink *sink; /* NULL: no lines */
-    void *baton;
-    const char *client;
-    const char *location;
-    mc_metrics *metrics;
-    char *buffer; /* malloc'ed: it grows, and it must not stay in the pool */
-    size_t size;
-    size_t capacity;
-    long thread;             /* that `middle` was formatted for */
-    char middle[MIDDLE_MAX]; /* from the year's end to "MOCKUP " */
-    size_t middle_size;
-    span_sums sums;       /* of this trace alone */
-    int64_t inside;       /* spent in the spans that have ended inside the innermost open one */
-    mc_trace *root;       /* of the request; itself for the first one */
-    pthread_mutex_t lock; /* root only: of `joined` */
-    span_sums joined;     /* root only: what ended forks have added */
-};
 
 /* What one thread knows of itself and of the current second. */
 static _Thread_local struct {
@@ -72,8 +43,8 @@ watch_forks(void)
     pthread_atfork(NULL, NULL, forget_self);
 }
 
-static long
-own_thread(void)
+long
+mc_trace_thread(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (__builtin_expect(self.id == 0, 0)) {
@@ -81,19 +52,6 @@ own_thread(void)
         self.id = syscall(SYS_gettid);
     }
     return self.id;
-}
-
-static void
-add_span_sum(span_sums *sums, const char *name, int64_t microseconds, int64_t own)
-{
-    for (int i = 0; i < sums->count; i++)
-        if (sums->spans[i].name == name || strcmp(sums->spans[i].name, name) == 0) {
-            sums->spans[i].microseconds += microseconds;
-            sums->spans[i].own += own;
-            return;
-        }
-    if (sums->count < SPANS_MAX)
-        sums->spans[sums->count++] = (span_sum){ name, microseconds, own };
 }
 
 static apr_status_t
@@ -104,14 +62,12 @@ end_trace(void *data)
     free(trace->buffer);
     trace->buffer = NULL;
     if (trace->root != trace) {
-        pthread_mutex_lock(&trace->root->lock);
-        for (int i = 0; i < trace->sums.count; i++)
-            add_span_sum(&trace->root->joined, trace->sums.spans[i].name, trace->sums.spans[i].microseconds,
-                         trace->sums.spans[i].own);
-        pthread_mutex_unlock(&trace->root->lock);
-    } else {
-        pthread_mutex_destroy(&trace->lock);
+        mc_trace_join(trace);
+        return APR_SUCCESS;
     }
+    free(trace->joined);
+    free(trace->jobs);
+    pthread_mutex_destroy(&trace->lock);
     return APR_SUCCESS;
 }
 
@@ -126,10 +82,14 @@ mc_trace *
 mc_trace_create(mc_trace_sink *sink, void *baton, const char *client, const char *location, apr_pool_t *pool)
 {
     mc_trace *trace = apr_pcalloc(pool, sizeof(*trace));
+    trace->pool = pool;
+    trace->kept = MC_TRACE_SUMS;
     trace->sink = sink;
     trace->baton = baton;
-    trace->client = trace_field_text(client, 64, pool);
-    trace->location = trace_field_text(location == NULL ? "mapcache" : location, 64, pool);
+    if (sink != NULL) {
+        trace->client = trace_field_text(client, 64, pool);
+        trace->location = trace_field_text(location == NULL ? "mapcache" : location, 64, pool);
+    }
     trace->root = trace;
     pthread_mutex_init(&trace->lock, NULL);
     apr_pool_cleanup_register(pool, trace, end_trace, apr_pool_cleanup_null);
@@ -137,9 +97,13 @@ mc_trace_create(mc_trace_sink *sink, void *baton, const char *client, const char
 }
 
 mc_trace *
-mc_trace_fork(const mc_trace *parent, apr_pool_t *job_pool)
+mc_trace_fork(const mc_trace *parent, unsigned inside, apr_pool_t *job_pool)
 {
     mc_trace *trace = apr_pcalloc(job_pool, sizeof(*trace));
+    trace->pool = job_pool;
+    trace->kept = parent->kept;
+    trace->open = inside;
+    trace->account = parent->account;
     trace->sink = parent->sink;
     trace->baton = parent->baton;
     trace->client = parent->client; /* outlives the job, as the caller of a batch does */
@@ -154,6 +118,18 @@ void
 mc_trace_set_metrics(mc_trace *trace, struct mc_metrics *metrics)
 {
     trace->metrics = metrics;
+}
+
+void
+mc_trace_keep(mc_trace *trace, unsigned kept)
+{
+    trace->kept = kept;
+}
+
+void
+mc_trace_set_account(mc_trace *trace, const struct mc_account *account)
+{
+    trace->account = account;
 }
 
 void
@@ -216,7 +192,7 @@ static char *
 write_start(mc_trace *trace, apr_time_t now)
 {
     time_t second = (time_t)apr_time_sec(now);
-    long thread = own_thread();
+    long thread = mc_trace_thread();
     if (second != self.second || self.year_size == 0)
         format_second(second);
     if (thread != trace->thread)
@@ -267,14 +243,30 @@ mc_trace_say(mc_trace *trace, const char *text, const char *detail)
 }
 
 void
+mc_trace_say_request(mc_trace *trace)
+{
+    trace->told = true;
+    if (trace->sink != NULL && trace->account != NULL)
+        mc_trace_say(trace, "REQUEST", mc_account_text(trace->account, trace->pool));
+}
+
+void
 mc_trace_begin(mc_span *span)
 {
     mc_trace *trace = span->trace;
     span->inside = trace->inside;
     trace->inside = 0;
+    if ((trace->kept & MC_TRACE_SPANS) != 0) {
+        span->number = atomic_fetch_add_explicit(&trace->root->numbers, 1, memory_order_relaxed) + 1;
+        span->parent = trace->open;
+        trace->open = span->number;
+    }
     span->begin = mc_clock_now();
-    if (trace->sink != NULL)
-        write_line(trace, apr_time_now(), "BEGIN ", 6, span->name, NULL);
+    if (trace->sink == NULL)
+        return;
+    write_line(trace, apr_time_now(), "BEGIN ", 6, span->name, NULL);
+    if (trace->root != trace && !trace->told)
+        mc_trace_say_request(trace); /* a job's lines name the request, too */
 }
 
 void
@@ -282,53 +274,14 @@ mc_trace_end(mc_span *span)
 {
     mc_trace *trace = span->trace;
     int64_t duration = mc_clock_now() - span->begin;
-    add_span_sum(&trace->sums, span->name, duration, duration - trace->inside);
+    if ((trace->kept & MC_TRACE_SUMS) != 0)
+        mc_trace_add_sum(trace, span->name, duration, duration - trace->inside);
+    if (span->number != 0) {
+        trace->open = span->parent;
+        mc_trace_record(trace, span, duration);
+    }
     trace->inside = span->inside + duration;
     mc_observe(trace->metrics, span->name, duration);
     if (trace->sink != NULL)
         write_line(trace, apr_time_now(), "END ", 4, span->name, span->note);
-}
-
-static void
-take_own(span_sums *sums, void (*take)(void *baton, const char *name, int64_t microseconds), void *baton)
-{
-    for (int i = 0; i < sums->count; i++) {
-        if (sums->spans[i].own != 0)
-            take(baton, sums->spans[i].name, sums->spans[i].own);
-        sums->spans[i].own = 0;
-    }
-}
-
-void
-mc_trace_take_own(mc_trace *trace, void (*take)(void *baton, const char *name, int64_t microseconds), void *baton)
-{
-    take_own(&trace->sums, take, baton);
-    pthread_mutex_lock(&trace->root->lock);
-    take_own(&trace->root->joined, take, baton);
-    pthread_mutex_unlock(&trace->root->lock);
-}
-
-static const char *
-short_name(const char *name)
-{
-    static const char prefix[] = "mapcache_";
-    const char *start = *name == '_' ? name + 1 : name;
-    return strncmp(start, prefix, sizeof(prefix) - 1) == 0 ? start + sizeof(prefix) - 1 : name;
-}
-
-const char *
-mc_trace_server_timing(const mc_trace *trace, apr_pool_t *pool)
-{
-    span_sums all = trace->sums;
-    mc_trace *root = trace->root;
-    pthread_mutex_lock(&root->lock);
-    for (int i = 0; i < root->joined.count; i++)
-        add_span_sum(&all, root->joined.spans[i].name, root->joined.spans[i].microseconds, 0);
-    pthread_mutex_unlock(&root->lock);
-    const char *text = "";
-    for (int i = 0; i < all.count; i++)
-        text = apr_psprintf(pool, "%s%s%s;dur=%" APR_INT64_T_FMT ".%03d", text, i == 0 ? "" : ", ",
-                            short_name(all.spans[i].name), all.spans[i].microseconds / 1000,
-                            (int)(all.spans[i].microseconds % 1000));
-    return text;
 }

@@ -20,6 +20,7 @@ typedef struct workers_batch {
     void *baton;
     int count;
     const mc_ctx *ctx;
+    unsigned inside;    /* the span that the caller has open */
     atomic_int next;    /* the first job that nobody has taken; at least `count` when none is left */
     mc_error *error;    /* the first one; workers->lock (or a lone caller) */
     apr_pool_t *holder; /* the job pool that `error` lives in */
@@ -141,7 +142,7 @@ take_part(mc_workers *workers, workers_batch *b, bool helper)
         task_ctx.slow = NULL; /* the request's own thread is not concerned */
     apr_pool_create(&task_ctx.pool, root);
     if (helper && task_ctx.trace != NULL)
-        task_ctx.trace = mc_trace_fork(b->ctx->trace, root);
+        task_ctx.trace = mc_trace_fork(b->ctx->trace, b->inside, root);
     {
         /* The root that log parsers group a pool thread's part of a request by. */
         MC_SPAN(helper ? &task_ctx : &untraced, "_thread_get_tile");
@@ -310,7 +311,9 @@ mc_workers_run(mc_workers *workers, mc_task *task, void *baton, int count, int h
 {
     if (count <= 0)
         return MC_OK;
-    workers_batch b = { .task = task, .baton = baton, .count = count, .ctx = ctx };
+    workers_batch b = {
+        .task = task, .baton = baton, .count = count, .ctx = ctx, .inside = mc_trace_innermost(ctx->trace)
+    };
     int most = mc_workers_count(workers) < count - 1 ? mc_workers_count(workers) : count - 1;
     if (helpers > most)
         helpers = most;

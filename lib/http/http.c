@@ -5,10 +5,12 @@
 #include "http/http.h"
 
 #include <apr_lib.h>
+#include <apr_strings.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/admission.h"
 #include "base/metrics.h"
 #include "base/module.h"
@@ -91,7 +93,7 @@ is_header_name(const char *name)
 
 /* A copy of the headers that is safe to send: names checked, values without line ends, our User-Agent unless set. */
 static mc_error *
-safe_headers(const apr_table_t **safe, const apr_table_t *headers, apr_pool_t *pool)
+safe_headers(apr_table_t **safe, const apr_table_t *headers, apr_pool_t *pool)
 {
     apr_table_t *table = apr_table_make(pool, 8);
     if (headers != NULL) {
@@ -110,6 +112,20 @@ safe_headers(const apr_table_t **safe, const apr_table_t *headers, apr_pool_t *p
     return MC_OK;
 }
 
+/* Tells whoever is asked which trace the request belongs to; headers that the configuration names stay. */
+static void
+add_traceparent(apr_table_t *headers, const mc_ctx *ctx, apr_pool_t *pool)
+{
+    if (ctx->account == NULL || ctx->account->context.root == 0 || apr_table_get(headers, "traceparent") != NULL)
+        return;
+    const mc_trace_context *context = &ctx->account->context;
+    char *value = apr_palloc(pool, MC_TRACEPARENT_SIZE);
+    mc_traceparent_format(value, context, mc_trace_innermost(ctx->trace));
+    apr_table_setn(headers, "traceparent", value);
+    if (context->vendors != NULL && apr_table_get(headers, "tracestate") == NULL)
+        apr_table_setn(headers, "tracestate", context->vendors);
+}
+
 /* What is wrong before a call can be sent; else the call is made complete. */
 static mc_error *
 complete_call(mc_http_call *call, mc_http *http, mc_ctx *ctx, apr_pool_t *pool)
@@ -117,9 +133,13 @@ complete_call(mc_http_call *call, mc_http *http, mc_ctx *ctx, apr_pool_t *pool)
     if (http == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "requests to origins are switched off");
     MC_TRY(mc_ctx_check(ctx, pool));
-    if (!call->store)
+    if (!call->store && !call->apart)
         MC_TRY(mc_admission_count_origin(ctx, pool));
-    MC_TRY(safe_headers(&call->headers, call->headers, pool));
+    apr_table_t *headers = NULL;
+    MC_TRY(safe_headers(&headers, call->headers, pool));
+    if (!call->store)
+        add_traceparent(headers, ctx, pool);
+    call->headers = headers;
     MC_TRY(engine_ready(http, pool));
     if (call->connect_timeout <= 0)
         call->connect_timeout = MC_HTTP_CONNECT_TIMEOUT;
@@ -133,6 +153,8 @@ count_exchange(const mc_http_exchange *exchange, struct mc_metrics *metrics)
 {
     bool store = exchange->call.store;
     bool failed = exchange->error != MC_OK || exchange->reply.status >= 500;
+    if (exchange->call.apart)
+        return failed;
     mc_count(metrics, store ? MC_COUNT_store_requests_total : MC_COUNT_origin_requests_total, 1);
     if (failed)
         mc_count(metrics, store ? MC_COUNT_store_errors_total : MC_COUNT_origin_errors_total, 1);
@@ -141,10 +163,29 @@ count_exchange(const mc_http_exchange *exchange, struct mc_metrics *metrics)
     return failed;
 }
 
+/* "host:port", cut: never what stands before an "@", nor a path. */
+static const char *
+host_of_url(char host[MC_SPAN_SUBJECT_SIZE], const char *url)
+{
+    const char *start = strstr(url, "://");
+    start = start == NULL ? url : start + 3;
+    size_t size = strcspn(start, "/?#");
+    const char *at = memrchr(start, '@', size);
+    if (at != NULL) {
+        size -= (size_t)(at + 1 - start);
+        start = at + 1;
+    }
+    apr_cpystrn(host, start, size < MC_SPAN_SUBJECT_SIZE ? size + 1 : MC_SPAN_SUBJECT_SIZE);
+    return host;
+}
+
 void
 mc_http_send_all(mc_http_exchange *exchanges, int count, int connections, mc_http *http, mc_ctx *ctx, apr_pool_t *pool)
 {
+    char host[MC_SPAN_SUBJECT_SIZE];
     MC_SPAN_AS(span, ctx, "mapcache_http_request");
+    if (span.trace != NULL && count > 0)
+        mc_span_about(&span, host_of_url(host, exchanges[0].call.url));
     bool ready = count > 0;
     for (int i = 0; i < count; i++) {
         exchanges[i].reply = (mc_http_reply){ 0 };

@@ -27,6 +27,7 @@ typedef struct mc_http_call {
     bool no_redirects;   /* an answer that leads elsewhere is the reply */
     bool no_proxy;       /* asked directly, whatever the environment says */
     bool store;          /* to a store of tiles: not counted as a request to an origin */
+    bool apart;          /* for no request of a client: counted neither as one to an origin nor as one to a store */
     bool as_stored;      /* no encoding is asked for: parts of a file are parts of its bytes */
 } mc_http_call;
 

@@ -13,6 +13,7 @@
 #include "mapcache/service.h"
 #include "mapcache/upkeep.h"
 #include "server/server_private.h"
+#include "telemetry/telemetry.h"
 #include "text/text.h"
 
 typedef struct root_config {
@@ -41,6 +42,7 @@ typedef struct root_config {
     double deadline;
     const char *cors;
     bool server_timing;
+    const mc_node *telemetry;
 } root_config;
 
 typedef struct pool_config {
@@ -147,6 +149,8 @@ const mc_key mc_root_keys[] = {
                 .fallback = "*"),
     MC_KEY_BOOL("server_timing", FIELD(server_timing), "Tell clients in a Server-Timing header where the time went.",
                 .flags = MC_KEY_OURS, .fallback = "false"),
+    MC_KEY_TREE("telemetry", FIELD(telemetry), mc_telemetry_keys,
+                "Traces for a receiver of OTLP, lines about requests that were slow or no hits.", .flags = MC_KEY_OURS),
     MC_KEY_END,
 };
 
@@ -389,6 +393,7 @@ read_switches(mc_config *config, const root_config *root, const mc_node *node, m
     config->deadline = root->deadline;
     config->cors = strcmp(root->cors, "off") == 0 ? NULL : root->cors;
     config->server_timing = root->server_timing;
+    config->telemetry = mc_telemetry_from_config(root->telemetry, build);
     note_cors(node, build);
     pool_config pools = { .max_connections = 1024, .time_to_live = 60000000 };
     if (root->connection_pool != NULL)

@@ -24,6 +24,8 @@
 #include "mapcache/server.h"
 #include "remote/remote.h"
 #include "service/documents.h"
+#include "telemetry/answers.h"
+#include "telemetry/exporter.h"
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
@@ -178,7 +180,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     MC_TRY(mc_workers_create(&process->io, io, pool));
     process->admissions = mc_admissions_create();
     process->drawing = mc_semaphore_create(mc_processors() / processes + 1);
-    process->metrics = mc_metrics_create();
+    process->metrics = mc_runtime_metrics_create();
+    process->exporter = threads ? mc_exporter_create(process) : NULL;
     process->http = mc_http_create(IDLE_CONNECTIONS);
     process->postgres =
         mc_postgres_create(mc_config_connections(config, processes), processes, config->idle_connection_time, threads);
@@ -214,6 +217,7 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
+    mc_exporter_destroy(process->exporter); /* it uses the HTTP client */
     mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
     mc_quotas_destroy(process->quotas);               /* these, too */
     mc_workers_destroy(process->io);
@@ -249,7 +253,7 @@ mc_runtime_limit_requests(mc_runtime *runtime, const mc_config *config, int thre
 struct mc_metrics *
 mc_runtime_metrics_create(void)
 {
-    return mc_metrics_create();
+    return mc_metrics_create_with(mc_answers_size());
 }
 
 void

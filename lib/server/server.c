@@ -14,6 +14,7 @@
 #include "data/expand.h"
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
+#include "server/account.h"
 #include "server/server_private.h"
 
 /* A model that was built again when data that had not been there came: its pool, and the one before it. */
@@ -101,13 +102,21 @@ mc_server_config(const mc_server *server)
 }
 
 static mc_error *
-answer_request(mc_result *result, mc_call *call, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
+answer_request(mc_result *result, mc_call *call, mc_server_account *account, const mc_http_request *http, mc_ctx *ctx,
                apr_pool_t *pool)
 {
     mc_request request;
+    const mc_config *config = call->config;
     memset(&request, 0, sizeof(request));
-    MC_TRY(mc_service_dispatch(call, &request, config, http, ctx, pool));
+    mc_error *error = mc_service_dispatch(call, &request, config, http, ctx, pool);
+    if (call->service != NULL)
+        account->account.service = call->service->ops->type;
+    if (error != MC_OK)
+        return error;
+    mc_server_account_name(account, &request, pool);
     MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
+    if (result->age > 0)
+        mc_account_mark(ctx, MC_EVENT_STALE);
     result->warnings = request.warnings;
     if (request.vary != NULL)
         result->vary = request.vary;
@@ -131,25 +140,38 @@ count_response(mc_metrics *metrics, const mc_http_response *response)
 }
 
 static void
-write_http_response(mc_http_response *response, const mc_config *config, const mc_http_request *http, mc_ctx *ctx,
-                    apr_pool_t *pool)
+write_options_response(mc_http_response *response, mc_call *call, mc_server_account *account, apr_pool_t *pool)
+{
+    mc_service_find(call, call->config, call->http, pool);
+    if (call->service != NULL)
+        account->account.service = call->service->ops->type;
+    mc_response_options(response, call, pool);
+    account->account.status = response->status;
+}
+
+static void
+write_http_response(mc_http_response *response, const mc_config *config, const mc_http_request *http,
+                    mc_server_account *account, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_handler");
     mc_result result = { 0 };
     mc_call call = { .config = config, .http = http };
     if (strcmp(http->method, "OPTIONS") == 0) {
-        mc_service_find(&call, config, http, pool);
-        mc_response_options(response, &call, pool);
+        write_options_response(response, &call, account, pool);
         return;
     }
-    mc_error *error = answer_request(&result, &call, config, http, ctx, pool);
+    mc_error *error = answer_request(&result, &call, account, http, ctx, pool);
     if (error == MC_OK) {
         mc_response_success(response, &result, &call, pool);
     } else {
         mc_span_note(&span, "ERROR");
+        account->account.status = mc_error_status(error->kind); /* for the log; the service may have another one */
         mc_response_failure(response, error, &call, ctx, pool);
     }
     mc_response_cors(response, &call, pool);
+    account->account.status = response->status;
+    if (ctx->trace != NULL)
+        mc_trace_say_request(ctx->trace);
 }
 
 size_t
@@ -214,20 +236,17 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
     ctx->allowance = mc_ctx_remaining(ctx, most);
     if (ctx->headers == NULL)
         ctx->headers = request->headers;
-    if ((config->server_timing || config->metrics) && ctx->trace == NULL)
-        ctx->trace = mc_trace_create(NULL, NULL, request->client, NULL, pool);
-    if (config->metrics)
-        mc_trace_set_metrics(ctx->trace, ctx->process->metrics);
+    mc_server_account account;
+    mc_server_account_begin(&account, config, request, ctx, pool);
     mc_admission admission = { .admissions = ctx->process->admissions,
                                .client = request->client,
                                .most_origin_requests = config->max_origin_requests };
     if (ctx->admission == NULL)
         ctx->admission = &admission;
-    write_http_response(*response, config, request, ctx, pool);
+    write_http_response(*response, config, request, &account, ctx, pool);
     mc_admission_leave(&admission);
     if (ctx->admission == &admission)
         ctx->admission = NULL;
-    if (config->server_timing)
-        apr_table_setn((*response)->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));
+    mc_server_account_end(&account, *response, config, ctx, pool);
     count_response(ctx->process->metrics, *response);
 }

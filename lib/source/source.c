@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -167,6 +168,8 @@ mc_source_render_stack(mc_rendered *map, mc_source *const *sources, const mc_ren
                        apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_source_render");
+    mc_span_about(&span, sources[0]->name);
+    mc_account_mark(ctx, MC_EVENT_RENDERED);
     MC_ASSERT(wanted->width > 0 && wanted->height > 0 && mc_extent_valid(&wanted->box));
     const mc_source *patient = sources[0], *insistent = sources[0];
     for (int i = 1; i < count; i++) {

@@ -7,6 +7,7 @@
 
 #include "base/seldom.h"
 #include "mapcache/tileset.h"
+#include "telemetry/answers.h"
 #include "tileset/tileset_private.h"
 #include "tileset/variant.h"
 
@@ -370,6 +371,8 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     mc_tileset *tileset = apr_pcalloc(build->pool, sizeof(*tileset));
     tileset->stale_told = apr_pcalloc(build->pool, sizeof(*tileset->stale_told));
     tileset->name = build->mirror ? "mirror" : config.name;
+    tileset->label = apr_pcalloc(build->pool, sizeof(*tileset->label));
+    tileset->label->name = tileset->name;
     tileset->metadata = mc_metadata_create(build->pool);
     if (config.metadata != NULL)
         mc_metadata_add(tileset->metadata, config.metadata);

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/admission.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -130,6 +131,7 @@ static mc_error *
 follow_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_count(ctx->process->metrics, MC_COUNT_render_waits_total, 1);
+    mc_account_mark(ctx, MC_EVENT_WAITED);
     MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
     if (*tile == NULL && mc_tileset_get_provisional(tile, tileset, key, ctx, pool))
         return MC_OK;

@@ -11,8 +11,9 @@
 #include "cache/write_behind.h"
 #include "mapcache/upkeep.h"
 #include "service/operations/operations.h"
+#include "telemetry/answers.h"
 
-enum { TEXT_MAX = 1 << 20 };
+enum { TEXT_MAX = 16 << 20 }; /* of a thousand tilesets */
 
 static int64_t
 quota_limit(const mc_cache_quota *state)
@@ -105,8 +106,10 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
                                   pool));
     MC_TRY(write_memory_gauges(text, ctx->process, pool));
     MC_TRY(write_quota_gauges(text, call->config, ctx, pool));
-    MC_TRY(mc_metrics_write(ctx->process == NULL ? NULL : ctx->process->metrics,
-                            open ? MC_METRICS_OPEN : MC_METRICS_PLAIN, text, pool));
+    struct mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
+    const mc_metrics_format format = open ? MC_METRICS_OPEN : MC_METRICS_PLAIN;
+    MC_TRY(mc_answers_write(metrics, format, text, pool));
+    MC_TRY(mc_metrics_write(metrics, format, text, pool));
     mc_operations_respond(request, text,
                           open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                                : "text/plain; version=0.0.4; charset=utf-8");

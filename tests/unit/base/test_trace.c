@@ -217,7 +217,7 @@ START_TEST(own_time_is_told_once)
             MC_SPAN(&ctx, "inner");
             apr_sleep(20000);
         }
-        mc_ctx job = { .pool = job_pool, .trace = mc_trace_fork(ctx.trace, job_pool) };
+        mc_ctx job = { .pool = job_pool, .trace = mc_trace_fork(ctx.trace, mc_trace_innermost(ctx.trace), job_pool) };
         {
             MC_SPAN(&job, "inner");
             apr_sleep(10000);
