@@ -113,8 +113,8 @@ take_thread(scanner *in, uint64_t *pid, uint64_t *tid)
     return skip_trace_text(in, "] ");
 }
 
-/* What stands before the message: "mod_mapcache.c(346): [client 127.0.0.1:38854] ". The word must follow the client at
- * once, so that a client that gets its own text into the log cannot write events. */
+/* What stands before the message: "mod_mapcache.c(346): [client 127.0.0.1:38854] ". What the line says must follow the client
+ * at once, so that a client that gets its own text into the log cannot write events. */
 static bool
 take_prefix(scanner *in)
 {
@@ -126,7 +126,7 @@ take_prefix(scanner *in)
     if (close == NULL)
         return false;
     in->at = close + 1;
-    return skip_trace_text(in, " MOCKUP ");
+    return skip_trace_text(in, " ");
 }
 
 static mc_slice
@@ -144,6 +144,13 @@ mc_trace_line_parse(mc_trace_line *line, const char *text, size_t size)
 {
     scanner in = { text, text + size };
     if (!take_time(&in, &line->time) || !take_thread(&in, &line->pid, &line->tid) || !take_prefix(&in))
+        return false;
+    line->request = (mc_slice){ in.at, 0 };
+    if (skip_trace_text(&in, "REQUEST ")) {
+        line->request = (mc_slice){ in.at, (size_t)(in.end - in.at) };
+        return line->request.size > 0;
+    }
+    if (!skip_trace_text(&in, "MOCKUP "))
         return false;
     line->begin = skip_trace_text(&in, "BEGIN ");
     if (!line->begin && !skip_trace_text(&in, "END "))

@@ -1,4 +1,4 @@
-/* One trace line (docs/reference/tracing.md 1.1), taken apart. */
+/* One trace line (docs/reference/tracing.md 1.1 and 1.3), taken apart. */
 #ifndef MC_CLI_TRACE_LINE_H
 #define MC_CLI_TRACE_LINE_H
 
@@ -16,7 +16,8 @@ typedef struct mc_trace_line {
     uint64_t pid, tid;
     bool begin;
     mc_slice name;
-    mc_slice note; /* size 0: none */
+    mc_slice note;    /* size 0: none */
+    mc_slice request; /* of a line that is no event and names the request: its fields, as logfmt; size 0: an event */
 } mc_trace_line;
 
 /* False for everything that is no trace line. The slices point into `text`. */

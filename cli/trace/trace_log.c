@@ -16,6 +16,7 @@
 enum {
     LINE_MAX_SIZE = 16384,     /* longer lines are no trace lines */
     NAME_MAX_SIZE = 120,       /* longer names are cut */
+    REQUEST_MAX = 2048,        /* longer texts are cut */
     NAMES_MAX = 2048,          /* further names are counted as one */
     THREADS_MAX = 16384,       /* with more, all start again */
     NESTED_MAX = 8,            /* groups that are open in one thread */
@@ -31,6 +32,7 @@ typedef struct trace_log_group {
     int open; /* innermost open span, -1 when there is none */
     int64_t last;
     bool full;
+    char *request; /* malloc'ed; NULL: not told */
 } trace_log_group;
 
 /* A thread of a process; the groups that are open in it, innermost last. */
@@ -111,10 +113,11 @@ close_group(mc_trace_log *log, thread *thread)
 {
     trace_log_group *group = &thread->groups[--thread->depth];
     leave_unclosed(group, -1);
-    mc_trace_group out = { thread->key, group->number, group->spans, group->count };
+    mc_trace_group out = { thread->key, group->number, group->spans, group->count, group->request };
     log->sink(log->baton, log, &out);
     log->open_spans -= group->count;
     free(group->spans);
+    free(group->request);
     *group = (struct trace_log_group){ 0 };
 }
 
@@ -137,8 +140,10 @@ free_groups(void *baton)
     mc_trace_log *log = baton;
     for (apr_hash_index_t *i = apr_hash_first(NULL, log->threads); i != NULL; i = apr_hash_next(i)) {
         thread *thread = apr_hash_this_val(i);
-        while (thread->depth > 0)
+        while (thread->depth > 0) {
             free(thread->groups[--thread->depth].spans);
+            free(thread->groups[thread->depth].request);
+        }
     }
     return APR_SUCCESS;
 }
@@ -213,6 +218,18 @@ end_span(mc_trace_log *log, trace_log_group *group, int name, int note, int64_t 
         group->spans[span->parent].children += span->end - span->begin;
 }
 
+/* The line belongs to the group that is open in its thread; the last one of a group counts. */
+static void
+take_request(mc_trace_log *log, const mc_trace_line *line)
+{
+    thread *thread = find_thread(log, line);
+    if (thread->depth == 0)
+        return;
+    trace_log_group *group = &thread->groups[thread->depth - 1];
+    free(group->request);
+    group->request = strndup(line->request.text, line->request.size < REQUEST_MAX ? line->request.size : REQUEST_MAX);
+}
+
 static void
 take_event(mc_trace_log *log, const mc_trace_line *line)
 {
@@ -241,7 +258,11 @@ static void
 handle_trace_log_line(mc_trace_log *log, const char *text, size_t size)
 {
     mc_trace_line line;
-    if (mc_trace_line_parse(&line, text, size))
+    if (!mc_trace_line_parse(&line, text, size))
+        return;
+    if (line.request.size > 0)
+        take_request(log, &line);
+    else
         take_event(log, &line);
 }
 

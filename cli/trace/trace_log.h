@@ -31,6 +31,7 @@ typedef struct mc_trace_group {
     int number;         /* of the group in its thread, from 0 */
     const mc_trace_span *spans;
     int count;
+    const char *request; /* fields that name the request, as logfmt; NULL: the log does not tell */
 } mc_trace_group;
 
 /* Called at the END of a group's root, so that the groups of a request's threads come before the request's own. The

@@ -50,7 +50,7 @@ write_trace_span(mc_json_writer *json, const mc_trace_span *span, int64_t begin)
     mc_json_integer(json, NULL, span->closed);
 }
 
-/* [thread, number, begin, [name, depth, begin, duration, self, note, closed, ...]]; times in microseconds,
+/* [thread, number, begin, [name, depth, begin, duration, self, note, closed, ...], request]; times in microseconds,
  * a span's begin from the group's. */
 void
 mc_trace_page_add(void *baton, const mc_trace_log *log, const mc_trace_group *group)
@@ -72,6 +72,7 @@ mc_trace_page_add(void *baton, const mc_trace_log *log, const mc_trace_group *gr
     for (int i = 0; i < group->count; i++)
         write_trace_span(page->json, &group->spans[i], begin);
     mc_json_close(page->json);
+    mc_json_string(page->json, NULL, group->request == NULL ? "" : group->request);
     mc_json_close(page->json);
     flush_trace_page(page);
     page->groups++;

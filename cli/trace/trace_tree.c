@@ -46,6 +46,8 @@ mc_trace_print_json(void *unused, const mc_trace_log *log, const mc_trace_group 
     (void)unused;
     mc_json_string(line.json, "thread", group->thread);
     mc_json_integer(line.json, "number", group->number);
+    if (group->request != NULL)
+        mc_json_string(line.json, "request", group->request);
     mc_json_open_array(line.json, "calls");
     for (int i = 0; i < group->count; i++) {
         const mc_trace_span *span = &group->spans[i];

@@ -112,7 +112,7 @@ tell_changed_tile(const mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 mc_error *
 mc_cache_put_now(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx)
 {
-    MC_SPAN(ctx, "mapcache_cache_tile_set");
+    MC_SPAN_ABOUT(ctx, "mapcache_cache_tile_set", cache->name);
     const mc_store_call call = { .operation = MC_STORE_PUT, .writes = tiles, .count = count };
     if (cache->uses != NULL)
         mc_uses_put(cache->uses, tiles, count, ctx);
@@ -141,6 +141,6 @@ mc_cache_remove_now(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx)
 mc_error *
 mc_cache_remove_all_now(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx)
 {
-    MC_SPAN(ctx, "mapcache_cache_tile_delete");
+    MC_SPAN_ABOUT(ctx, "mapcache_cache_tile_delete", cache->name);
     return remove_tiles(cache, MC_STORE_REMOVE_ALL, keys, count, ctx);
 }

@@ -102,6 +102,7 @@ mc_error *
 mc_cache_get(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_cache_tile_get");
+    mc_span_about(&span, cache->name);
     if (ctx->writes != NULL)
         MC_TRY(mc_cache_writes_settle(cache, key, ctx));
     mc_error *error = cache->remember_for > 0 ? get_for_a_time(tile, cache, key, ctx, pool)
@@ -169,6 +170,7 @@ mc_error *
 mc_cache_get_all(mc_tile **tiles, mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_cache_tile_get");
+    mc_span_about(&span, cache->name);
     mc_tile_key *left = apr_palloc(pool, sizeof(*left) * (size_t)(count + 1));
     int *places = apr_palloc(pool, sizeof(*places) * (size_t)(count + 1));
     int missing = recall_all(tiles, left, places, cache, keys, count, ctx, pool);

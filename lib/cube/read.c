@@ -164,7 +164,7 @@ mc_error *
 mc_cube_scan(const mc_cube *cube, int level, int64_t time_us, const mc_cube_window *window, mc_cube_take_run *take,
              void *baton, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mc_cube_scan");
+    MC_SPAN_ABOUT(ctx, "mc_cube_scan", cube->name);
     cube_reading r = {
         .cube = cube, .shape = mc_cube_level(cube, level), .window = window, .take = take, .baton = baton, .pool = pool
     };
@@ -204,7 +204,7 @@ mc_error *
 mc_cube_read(apr_array_header_t **planes, const mc_cube *cube, const mc_time_span *list, int count, int most,
              const mc_cube_window *window, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mc_cube_read");
+    MC_SPAN_ABOUT(ctx, "mc_cube_read", cube->name);
     MC_ASSERT(window->x0 >= 0 && window->x0 < window->x1 && window->x1 <= cube->shape.width && window->y0 >= 0 &&
               window->y0 < window->y1 && window->y1 <= cube->shape.height);
     const spans s = { list, count };

@@ -72,7 +72,7 @@ mc_error *
 mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *dimension, const mc_dimension_query *queries,
                          int count, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mapcache_dimension_get_entries_for_value");
+    MC_SPAN_ABOUT(ctx, "mapcache_dimension_get_entries_for_value", dimension->name);
     for (int i = 0; i < count; i++)
         if (i == 0 || queries[i].value != queries[i - 1].value)
             MC_TRY(check_value_text(dimension, queries[i].value, pool));

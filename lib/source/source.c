@@ -194,6 +194,7 @@ mc_error *
 mc_source_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_AS(span, ctx, "mapcache_source_info");
+    mc_span_about(&span, source->name);
     *text = NULL;
     if (source->ops->info == NULL || source->info_formats == NULL)
         return mc_error_create(pool, MC_ERR_NOT_QUERYABLE, "source \"%s\" offers no feature info", source->name);

@@ -172,7 +172,7 @@ mc_answers_count(mc_metrics *metrics, mc_answer_label *label, bool several, cons
 static const char *
 tileset_at(const answer_table *table, int place)
 {
-    static const char *const fixed[] = { "", "(other)", "(several)" };
+    static const char *const fixed[] = { "(none)", "(other)", "(several)" };
     if (place < FIRST_TILESET)
         return fixed[place];
     const shared_name *name = &table->tilesets[place];
@@ -198,7 +198,7 @@ write_tileset_responses(const answer_table *table, int tileset, mc_buf *out, apr
             if (count == 0)
                 continue;
             const char *code = status < STATUSES - 1 ? apr_itoa(pool, statuses[status]) : "other";
-            const char *type = service == OTHER_SERVICES ? "" : table->services[service].text;
+            const char *type = service == OTHER_SERVICES ? "(none)" : table->services[service].text;
             MC_TRY(mc_metrics_write_sample(out, "responses_total",
                                            apr_psprintf(pool, "service=\"%s\",tileset=\"%s\",status=\"%s\"",
                                                         mc_metrics_escape_label(type, pool), name, code),

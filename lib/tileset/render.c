@@ -282,7 +282,7 @@ mc_error *
 mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
                    apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mapcache_tileset_render_metatile");
+    MC_SPAN_ABOUT(ctx, "mapcache_tileset_render_metatile", tileset->name);
     if (tileset->own != NULL)
         return tileset->own->render(tile, store_error, tileset, key, ctx, pool);
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);

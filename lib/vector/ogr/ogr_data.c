@@ -94,7 +94,7 @@ static mc_error *
 ogr_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton, int64_t *skipped,
          mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mapcache_ogr_read");
+    MC_SPAN_ABOUT(ctx, "mapcache_ogr_read", data->name);
     const ogr_data *layer = (const ogr_data *)data;
     const mc_ogr_ops *ops = NULL;
     mc_ogr_file *file;

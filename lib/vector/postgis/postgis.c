@@ -420,7 +420,7 @@ static mc_error *
 postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mapcache_postgis_read");
+    MC_SPAN_ABOUT(ctx, "mapcache_postgis_read", data->name);
     postgis *layer = (postgis *)data;
     mc_postgis_column column;
     mc_error *error = find_column(&column, layer, ctx, pool);

@@ -181,7 +181,7 @@ static mc_error *
 shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
                int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mapcache_shapefile_read");
+    MC_SPAN_ABOUT(ctx, "mapcache_shapefile_read", data->name);
     shapefile *file = (shapefile *)data;
     opened *files;
     MC_TRY(acquire_shapefile(&files, file, ctx, pool));
