@@ -113,8 +113,8 @@ take_thread(scanner *in, uint64_t *pid, uint64_t *tid)
     return skip_trace_text(in, "] ");
 }
 
-/* What stands before the message: "mod_mapcache.c(346): [client 127.0.0.1:38854] ". What the line says must follow the client
- * at once, so that a client that gets its own text into the log cannot write events. */
+/* What stands before the message: "mod_mapcache.c(346): [client 127.0.0.1:38854] ". What the line says must follow the
+ * client at once, so that a client that gets its own text into the log cannot write events. */
 static bool
 take_prefix(scanner *in)
 {

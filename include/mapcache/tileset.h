@@ -71,7 +71,7 @@ typedef struct mc_tileset {
     const mc_format *synthetic_format; /* of tiles made here when there is no format: the builtin mixed one */
     /* An item of it that this build does not have: every request is MC_ERR_UNAVAILABLE with this text. */
     const char *not_built;
-    struct mc_seldom *stale_told; /* of what is said when expired tiles are served */
+    struct mc_seldom *stale_told;  /* of what is said when expired tiles are served */
     struct mc_answer_label *label; /* by which metrics know it, never by what a client has sent (lib/telemetry) */
 } mc_tileset;
 

@@ -6,8 +6,9 @@
 
 #include "base/metrics.h"
 
-static const int64_t bounds[MC_HISTOGRAM_BOUNDS] = { 50,    100,    250,    500,    1000,   2500,    5000,    10000,   25000,
-                                                     50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000 };
+static const int64_t bounds[MC_HISTOGRAM_BOUNDS] = { 50,     100,     250,     500,     1000,    2500,
+                                                     5000,   10000,   25000,   50000,   100000,  250000,
+                                                     500000, 1000000, 2500000, 5000000, 10000000 };
 
 void
 mc_histogram_add(mc_histogram *histogram, int64_t microseconds)

@@ -189,10 +189,10 @@ write_counters(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out,
     };
     for (int i = 0; i < MC_COUNTER_COUNT; i++) {
         MC_TRY(mc_metrics_write_head(out, format, rows[i].name, "counter", NULL, rows[i].help, pool));
-        MC_TRY(append_metrics_text(out,
-                                   apr_psprintf(pool, "mapcache_%s %" PRIu64 "\n", rows[i].name,
-                                                mc_counter_value(metrics, (mc_counter)i)),
-                                   pool));
+        MC_TRY(append_metrics_text(
+            out,
+            apr_psprintf(pool, "mapcache_%s %" PRIu64 "\n", rows[i].name, mc_counter_value(metrics, (mc_counter)i)),
+            pool));
     }
     return MC_OK;
 }
@@ -253,9 +253,10 @@ mc_error *
 mc_metrics_write_labelled(mc_buf *out, const char *name, const char *label, const char *thing, int64_t value,
                           apr_pool_t *pool)
 {
-    return append_metrics_text(
-        out, apr_psprintf(pool, "mapcache_%s{%s=\"%s\"} %" PRId64 "\n", name, label, mc_metrics_escape_label(thing, pool), value),
-        pool);
+    return append_metrics_text(out,
+                               apr_psprintf(pool, "mapcache_%s{%s=\"%s\"} %" PRId64 "\n", name, label,
+                                            mc_metrics_escape_label(thing, pool), value),
+                               pool);
 }
 
 mc_error *

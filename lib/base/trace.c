@@ -1,6 +1,6 @@
 /*
- * Writes trace lines, and tells trace_record.c of spans. One line costs some copies: the second's date and the thread's number are formatted once for each
- * thread and second, the middle of the line once for each trace.
+ * Writes trace lines, and tells trace_record.c of spans. One line costs some copies: the second's date and the thread's
+ * number are formatted once for each thread and second, the middle of the line once for each trace.
  */
 
 #include <apr_strings.h>
@@ -278,7 +278,7 @@ mc_trace_end(mc_span *span)
         mc_trace_add_sum(trace, span->name, duration, duration - trace->inside);
     if (span->number != 0) {
         trace->open = span->parent;
-        mc_trace_record(trace, span, duration);
+        mc_trace_record(trace, span, duration, mc_trace_thread());
     }
     trace->inside = span->inside + duration;
     mc_observe(trace->metrics, span->name, duration);

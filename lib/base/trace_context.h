@@ -13,16 +13,16 @@
 enum { MC_TRACEPARENT_SIZE = 56, MC_TRACE_ID_SIZE = 33 };
 
 typedef struct mc_trace_context {
-    uint64_t trace[2];   /* the 16 bytes of the trace's id, as numbers of 8 bytes each, the first one first; 0, 0: none */
-    uint64_t parent;     /* id of the span of whoever asked; 0: nobody told */
-    uint64_t root;       /* id of the request's own span, never 0 once there is a trace */
-    bool sampled;        /* the spans of the request are kept and exported */
+    uint64_t trace[2]; /* the 16 bytes of the trace's id, as numbers of 8 bytes each, the first one first; 0, 0: none */
+    uint64_t parent;   /* id of the span of whoever asked; 0: nobody told */
+    uint64_t root;     /* id of the request's own span, never 0 once there is a trace */
+    bool sampled;      /* the spans of the request are kept and exported */
     const char *vendors; /* value of "tracestate" that goes with `parent`, to be handed on; NULL: none */
 } mc_trace_context;
 
 /*
- * Reads the value of "traceparent" (2.2 of the standard; later versions by the rule of 2.2.4). *sampled: whether whoever
- * asked keeps its spans. False, and nothing is written, for every other text: the request then begins a trace.
+ * Reads the value of "traceparent" (2.2 of the standard; later versions by the rule of 2.2.4). *sampled: whether
+ * whoever asked keeps its spans. False, and nothing is written, for every other text: the request then begins a trace.
  */
 bool mc_traceparent_parse(mc_trace_context *context, bool *sampled, const char *text);
 

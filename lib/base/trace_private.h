@@ -34,24 +34,24 @@ struct mc_trace {
     const char *location;
     const struct mc_account *account; /* of the request, for its lines; NULL: none */
     struct mc_metrics *metrics;
-    unsigned kept;  /* mc_trace_kept */
-    bool told;      /* of a fork: the line that names the request has been written */
-    char *buffer;   /* malloc'ed: it grows, and it must not stay in the pool */
+    unsigned kept; /* mc_trace_kept */
+    bool told;     /* of a fork: the line that names the request has been written */
+    char *buffer;  /* malloc'ed: it grows, and it must not stay in the pool */
     size_t size;
     size_t capacity;
     long thread;                      /* that `middle` was formatted for */
     char middle[MC_TRACE_MIDDLE_MAX]; /* from the year's end to "MOCKUP " */
     size_t middle_size;
-    mc_span_sums *sums;         /* of this trace alone; NULL: nothing yet */
-    int64_t inside;             /* spent in the spans that have ended inside the innermost open one */
-    unsigned open;              /* number of the innermost open span that is recorded; 0: none */
+    mc_span_sums *sums;          /* of this trace alone; NULL: nothing yet */
+    int64_t inside;              /* spent in the spans that have ended inside the innermost open one */
+    unsigned open;               /* number of the innermost open span that is recorded; 0: none */
     mc_span_chunk *first, *last; /* recorded spans of this trace alone */
-    mc_trace *root;             /* of the request; itself for the first one */
-    atomic_uint numbers;        /* root only: of recorded spans that have begun */
-    atomic_uint lost;           /* root only: spans beyond MC_TRACE_SPANS_MAX */
-    pthread_mutex_t lock;       /* root only: of the rest */
-    mc_span_sums *joined;       /* what ended forks have added; malloc'ed, NULL: nothing */
-    mc_span_record *jobs;       /* recorded spans of ended forks; malloc'ed */
+    mc_trace *root;              /* of the request; itself for the first one */
+    atomic_uint numbers;         /* root only: of recorded spans that have begun */
+    atomic_uint lost;            /* root only: spans beyond MC_TRACE_SPANS_MAX */
+    pthread_mutex_t lock;        /* root only: of the rest */
+    mc_span_sums *joined;        /* what ended forks have added; malloc'ed, NULL: nothing */
+    mc_span_record *jobs;        /* recorded spans of ended forks; malloc'ed */
     int job_count, job_room;
 };
 
@@ -60,7 +60,7 @@ long mc_trace_thread(void);
 
 /* At the end of a span: adds to the sums by name, and to the recorded spans. */
 void mc_trace_add_sum(mc_trace *trace, const char *name, int64_t microseconds, int64_t own);
-void mc_trace_record(mc_trace *trace, const mc_span *span, int64_t duration);
+void mc_trace_record(mc_trace *trace, const mc_span *span, int64_t duration, long thread);
 
 /* At the end of a fork: hands both to its root. */
 void mc_trace_join(mc_trace *fork);

@@ -44,7 +44,7 @@ next_span_record(mc_trace *trace)
 }
 
 void
-mc_trace_record(mc_trace *trace, const mc_span *span, int64_t duration)
+mc_trace_record(mc_trace *trace, const mc_span *span, int64_t duration, long thread)
 {
     if (span->number > MC_TRACE_SPANS_MAX) {
         atomic_fetch_add_explicit(&trace->root->lost, 1, memory_order_relaxed);
@@ -57,7 +57,7 @@ mc_trace_record(mc_trace *trace, const mc_span *span, int64_t duration)
     record->duration = duration;
     record->number = span->number;
     record->parent = span->parent;
-    record->thread = mc_trace_thread();
+    record->thread = thread;
     record->subject[0] = '\0';
     if (span->subject != NULL)
         apr_cpystrn(record->subject, span->subject, sizeof(record->subject));

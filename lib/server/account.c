@@ -24,9 +24,8 @@ mc_server_account_begin(mc_server_account *of, const mc_config *config, const mc
     account->query = http->query;
     account->client = http->client;
     ctx->account = account;
-    unsigned kept = config->telemetry == NULL
-                        ? 0
-                        : mc_telemetry_begin(config->telemetry, account, http->headers, ctx->process);
+    unsigned kept =
+        config->telemetry == NULL ? 0 : mc_telemetry_begin(config->telemetry, account, http->headers, ctx->process);
     of->told = mc_telemetry_wants(config->telemetry, account);
     if (of->told || config->metrics)
         of->begin = mc_clock_now();
@@ -103,8 +102,7 @@ tell_of_trace(const mc_account *account, mc_http_response *response, bool server
     if (account->context.parent != 0)
         apr_table_setn(response->headers, "traceresponse", value);
     if (server_timing)
-        apr_table_mergen(response->headers, "Server-Timing",
-                         apr_psprintf(pool, "traceparent;desc=\"%s\"", value));
+        apr_table_mergen(response->headers, "Server-Timing", apr_psprintf(pool, "traceparent;desc=\"%s\"", value));
 }
 
 void

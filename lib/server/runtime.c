@@ -217,7 +217,7 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
-    mc_exporter_destroy(process->exporter); /* it uses the HTTP client */
+    mc_exporter_destroy(process->exporter);           /* it uses the HTTP client */
     mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
     mc_quotas_destroy(process->quotas);               /* these, too */
     mc_workers_destroy(process->io);

@@ -166,7 +166,8 @@ mc_answers_count(mc_metrics *metrics, mc_answer_label *label, bool several, cons
     mc_histogram_add(&counts->times, microseconds);
 }
 
-/* --- as text ------------------------------------------------------------------------------------------------------- */
+/* --- as text -------------------------------------------------------------------------------------------------------
+ */
 
 /* NULL: nobody has that place. */
 static const char *
@@ -217,8 +218,8 @@ write_tileset_results(const answer_table *table, int tileset, mc_buf *out, apr_p
             count += atomic_load_explicit(&table->counts[i][tileset].results[result], memory_order_relaxed);
         if (count > 0)
             MC_TRY(mc_metrics_write_sample(
-                out, "answers_total",
-                apr_psprintf(pool, "tileset=\"%s\",result=\"%s\"", name, result_names[result]), count, pool));
+                out, "answers_total", apr_psprintf(pool, "tileset=\"%s\",result=\"%s\"", name, result_names[result]),
+                count, pool));
     }
     return MC_OK;
 }
@@ -254,8 +255,8 @@ mc_answers_write(mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
     for (size_t f = 0; table != NULL && f < sizeof(families) / sizeof(families[0]); f++) {
-        MC_TRY(mc_metrics_write_head(out, format, families[f].name, families[f].type, families[f].unit, families[f].help,
-                                     pool));
+        MC_TRY(mc_metrics_write_head(out, format, families[f].name, families[f].type, families[f].unit,
+                                     families[f].help, pool));
         for (int place = 0; place < PLACES; place++) {
             apr_pool_clear(scratch);
             mc_error *error = tileset_at(table, place) == NULL ? MC_OK : families[f].write(table, place, out, scratch);

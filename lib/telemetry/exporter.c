@@ -143,7 +143,8 @@ take_batch(export_queue *queue)
     return batch;
 }
 
-/* --- sending, on the thread ---------------------------------------------------------------------------------------- */
+/* --- sending, on the thread ----------------------------------------------------------------------------------------
+ */
 
 static bool
 is_exporter_late(void *baton)
@@ -209,7 +210,8 @@ attempt_export(mc_error **error, apr_interval_time_t *pause, mc_exporter *export
         return request.bytes.lost;
     if (reply.status >= 200 && reply.status < 300)
         return true;
-    *error = mc_error_create(ctx->pool, MC_ERR_UPSTREAM, "the receiver of traces answered with status %d", reply.status);
+    *error =
+        mc_error_create(ctx->pool, MC_ERR_UPSTREAM, "the receiver of traces answered with status %d", reply.status);
     *pause = asked_pause(&reply);
     return !is_worth_repeating(reply.status);
 }
@@ -274,10 +276,9 @@ static void *
 run_exporter(void *baton)
 {
     mc_exporter *exporter = baton;
-    mc_ctx ctx = { .process = exporter->process,
-                   .log = &mc_log_stderr,
-                   .abandoned = is_exporter_late,
-                   .abandoned_baton = exporter };
+    mc_ctx ctx = {
+        .process = exporter->process, .log = &mc_log_stderr, .abandoned = is_exporter_late, .abandoned_baton = exporter
+    };
     pthread_setname_np(pthread_self(), "mapcache-traces");
     apr_pool_create_unmanaged_ex(&ctx.pool, mc_memory_exhausted, NULL);
     pthread_mutex_lock(&exporter->lock);

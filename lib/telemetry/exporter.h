@@ -20,8 +20,8 @@ typedef struct mc_exporter mc_exporter;
 /* Of a process, which the exporter uses for its HTTP client and metrics. Starts no thread yet. */
 mc_exporter *mc_exporter_create(mc_process *process);
 
-/* Sends what waits, for at most two seconds, and ends the thread. Of a forked process, which has no such thread, it only
- * frees. NULL is ignored. */
+/* Sends what waits, for at most two seconds, and ends the thread. Of a forked process, which has no such thread, it
+ * only frees. NULL is ignored. */
 void mc_exporter_destroy(mc_exporter *exporter);
 
 /* Whether one more of `most` traces of this second may begin; 0: no limit. */

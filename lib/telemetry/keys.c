@@ -24,10 +24,11 @@ typedef struct telemetry_config {
 #define FIELD(member) offsetof(telemetry_config, member)
 
 const mc_key mc_telemetry_keys[] = {
-    MC_KEY_URL("traces", FIELD(traces),
-               "Address of a receiver of OTLP/HTTP that takes binary protobuf, as http://localhost:4318/v1/traces: spans "
-               "of a part of the requests are sent there. Not by a plain CGI program.",
-               .flags = MC_KEY_OURS),
+    MC_KEY_URL(
+        "traces", FIELD(traces),
+        "Address of a receiver of OTLP/HTTP that takes binary protobuf, as http://localhost:4318/v1/traces: spans "
+        "of a part of the requests are sent there. Not by a plain CGI program.",
+        .flags = MC_KEY_OURS),
     MC_KEY_TREE("headers", FIELD(headers), NULL, "Headers for the receiver, one element each: <Name>value</Name>.",
                 .flags = MC_KEY_OURS),
     MC_KEY_NUMBER("sampling", FIELD(sampling), "Percent of the requests that begin a trace.", .flags = MC_KEY_OURS,
@@ -66,7 +67,7 @@ release_target(void *data)
 }
 
 static bool
-has_scheme(const char *url)
+is_receiver_address(const char *url)
 {
     return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 }
@@ -75,7 +76,7 @@ static bool
 read_target(mc_telemetry *telemetry, const telemetry_config *config, const mc_node *node, mc_build *build)
 {
     apr_table_t *headers = apr_table_make(build->pool, 4);
-    if (!has_scheme(config->traces)) {
+    if (!is_receiver_address(config->traces)) {
         mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "traces"),
                     "<traces>: \"%s\" should be an address of http or https", config->traces);
         return false;

@@ -65,8 +65,8 @@ open_line_file(mc_line_file *file)
         return;
     if (file->descriptor >= 0)
         close(file->descriptor);
-    file->descriptor =
-        open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, S_IRUSR | S_IWUSR | S_IRGRP);
+    file->descriptor = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+                            S_IRUSR | S_IWUSR | S_IRGRP);
 }
 
 void

@@ -60,8 +60,8 @@ format_line_time(char text[TIME_SIZE])
 {
     apr_time_exp_t now;
     apr_time_exp_gmt(&now, apr_time_now());
-    apr_snprintf(text, TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", now.tm_year + 1900, now.tm_mon + 1, now.tm_mday,
-                 now.tm_hour, now.tm_min, now.tm_sec, now.tm_usec);
+    apr_snprintf(text, TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", now.tm_year + 1900, now.tm_mon + 1,
+                 now.tm_mday, now.tm_hour, now.tm_min, now.tm_sec, now.tm_usec);
     return text;
 }
 
@@ -157,8 +157,8 @@ write_json_plan(mc_json_writer *json, const mc_slow_plan *plan, apr_pool_t *pool
 }
 
 static const char *
-format_json_line(const char *event, const mc_account *account, const mc_telemetry_answer *answer, const mc_slow_plan *plan,
-                 apr_pool_t *pool)
+format_json_line(const char *event, const mc_account *account, const mc_telemetry_answer *answer,
+                 const mc_slow_plan *plan, apr_pool_t *pool)
 {
     char time[TIME_SIZE];
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);

@@ -7,8 +7,8 @@
 /* Spans of one name about one thing. */
 typedef struct mc_slow_step {
     const char *name;
-    const char *subject;  /* "" without one */
-    const char *note;     /* of the last one that had a note; NULL: none had */
+    const char *subject; /* "" without one */
+    const char *note;    /* of the last one that had a note; NULL: none had */
     int count;
     int64_t microseconds; /* of all of them */
     int64_t longest;

@@ -158,8 +158,8 @@ typedef struct span_list {
 static const struct {
     const char *ours, *theirs; /* by the semantic conventions for HTTP, where they have a name */
 } attribute_names[] = {
-    { "method", "http.request.method" }, { "url", "url.path" },           { "service", "mapcache.service" },
-    { "tileset", "mapcache.tileset" },   { "tile", "mapcache.tile" },     { "size", "mapcache.size" },
+    { "method", "http.request.method" }, { "url", "url.path" },       { "service", "mapcache.service" },
+    { "tileset", "mapcache.tileset" },   { "tile", "mapcache.tile" }, { "size", "mapcache.size" },
 };
 
 static void

@@ -10,10 +10,10 @@
 #include "mapcache/trace.h"
 
 typedef struct mc_telemetry {
-    struct mc_export_target *target; /* where traces go; NULL: nowhere */
-    uint64_t threshold;              /* a trace begins where a random number is below it */
-    int most_traces;                 /* a second, of a process; 0: no limit */
-    bool trusts;                     /* "traceparent" of whoever asks decides, where there is one */
+    struct mc_export_target *target;    /* where traces go; NULL: nowhere */
+    uint64_t threshold;                 /* a trace begins where a random number is below it */
+    int most_traces;                    /* a second, of a process; 0: no limit */
+    bool trusts;                        /* "traceparent" of whoever asks decides, where there is one */
     struct mc_line_file *access, *slow; /* NULL: no such lines */
     bool tells_hits;                    /* lines of requests that were hits, too */
     bool json;                          /* lines are JSON, else logfmt */
