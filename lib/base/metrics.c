@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STRIPES = 16, SPANS_MAX = 64, NAME_SIZE = 64, KNOWN = 32, CACHE_LINE = 64, PAGE = 4096 };
+enum { STRIPES = 16, SPANS_MAX = 64, NAME_SIZE = 64, KNOWN = 32, CACHE_LINE = 64, PAGE = 4096, COUNTERS_MAX = 128 };
 enum { FREE, BEING_NAMED, NAMED };
 
 typedef struct stripe {
-    _Alignas(CACHE_LINE) _Atomic uint64_t values[MC_COUNTER_COUNT];
+    _Alignas(CACHE_LINE) _Atomic uint64_t values[COUNTERS_MAX];
 } stripe;
 
 typedef struct span_histogram {
@@ -31,6 +31,33 @@ struct mc_metrics {
     size_t size, annex; /* of the whole piece, and where the annex begins; 0: there is none */
     span_histogram spans[SPANS_MAX];
 };
+
+MC_COUNTERS_DEFINE(MC_BASE_COUNTERS)
+
+/* Filled before main, by one thread. */
+static struct {
+    mc_counter_row *by_name[COUNTERS_MAX];
+    int count;
+} counters;
+
+void
+mc_counters_register(mc_counter_row *const *rows, int count)
+{
+    MC_ASSERT(counters.count + count <= COUNTERS_MAX);
+    for (int i = 0; i < count; i++) {
+        int at = counters.count;
+        for (; at > 0 && strcmp(counters.by_name[at - 1]->name, rows[i]->name) > 0; at--)
+            counters.by_name[at] = counters.by_name[at - 1];
+        counters.by_name[at] = rows[i];
+        rows[i]->place = counters.count++;
+    }
+}
+
+mc_counter
+mc_counter_at(int index)
+{
+    return index < counters.count ? counters.by_name[index] : NULL;
+}
 
 mc_metrics *
 mc_metrics_create_with(size_t bytes)
@@ -83,18 +110,16 @@ own_stripe(void)
 void
 mc_count(mc_metrics *metrics, mc_counter counter, uint64_t amount)
 {
-    MC_ASSERT(counter < MC_COUNTER_COUNT);
     if (metrics != NULL)
-        atomic_fetch_add_explicit(&metrics->stripes[own_stripe()].values[counter], amount, memory_order_relaxed);
+        atomic_fetch_add_explicit(&metrics->stripes[own_stripe()].values[counter->place], amount, memory_order_relaxed);
 }
 
 uint64_t
 mc_counter_value(const mc_metrics *metrics, mc_counter counter)
 {
-    MC_ASSERT(counter < MC_COUNTER_COUNT);
     uint64_t sum = 0;
     for (int i = 0; metrics != NULL && i < STRIPES; i++)
-        sum += atomic_load_explicit(&metrics->stripes[i].values[counter], memory_order_relaxed);
+        sum += atomic_load_explicit(&metrics->stripes[i].values[counter->place], memory_order_relaxed);
     return sum;
 }
 
@@ -179,20 +204,11 @@ append_metrics_text(mc_buf *out, const char *text, apr_pool_t *pool)
 static mc_error *
 write_counters(const mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr_pool_t *pool)
 {
-    static const struct {
-        const char *name;
-        const char *help;
-    } rows[] = {
-#define X(name, help) { #name, help },
-        MC_COUNTERS(X)
-#undef X
-    };
-    for (int i = 0; i < MC_COUNTER_COUNT; i++) {
-        MC_TRY(mc_metrics_write_head(out, format, rows[i].name, "counter", NULL, rows[i].help, pool));
+    for (int i = 0; mc_counter_at(i) != NULL; i++) {
+        const mc_counter row = mc_counter_at(i);
+        MC_TRY(mc_metrics_write_head(out, format, row->name, "counter", NULL, row->help, pool));
         MC_TRY(append_metrics_text(
-            out,
-            apr_psprintf(pool, "mapcache_%s %" PRIu64 "\n", rows[i].name, mc_counter_value(metrics, (mc_counter)i)),
-            pool));
+            out, apr_psprintf(pool, "mapcache_%s %" PRIu64 "\n", row->name, mc_counter_value(metrics, row)), pool));
     }
     return MC_OK;
 }

@@ -10,71 +10,41 @@
 
 #include "mapcache/buf.h"
 
-/* name (OpenMetrics, without the mapcache_ prefix), help */
-#define MC_COUNTERS(X)                                                                                                 \
-    X(requests_total, "Requests handled.")                                                                             \
-    X(client_errors_total, "Responses with a 4xx status.")                                                             \
-    X(server_errors_total, "Responses with a 5xx status.")                                                             \
-    X(not_modified_total, "Responses with status 304.")                                                                \
-    X(cache_hits_total, "Tiles found in their cache.")                                                                 \
-    X(cache_misses_total, "Tiles not found in their cache.")                                                           \
-    X(cache_errors_total, "Cache operations that failed.")                                                             \
-    X(memory_hits_total, "Tiles answered from memory.")                                                                \
-    X(footprint_hits_total, "Tiles of maps whose footprint was in the memory of the process.")                         \
-    X(footprint_misses_total, "Tiles of maps that were read and decoded for their footprint.")                         \
-    X(footprint_absences_total, "Tiles of maps that were known to be absent one by one.")                              \
-    X(coverage_skips_total, "Tiles of maps that lay outside of what their file is known to have.")                     \
-    X(memory_evictions_total, "Entries dropped from memory to stay inside its bound.")                                 \
-    X(memory_emptied_total, "Parts of the shared memory emptied because a process was killed while it wrote.")         \
-    X(memory_refused_total, "Large allocations that were refused because the budget of a process was used up.")        \
-    X(renders_total, "Metatiles rendered.")                                                                            \
-    X(vector_tiles_total, "Vector tiles made.")                                                                        \
-    X(vector_features_total, "Features in the vector tiles that were made.")                                           \
-    X(vector_dropped_total, "Features left out of vector tiles that were over their budget.")                          \
-    X(vector_bytes_total, "Bytes of the vector tiles that were made, before compression.")                             \
-    X(vector_late_total, "Vector tiles that were given up because they took longer than their budget.")                \
-    X(render_waits_total, "Requests that waited for another one's render.")                                            \
-    X(remembered_failures_total, "Requests answered with the error of a render that failed a moment before.")          \
-    X(stale_tiles_total, "Expired tiles that were served because rendering them again failed.")                        \
-    X(vector_maps_total, "Maps and metatiles drawn from vector data.")                                                 \
-    X(refused_total, "Requests that were refused because too much was under way.")                                     \
-    X(origin_requests_total, "Requests sent to origins.")                                                              \
-    X(origin_errors_total, "Requests to origins that failed.")                                                         \
-    X(origin_rests_total, "Requests not sent because their origin had failed several times in a row.")                 \
-    X(origin_bytes_total, "Bytes received from origins.")                                                              \
-    X(mapserver_maps_total, "Maps drawn by processes of MapServer.")                                                   \
-    X(mapserver_started_total, "Processes of MapServer that were started.")                                            \
-    X(mapserver_lost_total, "Processes of MapServer that ended in the middle of a map, or were killed for it.")        \
-    X(store_requests_total, "Requests sent to stores of tiles over HTTP.")                                             \
-    X(store_errors_total, "Requests to stores of tiles over HTTP that failed.")                                        \
-    X(store_bytes_total, "Bytes received from stores of tiles over HTTP.")                                             \
-    X(handles_opened_total, "SQLite files opened.")                                                                    \
-    X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")                                        \
-    X(postgres_queries_total, "Queries sent to PostgreSQL.")                                                           \
-    X(postgres_errors_total, "Queries to PostgreSQL that failed.")                                                     \
-    X(postgres_bytes_total, "Bytes of rows received from PostgreSQL.")                                                 \
-    X(postgres_connections_total, "Connections to PostgreSQL that were opened.")                                       \
-    X(postgres_cancels_total, "Queries that were cancelled at PostgreSQL.")                                            \
-    X(remote_requests_total, "Requests sent to memcached and redis servers.")                                          \
-    X(remote_errors_total, "Requests to memcached and redis servers that failed.")                                     \
-    X(remote_rests_total, "Requests not sent because their memcached or redis server had failed a moment before.")     \
-    X(behind_stored_total, "Tiles stored behind the answer (<write>behind</write> of a multitier cache).")             \
-    X(behind_lost_total, "Tiles that waited to be stored behind the answer and were lost.")                            \
-    X(quota_tiles_total, "Tiles removed to keep caches to their max_size.")                                            \
-    X(quota_bytes_total, "Bytes of the tiles removed to keep caches to their max_size.")                               \
-    X(dimension_queries_total, "Questions that databases of dimensions were asked.")                                   \
-    X(dimension_remembered_total, "Questions of dimensions that the memory of the process answered.")                  \
-    X(traces_sampled_total, "Requests whose spans were kept for a receiver of traces.")                                \
-    X(traces_exported_total, "Traces that a receiver took.")                                                           \
-    X(traces_dropped_total, "Traces that could not be sent, or that the queue had no room for.")                       \
-    X(response_bytes_total, "Bytes of response bodies.")
+/* A counter of the process: what it is called (OpenMetrics, without the mapcache_ prefix), and what it counts. */
+typedef struct mc_counter_row {
+    const char *name, *help;
+    int place; /* in the table of the process; the same in all that come from one parent */
+} mc_counter_row;
 
-typedef enum mc_counter {
-#define X(name, help) MC_COUNT_##name,
-    MC_COUNTERS(X)
-#undef X
-        MC_COUNTER_COUNT
-} mc_counter;
+typedef const mc_counter_row *mc_counter;
+
+/*
+ * Each room declares its own: a list of rows X(name, help) in a header of the room, of which MC_COUNTER_DECLARE makes
+ * the names that mc_count takes, and MC_COUNTERS_DEFINE in one of its files the rows themselves. All of them together
+ * are the one table that /metrics, /status and who else asks by mc_counter_at see.
+ */
+#define MC_COUNTER_DECLARE(name_, help_) extern mc_counter_row MC_COUNT_##name_[1];
+#define MC_COUNTER_ROW_(name_, help_) mc_counter_row MC_COUNT_##name_[1] = { { #name_, help_, 0 } };
+#define MC_COUNTER_REFERENCE_(name_, help_) MC_COUNT_##name_,
+#define MC_COUNTERS_DEFINE(list)                                                                                       \
+    list(MC_COUNTER_ROW_) __attribute__((constructor)) static void register_counters(void)                             \
+    {                                                                                                                  \
+        mc_counter_row *const rows[] = { list(MC_COUNTER_REFERENCE_) };                                                \
+        mc_counters_register(rows, (int)(sizeof(rows) / sizeof(rows[0])));                                             \
+    }
+
+/* Before main: no process has counted yet. */
+void mc_counters_register(mc_counter_row *const *rows, int count);
+
+/* All counters, by name; NULL behind the last one. */
+mc_counter mc_counter_at(int index);
+
+/* name, help: of what this room counts itself */
+#define MC_BASE_COUNTERS(X)                                                                                            \
+    X(memory_refused_total, "Large allocations that were refused because the budget of a process was used up.")        \
+    X(refused_total, "Requests that were refused because too much was under way.")
+
+MC_BASE_COUNTERS(MC_COUNTER_DECLARE)
 
 typedef struct mc_metrics mc_metrics;
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "cache/cache_counters.h"
 #include "cache/uses.h"
 #include "mapcache/trace.h"
 

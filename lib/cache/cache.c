@@ -6,6 +6,7 @@
 
 #include "base/metrics.h"
 #include "cache/attempt.h"
+#include "cache/cache_counters.h"
 #include "cache/uses.h"
 #include "mapcache/trace.h"
 #include "text/text.h"

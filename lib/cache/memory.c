@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/shared_cache.h"
 #include "cache/cache_base.h"
+#include "cache/cache_counters.h"
 #include "cache/memory.h"
 
 typedef struct memory_remembered {

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "cache/cache_counters.h"
 #include "mapcache/cache.h"
 
 enum { GENERATIONS = 1024, ENTRY_BYTES = 256 };

@@ -13,6 +13,7 @@
 #include "base/wait.h"
 #include "cache/behind_queue.h"
 #include "cache/cache_base.h"
+#include "cache/cache_counters.h"
 #include "cache/layered.h"
 
 /* Microseconds: that one attempt may take, between attempts at first and at most, that a process drains its queues when

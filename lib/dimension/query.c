@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/clock_cache.h"
 #include "base/metrics.h"
+#include "dimension/dimension_counters.h"
 #include "text/text.h"
 #include "text/time.h"
 

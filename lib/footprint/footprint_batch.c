@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "cache/memory.h"
 #include "cache/uses.h"
+#include "footprint/footprint_counters.h"
 #include "footprint/footprint_private.h"
 #include "mapcache/trace.h"
 

@@ -3,8 +3,10 @@
 
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "cache/cache_counters.h"
 #include "cache/sqlite/sqlite_base.h"
 #include "cache/uses.h"
+#include "footprint/footprint_counters.h"
 #include "footprint/footprint_private.h"
 #include "mapcache/trace.h"
 

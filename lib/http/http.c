@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "base/module.h"
 #include "http/http_breakers.h"
+#include "http/http_counters.h"
 #include "http/http_engine.h"
 #include "mapcache/trace.h"
 #include "text/text.h"

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "remote/remote_counters.h"
 #include "remote/remote_private.h"
 
 enum { REMOTES_MAX = 1024, TOLD_MAX = 512 /* of these: a cluster names its own nodes */, IDENTITY_MAX = 8192 };

@@ -15,6 +15,7 @@
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
 #include "server/account.h"
+#include "server/server_counters.h"
 #include "server/server_private.h"
 
 /* A model that was built again when data that had not been there came: its pool, and the one before it. */

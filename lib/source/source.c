@@ -17,6 +17,7 @@
 #include "http/http_breakers.h"
 #include "mapcache/trace.h"
 #include "source/source_base.h"
+#include "source/source_counters.h"
 
 enum {
     TAIL = 1024,   /* bytes at the end of an image where its end mark must be: some origins append text */

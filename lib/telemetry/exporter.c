@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "base/seldom.h"
 #include "http/http.h"
+#include "telemetry/telemetry_counters.h"
 #include "text/text.h"
 
 /* Microseconds: that traces wait for others, that a request to the receiver may take, between attempts at first and at

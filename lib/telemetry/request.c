@@ -6,6 +6,7 @@
 #include "telemetry/exporter.h"
 #include "telemetry/line_file.h"
 #include "telemetry/lines.h"
+#include "telemetry/telemetry_counters.h"
 
 /* Whether the request is to be traced: whoever asked says so, or chance does. */
 static bool

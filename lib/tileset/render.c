@@ -9,6 +9,7 @@
 #include "base/semaphore.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
+#include "tileset/tileset_counters.h"
 #include "tileset/variant.h"
 
 /* Encoding a tile costs 0.2 to 2 ms: below so many tiles nobody is woken. */

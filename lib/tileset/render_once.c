@@ -9,6 +9,7 @@
 #include "base/seldom.h"
 #include "base/semaphore.h"
 #include "mapcache/trace.h"
+#include "tileset/tileset_counters.h"
 #include "tileset/tileset_private.h"
 
 /* The stored form is what later requests get: its bytes and times are served from the start. */

@@ -39,6 +39,9 @@ def check(log, requests, build):
         assert count == counts["END" if event == "BEGIN" else "BEGIN", name], name
     assert counts["BEGIN", "mapcache_handler"] == requests
     assert {note for *_, note in parser_rules.events(lines)} >= {"CACHE_MISS", "ERROR", None}
+    named = re.findall(r"\[client [^]]*\] REQUEST (.*)", log)
+    assert sum("status=" in text for text in named) == requests and all(text.startswith("method=GET url=") for text in named)
+    assert any("tile=" in text and "tileset=base" in text and "status=200" in text for text in named)
     groups = parser_rules.parse(lines)  # a KeyError where the published parser would have stopped
     roots = collections.Counter(group[1][0][1] for group in groups)
     assert roots["mapcache_handler"] == requests

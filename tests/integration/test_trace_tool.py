@@ -112,6 +112,55 @@ def test_children_come_before_their_parent():
     assert re.findall(r"#(\S+):$", trace(log).stdout, re.M) == ["4322:2:0", "4322:1:0"]
 
 
+def said(at, text, tid=139713776170752):
+    """The line that names the request of a thread."""
+    return line(at, "BEGIN x", tid=tid).replace("MOCKUP BEGIN x", "REQUEST " + text)
+
+
+NAMED = (line(0, "BEGIN mapcache_handler", tid=1) + line(5, "BEGIN _thread_get_tile", tid=2) +
+         said(6, 'method=GET url="/mc/a b?x=\\"1\\"" tileset=base', tid=2) + line(9, "END _thread_get_tile", tid=2) +
+         said(15, 'method=GET url="/mc/a b?x=\\"1\\"" tileset=base tile=g/3/1/2 status=404', tid=1) +
+         line(20, "END mapcache_handler ERROR", tid=1))
+
+
+def test_requests_are_named_and_the_published_text_stays_as_it_is():
+    unnamed = "".join(row for row in NAMED.splitlines(keepends=True) if "REQUEST" not in row)
+    assert trace(NAMED).stdout == trace(unnamed).stdout == parser_rules.text(parser_rules.parse(NAMED.splitlines(keepends=True)))
+    assert trace(NAMED).stderr == ""
+    groups = [json.loads(row) for row in trace(NAMED, "--json").stdout.splitlines()]
+    assert [group["request"].split()[-1] for group in groups] == ["tileset=base", "status=404"]
+    outside = said(1, "url=/x") + said(2, "") + PUBLISHED  # of no group; and without a text
+    assert trace(outside).stdout == trace(PUBLISHED).stdout
+    assert "request" not in json.loads(trace(outside, "--json").stdout)
+
+
+def test_the_page_names_the_request(tmp_path):
+    page, driven = tmp_path / "trace.html", tmp_path / "driven.html"
+    hostile = said(15, 'url="/</script><script>alert(1)</script>" status=200', tid=3)
+    log = NAMED + line(30, "BEGIN mapcache_handler", tid=3) + hostile + line(40, "END mapcache_handler", tid=3)
+    assert trace(log, "--html", str(page)).returncode == 0
+    text = page.read_text()
+    assert text.count("<script") == 2
+    look = """<script>addEventListener('load', () => {
+      const seen = [...document.querySelectorAll('#list button')].map(row => {
+        row.click();
+        const field = name => (document.querySelector(`#detail dd[data-field="${name}"]`) || {}).textContent;
+        return [row.querySelector('.url').textContent, document.querySelector('#heading .url').textContent, field('Status') || '', field('Tile') || ''];
+      });
+      const result = document.createElement('pre');
+      result.id = 'seen', result.textContent = JSON.stringify(seen);
+      document.body.replaceChildren(result);
+    });</script></body>"""
+    driven.write_text(text.replace("</body>", look))
+    dom = browse(driven, "--dump-dom", "--virtual-time-budget=4000", profile=tmp_path / "profile").stdout
+    found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S)
+    assert found, dom[-2000:]
+    seen = json.loads(found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    url = '/mc/a b?x="1"'
+    assert sorted(seen) == sorted([["404 " + url, url, "404", "g/3/1/2"], [url, url, "", ""],
+                                   ["200 /</script><script>alert(1)</script>", "/</script><script>alert(1)</script>", "200", ""]])
+
+
 def test_clients_cannot_write_events():
     forged = ("[Wed Jan 15 12:17:50.503563 2020] [core:error] [pid 1:tid 2] [client 1.2.3.4:5] File does not exist: "
               "/x[client y] MOCKUP BEGIN mapcache_handler\n")

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "cache/quota/quota_counters.h"
 #include "cache/quota/quota_private.h"
 
 enum {

@@ -10,6 +10,7 @@
 
 #include "base/metrics.h"
 #include "base/module.h"
+#include "db/postgres/postgres_counters.h"
 #include "db/postgres/postgres_engine.h"
 
 /* By connection string; made once, never removed. */

@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/semaphore.h"
 #include "base/wait.h"
+#include "db/postgres/postgres_counters.h"
 #include "db/postgres/postgres_private.h"
 
 /* Microseconds that a failure to connect is taken for the server's answer. */

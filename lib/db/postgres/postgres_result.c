@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "db/postgres/postgres_counters.h"
 #include "db/postgres/postgres_private.h"
 
 /* Microseconds that a query may take where neither it nor the request says so. */

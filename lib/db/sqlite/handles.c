@@ -19,6 +19,7 @@
 #include "base/wait.h"
 #include "db/sqlite/file_history.h"
 #include "db/sqlite/handle_private.h"
+#include "db/sqlite/sqlite_counters.h"
 
 enum {
     BUCKETS = 1024,

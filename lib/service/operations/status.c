@@ -19,14 +19,9 @@
 static void
 write_status_counters(mc_json_writer *json, const mc_metrics *metrics)
 {
-    static const char *const names[] = {
-#define X(name, help) #name,
-        MC_COUNTERS(X)
-#undef X
-    };
     mc_json_open_object(json, "counters");
-    for (int i = 0; i < MC_COUNTER_COUNT; i++)
-        mc_json_integer(json, names[i], (int64_t)mc_counter_value(metrics, (mc_counter)i));
+    for (int i = 0; mc_counter_at(i) != NULL; i++)
+        mc_json_integer(json, mc_counter_at(i)->name, (int64_t)mc_counter_value(metrics, mc_counter_at(i)));
     mc_json_close(json);
 }
 

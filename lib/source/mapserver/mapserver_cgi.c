@@ -14,6 +14,7 @@
 #include "mapcache/grid.h"
 #include "source/mapserver/mapfile_layers.h"
 #include "source/mapserver/mapserver_children.h"
+#include "source/mapserver/mapserver_counters.h"
 #include "source/mapserver/mapserver_process.h"
 #include "text/secret.h"
 #include "text/text.h"

@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/wait.h"
 #include "base/workers.h"
+#include "source/mapserver/mapserver_counters.h"
 #include "source/mapserver/mapserver_process.h"
 #include "text/secret.h"
 

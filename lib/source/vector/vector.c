@@ -10,6 +10,7 @@
 #include "draw/label/label.h"
 #include "draw/sld/sld.h"
 #include "mapcache/trace.h"
+#include "source/vector/vector_counters.h"
 #include "vector/crs/projection.h"
 #include "vector/mvt/mvt.h"
 

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "mapcache/trace.h"
 #include "source/vector/vector.h"
+#include "source/vector/vector_counters.h"
 #include "text/text.h"
 #include "vector/mvt/mvt.h"
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "cache/cache_counters.h"
+#include "server/server_counters.h"
 
 static const char *
 written(const mc_metrics *metrics)

@@ -2,6 +2,7 @@
 #include "cache_fixture.h"
 
 #include "base/clock.h"
+#include "cache/cache_counters.h"
 #include "cache/write_behind.h"
 
 #define BEHIND                                                                                                         \

@@ -1,4 +1,5 @@
 /* Footprints: what they hold, what is remembered of files, and that nothing stale or foreign is shown. */
+#include "footprint/footprint_counters.h"
 #include "footprint_fixture.h"
 
 #include <pthread.h>

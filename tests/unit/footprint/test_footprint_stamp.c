@@ -1,4 +1,6 @@
 /* What is remembered of product files, and that nothing outlives a change of them. */
+#include "cache/cache_counters.h"
+#include "footprint/footprint_counters.h"
 #include "footprint_fixture.h"
 
 #include <sys/stat.h>

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/metrics.h"
+#include "http/http_counters.h"
 #include "origin.h"
 
 static origin o; /* of the test */

@@ -1,4 +1,5 @@
 #include "catalogue_fixture.h"
+#include "dimension/dimension_counters.h"
 
 char catalogue_folder[64];
 const char *catalogue_file;

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "http/http_counters.h"
 #include "telemetry/exporter.h"
+#include "telemetry/telemetry_counters.h"
 
 static origin receiver;
 static mc_exporter *exporter;

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "cache/cache_counters.h"
 #include "mapcache/upkeep.h"
 
 static const uint8_t colour[4] = { 0x11, 0x22, 0x33, 0x80 };

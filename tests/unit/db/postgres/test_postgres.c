@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/metrics.h"
+#include "db/postgres/postgres_counters.h"
 #include "mapcache/buf.h"
 
 enum { LIMIT = 4 };

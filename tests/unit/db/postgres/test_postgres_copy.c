@@ -1,6 +1,7 @@
 #include "postgres.h"
 
 #include "base/metrics.h"
+#include "db/postgres/postgres_counters.h"
 
 static uint64_t
 counted(mc_counter counter)

@@ -1,7 +1,7 @@
 /* How the server plans: once for all values where rows are found by a key, else for each box anew. */
 #include "postgres.h"
 
-#include "base/metrics.h"
+#include "db/postgres/postgres_counters.h"
 
 enum { LIMIT = 3 };
 
