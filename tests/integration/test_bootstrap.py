@@ -132,7 +132,7 @@ WHEELS = {folder: ROOT / file for folder, file in re.findall(r"^ +wheels (\S+) (
 
 
 def test_checksums_are_those_of_the_versions_that_are_fetched():
-    assert set(WHEELS) == {"mapproxy", "moto", "openapi", "python"}
+    assert set(WHEELS) == {"mapproxy", "moto", "openapi", "otlp", "python"}
     for file in WHEELS.values():
         lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
         assert lines and all(re.fullmatch(r"[\w.-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines), lines
