@@ -10,13 +10,13 @@
 static origin receiver;
 static mc_exporter *exporter;
 
+/* The fixture of the origin has made the HTTP client. */
 static void
 set_up_exporter(void)
 {
     unit_setup();
     receiver = origin_start();
     process.metrics = mc_metrics_create();
-    process.http = mc_http_create(4);
     exporter = mc_exporter_create(&process);
 }
 
@@ -24,9 +24,8 @@ static void
 tear_down_exporter(void)
 {
     mc_exporter_destroy(exporter);
-    mc_http_destroy(process.http);
     mc_metrics_destroy(process.metrics);
-    process = (mc_process){ 0 };
+    process.metrics = NULL;
     origin_stop(&receiver);
     unit_teardown();
 }
