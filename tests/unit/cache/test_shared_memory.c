@@ -4,6 +4,7 @@
 
 #include "base/budget.h"
 #include "base/shared_cache.h"
+#include "cache/cache_counters.h"
 #include "cache/memory.h"
 
 static struct mc_shared_cache *shared;
