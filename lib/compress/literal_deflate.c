@@ -26,6 +26,7 @@ enum {
     MATCH_MIN = 3,
     MATCH_MAX = 258,
     CODE_MAX = 12,      /* bits of a literal: four of them, and seven bits that wait, fit into 64 */
+    CODE_SHIFT = 6,
     LENGTH_SYMBOLS = 19 /* of the code in which the lengths of codes are written */
 };
 
@@ -52,7 +53,7 @@ typedef struct literal_block {
     bool last;
     uint32_t counts[SYMBOLS];
     uint8_t lengths[SYMBOLS + 1]; /* and that of the distance */
-    uint32_t codes[SYMBOLS];      /* bits, and their number in the highest byte */
+    uint32_t codes[SYMBOLS];      /* bits, above their number in the lowest six bits */
     int run_count;
     zero_run runs[RUNS_MAX];
 } literal_block;
@@ -265,13 +266,20 @@ write_codes(bit_writer *writer, const literal_block *block)
 static inline uint64_t
 code_bits(uint32_t code)
 {
-    return code & 0xffffff;
+    return code >> CODE_SHIFT;
+}
+
+/* Of one code, or of several that were added: together at most 63 bits. */
+static inline unsigned
+count_code_bits(uint32_t codes)
+{
+    return codes & ((1 << CODE_SHIFT) - 1);
 }
 
 static inline void
 put_code(bit_writer *writer, uint32_t code)
 {
-    put_bits(writer, code_bits(code), code >> 24);
+    put_bits(writer, code_bits(code), count_code_bits(code));
 }
 
 /* Four at a time, joined before they wait for what is in the writer. */
@@ -280,9 +288,9 @@ write_literals(bit_writer *writer, const uint32_t *codes, const uint8_t *at, con
 {
     for (; end - at >= 4; at += 4) {
         uint32_t a = codes[at[0]], b = codes[at[1]], c = codes[at[2]], d = codes[at[3]];
-        uint64_t low = code_bits(a) | code_bits(b) << (a >> 24), high = code_bits(c) | code_bits(d) << (c >> 24);
-        unsigned low_count = (a >> 24) + (b >> 24), high_count = (c >> 24) + (d >> 24);
-        put_bits(writer, low | high << low_count, low_count + high_count);
+        uint64_t low = code_bits(a) | code_bits(b) << count_code_bits(a);
+        uint64_t high = code_bits(c) | code_bits(d) << count_code_bits(c);
+        put_bits(writer, low | high << count_code_bits(a + b), count_code_bits(a + b + c + d));
         flush_bits(writer);
     }
     for (; at < end; at++)
@@ -340,7 +348,7 @@ find_block_codes(literal_block *block)
     mc_huffman_lengths(block->lengths, block->counts, SYMBOLS, CODE_MAX);
     mc_huffman_codes(codes, block->lengths, SYMBOLS);
     for (int i = 0; i < SYMBOLS; i++)
-        block->codes[i] = codes[i].bits | (uint32_t)codes[i].length << 24;
+        block->codes[i] = (uint32_t)codes[i].bits << CODE_SHIFT | codes[i].length;
     block->lengths[SYMBOLS] = 1;
 }
 

@@ -38,31 +38,54 @@ fill_alpha_reciprocals(uint32_t out[256])
         out[a] = ((1u << 24) + a - 1) / a;
 }
 
+#ifdef __SSE4_1__
+/*
+ * One pixel's colours as they were before they were multiplied. The quotients are exact: a dividend has at most 16 bits,
+ * so that one below a whole number is farther from that number than a float is from the quotient.
+ */
+static inline __m128i
+divide_by_alpha(__m128i bgra)
+{
+    __m128i parts = _mm_cvtepu8_epi32(bgra), alpha = _mm_shuffle_epi32(parts, _MM_SHUFFLE(3, 3, 3, 3));
+    __m128i value = _mm_min_epi32(parts, alpha);
+    __m128i dividend = _mm_add_epi32(_mm_sub_epi32(_mm_slli_epi32(value, 8), value), _mm_srli_epi32(alpha, 1));
+    __m128 divisor = _mm_cvtepi32_ps(_mm_max_epi32(alpha, _mm_set1_epi32(1)));
+    __m128i straight = _mm_cvttps_epi32(_mm_div_ps(_mm_cvtepi32_ps(dividend), divisor));
+    return _mm_blend_epi16(straight, alpha, 0xc0);
+}
+
+static inline __m128i
+divide_four_by_alpha(__m128i four)
+{
+    __m128i low = _mm_packus_epi32(divide_by_alpha(four), divide_by_alpha(_mm_srli_si128(four, 4)));
+    __m128i high = _mm_packus_epi32(divide_by_alpha(_mm_srli_si128(four, 8)), divide_by_alpha(_mm_srli_si128(four, 12)));
+    return _mm_packus_epi16(low, high);
+}
+#endif
+
 static void
 write_rgba_row(uint8_t *out, const uint8_t *bgra, int count, const uint32_t inverse[256])
 {
     int x = 0;
-    while (x < count) {
 #ifdef __SSE4_1__
-        const __m128i order = _mm_setr_epi8(2, 1, 0, 3, 6, 5, 4, 7, 10, 9, 8, 11, 14, 13, 12, 15);
-        const __m128i alpha = _mm_set1_epi32((int)0xff000000u);
-        for (; x + 4 <= count; x += 4) {
-            __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(bgra + (size_t)x * 4));
-            if (!_mm_testc_si128(four, alpha) && !_mm_testz_si128(four, four))
-                break;
-            _mm_storeu_si128((__m128i *)(void *)(out + (size_t)x * 4), _mm_shuffle_epi8(four, order));
-        }
+    const __m128i order = _mm_setr_epi8(2, 1, 0, 3, 6, 5, 4, 7, 10, 9, 8, 11, 14, 13, 12, 15);
+    const __m128i opaque = _mm_set1_epi32((int)0xff000000u);
+    for (; x + 4 <= count; x += 4) {
+        __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(bgra + (size_t)x * 4));
+        if (!_mm_testc_si128(four, opaque) && !_mm_testz_si128(four, four))
+            four = divide_four_by_alpha(four);
+        _mm_storeu_si128((__m128i *)(void *)(out + (size_t)x * 4), _mm_shuffle_epi8(four, order));
+    }
 #endif
-        for (int end = x + 4 < count ? x + 4 : count; x < end; x++) {
-            const uint8_t *in = bgra + (size_t)x * 4;
-            uint8_t *pixel = out + (size_t)x * 4;
-            uint32_t a = in[3];
-            for (int c = 0; c < 3; c++) {
-                uint32_t value = in[2 - c] < a ? in[2 - c] : a;
-                pixel[c] = (uint8_t)(((uint64_t)(value * 255 + a / 2) * inverse[a]) >> 24);
-            }
-            pixel[3] = (uint8_t)a;
+    for (; x < count; x++) {
+        const uint8_t *in = bgra + (size_t)x * 4;
+        uint8_t *pixel = out + (size_t)x * 4;
+        uint32_t a = in[3];
+        for (int c = 0; c < 3; c++) {
+            uint32_t value = in[2 - c] < a ? in[2 - c] : a;
+            pixel[c] = (uint8_t)(((uint64_t)(value * 255 + a / 2) * inverse[a]) >> 24);
         }
+        pixel[3] = (uint8_t)a;
     }
 }
 
