@@ -120,14 +120,17 @@ filter_bytes(uint8_t *out, const uint8_t *row, const uint8_t *above, size_t size
 static void
 filter_row(uint8_t *out, const uint8_t *row, const uint8_t *above, size_t size, size_t step, int filter)
 {
+    bool wide = mc_png_has_avx2();
     switch (filter) { /* a constant for each: the choice is out of the loop */
     case FILTER_UP:
         filter_bytes(out, row, above, size, step, FILTER_UP);
         return;
     case FILTER_AVERAGE:
+        size = wide ? mc_png_filter_average_avx2(out, row, above, size, step) : size;
         filter_bytes(out, row, above, size, step, FILTER_AVERAGE);
         return;
     default:
+        size = wide ? mc_png_filter_paeth_avx2(out, row, above, size, step) : size;
         filter_bytes(out, row, above, size, step, FILTER_PAETH);
     }
 }

@@ -51,7 +51,7 @@ mc_png_palette(mc_buf *png, const mc_palette *palette, bool always, apr_pool_t *
     return count == 0 ? MC_OK : mc_png_chunk(png, "tRNS", alphas, (size_t)count, pool);
 }
 
-enum { CODES_ROOM = 1024 }; /* what mc_literal_deflate keeps free for the codes of a block */
+enum { CODES_ROOM = 1024 }; /* for what a compressor keeps free */
 
 /* The zlib stream of `rows`, written to `out`; 0 when it did not fit (or the compressor is not to be had). */
 static size_t
@@ -85,14 +85,15 @@ mc_error *
 mc_png_deflate(uint8_t **stream, size_t *written, size_t before, const uint8_t *rows, size_t size,
                mc_deflate_level level, apr_pool_t *pool)
 {
-    size_t room = libdeflate_zlib_compress_bound(NULL, size) + CODES_ROOM;
+    size_t stored = libdeflate_zlib_compress_bound(NULL, size) + CODES_ROOM;
+    size_t room = level == MC_DEFLATE_LITERALS ? mc_literal_deflate_room(size) : stored;
     *stream = mc_scratch_acquire(before + room);
     *written = 0;
     if (*stream == NULL)
         return mc_budget_error(before + room, pool);
     *written = deflate_rows(level, *stream + before, room, rows, size);
     /* What cannot be shrunk may not fit the quick way; stored always does. */
-    if (*written == 0)
+    if (*written == 0 || *written > stored)
         *written = mc_deflate(*stream + before, room, rows, size, 0, false);
     if (*written > 0 && *written <= INT32_MAX - before)
         return MC_OK;
