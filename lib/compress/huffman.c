@@ -29,12 +29,17 @@ static int
 sort_symbols(uint64_t *keys, const uint32_t *frequencies, int count)
 {
     uint64_t other[MC_HUFFMAN_SYMBOLS_MAX];
+    uint32_t bits = 0;
     int used = 0;
     for (int i = 0; i < count; i++)
-        if (frequencies[i] > 0)
+        if (frequencies[i] > 0) {
             keys[used++] = (uint64_t)frequencies[i] << SYMBOL_BITS | (uint64_t)i;
+            bits |= frequencies[i];
+        }
     sort_by_byte(other, keys, used, SYMBOL_BITS);
     sort_by_byte(keys, other, used, SYMBOL_BITS + 8);
+    if (bits >> 16 == 0)
+        return used;
     sort_by_byte(other, keys, used, SYMBOL_BITS + 16);
     memcpy(keys, other, sizeof(*keys) * (size_t)used);
     return used;
@@ -141,13 +146,15 @@ mc_huffman_lengths(uint8_t *lengths, const uint32_t *frequencies, int count, int
             lengths[keys[next--] & ((1u << SYMBOL_BITS) - 1)] = (uint8_t)length;
 }
 
+/* The lowest `count` bits, at least one, in the opposite order. */
 static uint16_t
 reverse_bits(unsigned bits, int count)
 {
-    unsigned reversed = 0;
-    for (int i = 0; i < count; i++)
-        reversed |= (bits >> i & 1) << (count - 1 - i);
-    return (uint16_t)reversed;
+    bits = (bits & 0x5555) << 1 | (bits >> 1 & 0x5555);
+    bits = (bits & 0x3333) << 2 | (bits >> 2 & 0x3333);
+    bits = (bits & 0x0f0f) << 4 | (bits >> 4 & 0x0f0f);
+    bits = (bits & 0x00ff) << 8 | bits >> 8;
+    return (uint16_t)(bits >> (16 - count));
 }
 
 void

@@ -176,13 +176,21 @@ sample_rows(row_samples *samples, const uint8_t *rows, size_t row_size, int heig
 static double
 estimate_bits(double costs[256], const uint8_t *bytes, size_t size)
 {
-    uint32_t counts[256] = { 0 };
+    uint32_t counts[4][256] = { { 0 } }; /* one counter that is raised twice in a row waits for itself */
     double bits = 0;
-    for (size_t i = 0; i < size; i++)
-        counts[bytes[i]]++;
+    size_t at = 0;
+    for (; at + 4 <= size; at += 4) {
+        counts[0][bytes[at]]++;
+        counts[1][bytes[at + 1]]++;
+        counts[2][bytes[at + 2]]++;
+        counts[3][bytes[at + 3]]++;
+    }
+    for (; at < size; at++)
+        counts[0][bytes[at]]++;
     for (int i = 0; i < 256; i++) {
-        costs[i] = counts[i] > 0 ? log2((double)size / counts[i]) : 0;
-        bits += counts[i] * costs[i];
+        uint32_t count = counts[0][i] + counts[1][i] + counts[2][i] + counts[3][i];
+        costs[i] = count > 0 ? log2((double)size / count) : 0;
+        bits += count * costs[i];
     }
     return bits;
 }
