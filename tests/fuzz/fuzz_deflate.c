@@ -17,13 +17,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *bytes = malloc(whole);
     for (size_t i = 0; i < times; i++)
         memcpy(bytes + i * piece, data + 2, piece);
-    size_t room = whole + whole / 8 + 2048;
+    size_t room = mc_literal_deflate_room(whole);
     uint8_t *packed = malloc(room), *again = malloc(whole);
     size_t written = mc_literal_deflate(packed, room, bytes, whole);
     uLongf found = whole;
     MC_ASSERT(written > 0 && written <= room);
     MC_ASSERT(uncompress(again, &found, packed, written) == Z_OK && found == whole);
     MC_ASSERT(memcmp(again, bytes, whole) == 0);
+    /* Where there is less room nothing is written beyond it. */
+    uint8_t *less = malloc(written);
+    MC_ASSERT(mc_literal_deflate(less, written - data[0] % written, bytes, whole) <= written);
+    free(less);
     free(again);
     free(packed);
     free(bytes);

@@ -105,5 +105,60 @@ START_TEST(what_does_not_fit_is_told)
 }
 END_TEST
 
+/* Bytes that are not counted are all but those that are: the streams are long, and right. */
+START_TEST(literals_that_are_not_counted)
+{
+    for (int round = 0; round < 40; round++) {
+        size_t size = BLOCK / 2 + sample_random() % (2 * BLOCK), room = mc_literal_deflate_room(size);
+        for (size_t i = 0; i < size; i++)
+            data[i] = i % 32 < 8 ? (uint8_t)(1 + round % 3) : (uint8_t)(sample_random() | 4);
+        check(size);
+        uint8_t *exact = malloc(room);
+        size_t written = mc_literal_deflate(exact, room, data, size);
+        ck_assert_uint_gt(written, 0);
+        ck_assert_uint_le(written, room);
+        free(exact);
+    }
+}
+END_TEST
+
+/* With less room all literals are counted, and what fits then is written. */
+START_TEST(large_blocks_in_any_room)
+{
+    size_t size = BLOCK + BLOCK / 2, fitted = 0;
+    for (size_t i = 0; i < size; i++)
+        data[i] = (uint8_t)(sample_random() >> sample_random() % 8);
+    size_t most = check(size);
+    for (size_t room = 0; room < mc_literal_deflate_room(size); room += 499) {
+        uint8_t *exact = malloc(room + 1);
+        uLongf found = sizeof(expanded);
+        size_t written = mc_literal_deflate(exact, room, data, size);
+        ck_assert_uint_le(written, room);
+        ck_assert(written > 0 || room < most + 1024);
+        if (written > 0) {
+            ck_assert_int_eq(uncompress(expanded, &found, exact, written), Z_OK);
+            ck_assert_uint_eq(found, size);
+            ck_assert_mem_eq(expanded, data, size);
+            fitted++;
+        }
+        free(exact);
+    }
+    ck_assert_uint_gt(fitted, 100);
+}
+END_TEST
+
+/* Counting a part costs next to nothing. */
+START_TEST(counting_a_part_is_nearly_as_good)
+{
+    for (size_t i = 0; i < SIZE_MAX_HERE; i++)
+        data[i] = (uint8_t)(sample_random() >> sample_random() % 8);
+    size_t sampled = check(SIZE_MAX_HERE), all = 0;
+    for (size_t begin = 0; begin < SIZE_MAX_HERE; begin += BLOCK / 4) /* each too short for a part */
+        all += mc_literal_deflate(made, ROOM, data + begin, BLOCK / 4);
+    ck_assert_uint_lt(sampled, all + all / 200);
+}
+END_TEST
+
 UNIT_MAIN("literal_deflate", streams_are_read_by_zlib, runs_of_all_lengths, blocks_end_anywhere,
-          zeros_take_next_to_nothing, what_does_not_fit_is_told)
+          zeros_take_next_to_nothing, what_does_not_fit_is_told, literals_that_are_not_counted,
+          large_blocks_in_any_room, counting_a_part_is_nearly_as_good)

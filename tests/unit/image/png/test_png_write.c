@@ -108,6 +108,40 @@ START_TEST(test_color_type)
 }
 END_TEST
 
+/* Every value with every alpha, and each of them at each place of four pixels. */
+START_TEST(test_straight_colors)
+{
+    for (int shift = 0; shift < 4; shift++) {
+        mc_pixels *pixels = clear_image(256 + shift, 256);
+        for (int y = 0; y < 256; y++)
+            for (int x = 0; x < 256; x++) {
+                const uint8_t premultiplied = (uint8_t)(x < y ? x : y);
+                uint8_t *bgra = pixels->data + (size_t)y * pixels->stride + (size_t)(x + shift) * 4;
+                memset(bgra, premultiplied, 3);
+                bgra[1] = (uint8_t)(premultiplied / 2);
+                bgra[3] = (uint8_t)y;
+            }
+        pixels->opacity = MC_OPACITY_UNKNOWN;
+        mc_buf *png = encode(pixels, MC_PNG_FAST, 0, MC_FOR_STORE);
+        png_image reader = { .version = PNG_IMAGE_VERSION };
+        ck_assert(png_image_begin_read_from_memory(&reader, png->data, png->size));
+        reader.format = PNG_FORMAT_RGBA;
+        uint8_t *rgba = apr_palloc(pool, PNG_IMAGE_SIZE(reader));
+        ck_assert(png_image_finish_read(&reader, NULL, rgba, 0, NULL));
+        for (int y = 0; y < 256; y++)
+            for (int x = 0; x < 256; x++) {
+                const uint8_t *p = rgba + ((size_t)y * reader.width + (size_t)(x + shift)) * 4;
+                int value = x < y ? x : y;
+                ck_assert_int_eq(p[0], y == 0 ? 0 : (value * 255 + y / 2) / y);
+                ck_assert_int_eq(p[1], y == 0 ? 0 : (value / 2 * 255 + y / 2) / y);
+                ck_assert_int_eq(p[2], p[0]);
+                ck_assert_int_eq(p[3], y);
+            }
+        apr_pool_clear(pool);
+    }
+}
+END_TEST
+
 START_TEST(test_exact_palette_bounds)
 {
     mc_pixels *pixels = clear_image(20, 20);
@@ -258,5 +292,5 @@ START_TEST(test_threads)
 }
 END_TEST
 
-UNIT_MAIN("png_write", test_lossless, test_noise_fits, test_color_type, test_exact_palette_bounds,
-          test_quantizing_quality, test_parts, test_flat_color_stays, test_blank, test_threads)
+UNIT_MAIN("png_write", test_lossless, test_noise_fits, test_color_type, test_straight_colors,
+          test_exact_palette_bounds, test_quantizing_quality, test_parts, test_flat_color_stays, test_blank, test_threads)
