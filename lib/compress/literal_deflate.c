@@ -25,11 +25,11 @@ enum {
     SYMBOLS = 257 + LENGTHS,
     MATCH_MIN = 3,
     MATCH_MAX = 258,
-    CODE_MAX = 12,      /* bits of a literal: four of them, and seven bits that wait, fit into 64 */
+    CODE_MAX = 12, /* bits of a literal: four of them, and seven bits that wait, fit into 64 */
     CODE_SHIFT = 6,
-    SAMPLED = 4, /* one in four literals is counted: 0.1 % more bytes */
+    SAMPLED = 4,                    /* one in four literals is counted: 0.1 % more bytes */
     SAMPLED_BLOCK = BLOCK_SIZE / 2, /* bytes of a block of which fewer would not tell enough */
-    LENGTH_SYMBOLS = 19 /* of the code in which the lengths of codes are written */
+    LENGTH_SYMBOLS = 19             /* of the code in which the lengths of codes are written */
 };
 
 /* The first length of each symbol, and its extra bits (RFC 1951, 3.2.5). */
@@ -194,7 +194,8 @@ static void
 sum_literals(literal_block *block, const literal_counts *counts, bool exact)
 {
     for (int i = 0; i < LITERALS; i++) {
-        uint32_t sampled = counts->sampled[0][i] + counts->sampled[1][i] + counts->sampled[2][i] + counts->sampled[3][i];
+        uint32_t sampled =
+            counts->sampled[0][i] + counts->sampled[1][i] + counts->sampled[2][i] + counts->sampled[3][i];
         block->counts[i] = counts->all[i] + sampled * SAMPLED + (exact ? 0 : 1);
     }
 }

@@ -98,8 +98,8 @@ bool mc_png_looks_like_photo(const mc_pixels *pixels);
 mc_deflate_level mc_png_filter(uint8_t *rows, size_t row_size, int height, int step, mc_deflate_level level);
 
 /*
- * Filters the end of a row of `size` bytes by 32 bytes at a time, down to the place that is returned: what stands before
- * is left to the caller. `out` may be `row`. Only where mc_png_has_avx2().
+ * Filters the end of a row of `size` bytes by 32 bytes at a time, down to the place that is returned: what stands
+ * before is left to the caller. `out` may be `row`. Only where mc_png_has_avx2().
  */
 bool mc_png_has_avx2(void);
 size_t mc_png_filter_paeth_avx2(uint8_t *out, const uint8_t *row, const uint8_t *above, size_t size, size_t step);

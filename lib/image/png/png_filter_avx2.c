@@ -33,8 +33,8 @@ predict_paeth_wide(__m256i left, __m256i above, __m256i corner)
     __m256i from_left = distance_wide(above, corner), from_above = distance_wide(left, corner);
     __m256i same_side = _mm256_cmpeq_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(left, corner), left),
                                           _mm256_cmpeq_epi8(_mm256_max_epu8(above, corner), above));
-    __m256i from_corner = _mm256_blendv_epi8(distance_wide(from_left, from_above),
-                                             _mm256_adds_epu8(from_left, from_above), same_side);
+    __m256i from_corner =
+        _mm256_blendv_epi8(distance_wide(from_left, from_above), _mm256_adds_epu8(from_left, from_above), same_side);
     __m256i least = _mm256_min_epu8(_mm256_min_epu8(from_left, from_above), from_corner);
     __m256i nearest = _mm256_blendv_epi8(corner, above, _mm256_cmpeq_epi8(from_above, least));
     return _mm256_blendv_epi8(nearest, left, _mm256_cmpeq_epi8(from_left, least));
@@ -46,8 +46,8 @@ mc_png_filter_paeth_avx2(uint8_t *out, const uint8_t *row, const uint8_t *above,
     size_t i = size;
     for (; i >= step + 32; i -= 32) {
         size_t at = i - 32;
-        __m256i predicted = predict_paeth_wide(load_wide(row + at - step), load_wide(above + at),
-                                               load_wide(above + at - step));
+        __m256i predicted =
+            predict_paeth_wide(load_wide(row + at - step), load_wide(above + at), load_wide(above + at - step));
         _mm256_storeu_si256((__m256i *)(void *)(out + at), _mm256_sub_epi8(load_wide(row + at), predicted));
     }
     return i;

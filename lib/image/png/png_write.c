@@ -40,8 +40,8 @@ fill_alpha_reciprocals(uint32_t out[256])
 
 #ifdef __SSE4_1__
 /*
- * One pixel's colours as they were before they were multiplied. The quotients are exact: a dividend has at most 16 bits,
- * so that one below a whole number is farther from that number than a float is from the quotient.
+ * One pixel's colours as they were before they were multiplied. The quotients are exact: a dividend has at most 16
+ * bits, so that one below a whole number is farther from that number than a float is from the quotient.
  */
 static inline __m128i
 divide_by_alpha(__m128i bgra)
@@ -58,7 +58,8 @@ static inline __m128i
 divide_four_by_alpha(__m128i four)
 {
     __m128i low = _mm_packus_epi32(divide_by_alpha(four), divide_by_alpha(_mm_srli_si128(four, 4)));
-    __m128i high = _mm_packus_epi32(divide_by_alpha(_mm_srli_si128(four, 8)), divide_by_alpha(_mm_srli_si128(four, 12)));
+    __m128i high =
+        _mm_packus_epi32(divide_by_alpha(_mm_srli_si128(four, 8)), divide_by_alpha(_mm_srli_si128(four, 12)));
     return _mm_packus_epi16(low, high);
 }
 #endif

@@ -34,8 +34,8 @@ START_TEST(wide_filters_are_as_the_rule_says)
         ck_assert_uint_le(left, size);
         ck_assert(size < step + 32 || left < step + 32);
         for (size_t i = 0; i < SIZE; i++)
-            ck_assert_uint_eq(found[i], i < left || i >= size ? 0x5a
-                                                              : (uint8_t)(row[i] - predict_by_rule(paeth, i, step)));
+            ck_assert_uint_eq(found[i],
+                              i < left || i >= size ? 0x5a : (uint8_t)(row[i] - predict_by_rule(paeth, i, step)));
     }
 }
 END_TEST

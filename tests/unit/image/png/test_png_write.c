@@ -292,5 +292,5 @@ START_TEST(test_threads)
 }
 END_TEST
 
-UNIT_MAIN("png_write", test_lossless, test_noise_fits, test_color_type, test_straight_colors,
-          test_exact_palette_bounds, test_quantizing_quality, test_parts, test_flat_color_stays, test_blank, test_threads)
+UNIT_MAIN("png_write", test_lossless, test_noise_fits, test_color_type, test_straight_colors, test_exact_palette_bounds,
+          test_quantizing_quality, test_parts, test_flat_color_stays, test_blank, test_threads)
