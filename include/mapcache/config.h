@@ -266,6 +266,7 @@ typedef struct mc_build {
     apr_hash_t *tilesets;          /* mc_tileset * */
     apr_array_header_t *databases; /* of const char *: connection strings of PostgreSQL, each once; may be NULL */
     struct mc_jobs *jobs;          /* of <jobs>; NULL without it */
+    const struct mc_changes_config *changes; /* of <changes> (lib/changes/watch.h); NULL without it */
     unsigned colors_taken;         /* of the colours of layers without a style, a bit for each */
     bool mirror;                   /* <mapcache mode> is one of the mirror modes */
     apr_hash_t *missing;           /* "cache NAME" -> const char * reason: declared, but not built */

@@ -95,11 +95,12 @@ typedef struct mc_config {
     double deadline;                          /* seconds */
     const char *cors;                         /* "*", an origin list, or NULL for off */
     bool server_timing;
-    struct mc_telemetry *telemetry; /* lib/telemetry; NULL: nothing of it is configured */
-    struct mc_jobs *jobs;           /* the queue that seeders share, or NULL */
-    bool metrics;                   /* the service of that name is offered: spans feed its histograms */
-    apr_time_t mtime;               /* of the file when it was read */
-    apr_array_header_t *pending;    /* of struct mc_data_pending: data of short forms that are not there */
+    struct mc_telemetry *telemetry;          /* lib/telemetry; NULL: nothing of it is configured */
+    struct mc_jobs *jobs;                    /* the queue that seeders share, or NULL */
+    const struct mc_changes_config *changes; /* of <changes>; NULL: no change log is followed */
+    bool metrics;                            /* the service of that name is offered: spans feed its histograms */
+    apr_time_t mtime;                        /* of the file when it was read */
+    apr_array_header_t *pending;             /* of struct mc_data_pending: data of short forms that are not there */
 } mc_config;
 
 /* Builds the model in the order of docs/reference/configuration.md 1.1. Opens nothing but the file (and watermarks).

@@ -64,6 +64,17 @@ typedef struct mc_source_style {
 
 struct mc_legend;
 
+/* A table of a PostgreSQL database that maps are drawn from. */
+typedef struct mc_source_table {
+    const char *connection; /* libpq's string or URI */
+    const char *table;      /* "table" or "schema.table", unquoted; NULL: of a query, whose tables are not known */
+    int srid;               /* of the coordinates, as configured; 0: as the table says */
+    /* Pixels around a map, at a scale denominator, from within which features change it; below 0: the map does not show
+     * the table at that scale. Gets `layer`. */
+    double (*reach)(const void *layer, double scale);
+    const void *layer;
+} mc_source_table;
+
 typedef struct mc_source_ops {
     const char *type;
     const mc_key *keys;
@@ -95,6 +106,9 @@ typedef struct mc_source_ops {
     /* Where the source's maps have something to show, by what the data say of themselves; NULL: the source does not
      * know. */
     mc_error *(*place)(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
+    /* Calls `visit` for each table that the source itself draws from (not those of its parts); NULL: the source does not
+     * know of any. */
+    void (*tables)(mc_source *source, void (*visit)(void *baton, const mc_source_table *table), void *baton);
     /* Checks the data itself, with complaints; NULL: no check. */
     void (*inspect)(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);
 } mc_source_ops;

@@ -71,6 +71,9 @@ typedef struct mc_tileset {
     const mc_format *synthetic_format; /* of tiles made here when there is no format: the builtin mixed one */
     /* An item of it that this build does not have: every request is MC_ERR_UNAVAILABLE with this text. */
     const char *not_built;
+    /* What the tileset shows (lib/changes/watch.h), as <changes> follows it; NULL: nothing is followed. */
+    struct mc_watch *watch;
+    struct mc_watch *shown;        /* the same, followed or not; NULL: nothing is known of any table */
     struct mc_seldom *stale_told;  /* of what is said when expired tiles are served */
     struct mc_answer_label *label; /* by which metrics know it, never by what a client has sent (lib/telemetry) */
 } mc_tileset;
@@ -85,6 +88,9 @@ typedef struct mc_tile_request {
 } mc_tile_request;
 
 mc_tileset *mc_tileset_from_config(const mc_node *node, mc_build *build);
+
+/* Finds the tables that the tileset shows, once all sources are connected; complains where they cannot be known. */
+void mc_tileset_connect_watch(mc_tileset *tileset, const mc_node *node, mc_build *build);
 
 /* The further format whose files and addresses have this extension; NULL where there is none. */
 mc_tileset *mc_tileset_variant(const mc_tileset *tileset, const char *extension);

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "cache/quota/quota.h"
+#include "changes/watch.h"
 #include "data/expand.h"
 #include "mapcache/cube.h"
 #include "mapcache/jobs.h"
 #include "mapcache/server.h"
 #include "mapcache/service.h"
-#include "mapcache/upkeep.h"
 #include "server/server_private.h"
 #include "telemetry/telemetry.h"
 #include "text/text.h"
@@ -30,7 +30,7 @@ typedef struct root_config {
     int log_level;
     bool auto_reload;
     const mc_node *connection_pool;
-    const mc_node *jobs;
+    const mc_node *jobs, *changes;
     const char *workers;
     int io_workers;
     const char *memory_cache;
@@ -110,6 +110,10 @@ const mc_key mc_root_keys[] = {
     MC_KEY_TREE("connection_pool", FIELD(connection_pool), pool_keys, "Limits of MapCache's pools."),
     MC_KEY_TREE("jobs", FIELD(jobs), mc_jobs_keys,
                 "The queue of seeding jobs that `mapcache jobs` and the service jobs use.", .flags = MC_KEY_OURS),
+    MC_KEY_TREE("changes", FIELD(changes), mc_changes_keys,
+                "Follows the change logs of databases: tiles are drawn anew once what they show has changed "
+                "(docs/changes.md).",
+                .flags = MC_KEY_OURS),
     MC_KEY_TEXT("workers", FIELD(workers),
                 "CPU worker threads of a process: auto (processors divided by the processes of the MPM) or 0 to 256.",
                 .flags = MC_KEY_OURS, .fallback = "auto"),
@@ -280,49 +284,6 @@ visit_sources(const root_config *root, void (*visit)(mc_source *source, const mc
     }
 }
 
-/* Of a file in which something is refused, nobody can say. */
-static void
-warn_of_unused_caches(const mc_config *config, const root_config *root, mc_build *build)
-{
-    if (!build->diagnostics->thorough || build->diagnostics->refused > 0 || config->tilesets->nelts == 0)
-        return;
-    for (int i = 0; root->caches != NULL && i < root->caches->nelts; i++) {
-        const mc_node *node = APR_ARRAY_IDX(root->caches, i, const mc_node *);
-        const char *name = mc_node_attr(node, "name");
-        const mc_cache *cache = name == NULL ? NULL : apr_hash_get(build->caches, name, APR_HASH_KEY_STRING);
-        if (cache != NULL && !cache->used)
-            mc_complain(build->diagnostics, MC_WARNING, node, "no tileset uses this cache");
-    }
-}
-
-static void
-note_bounded_part(void *baton, mc_cache *part)
-{
-    const mc_cache **bounded = baton;
-    if (part->max_size > 0)
-        *bounded = part;
-}
-
-/* Tiles that nobody renders again are lost when <max_size> removes them. */
-static void
-warn_of_lost_tiles(const root_config *root, mc_build *build)
-{
-    for (int i = 0; root->tilesets != NULL && i < root->tilesets->nelts; i++) {
-        const mc_node *node = APR_ARRAY_IDX(root->tilesets, i, const mc_node *);
-        const char *name = mc_node_attr(node, "name");
-        const mc_tileset *tileset = name == NULL ? NULL : apr_hash_get(build->tilesets, name, APR_HASH_KEY_STRING);
-        const mc_cache *bounded = NULL;
-        if (tileset == NULL || tileset->cache == NULL || (tileset->source != NULL && !tileset->read_only))
-            continue;
-        mc_cache_parts(tileset->cache, note_bounded_part, &bounded);
-        if (bounded != NULL)
-            mc_complain(build->diagnostics, MC_WARNING, node,
-                        "tileset \"%s\" renders no tiles, and <max_size> of cache \"%s\" removes those that it has: "
-                        "they are lost then",
-                        tileset->name, bounded->name);
-    }
-}
-
 static void
 read_default_format(mc_config *config, const root_config *root, const mc_node *node, mc_build *build)
 {
@@ -444,12 +405,15 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
         mc_metadata_add(config->metadata, APR_ARRAY_IDX(root.metadata, i, const mc_node *));
     set_environment(root.environment);
     add_builtins(config, build);
+    if (root.changes != NULL)
+        config->changes = build->changes = mc_changes_from_config(root.changes, build);
     read_sections(config, &root, build);
     visit_sources(&root, connect_source, build); /* they are read before what some of them refer to */
     visit_sources(&root, mc_source_refuse_loop, build);
-    warn_of_unused_caches(config, &root, build);
+    mc_config_connect_watches(root.tilesets, build);
+    mc_config_warn_unused_caches(config, root.caches, build);
     mc_quota_compare_places(root.caches, build);
-    warn_of_lost_tiles(&root, build);
+    mc_config_warn_lost_tiles(root.tilesets, build);
     config->tilesets_by_name = build->tilesets;
     config->cubes = build->cubes;
     if (root.jobs != NULL)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/seldom.h"
+#include "changes/watch.h"
 #include "mapcache/tileset.h"
 #include "telemetry/answers.h"
 #include "tileset/tileset_private.h"
@@ -35,6 +36,7 @@ typedef struct tileset_config {
     double deadline;
     mc_number_list density;
     apr_array_header_t *palettes;
+    mc_watch_config watch;
 } tileset_config;
 
 typedef struct dimensions_config {
@@ -143,6 +145,7 @@ const mc_key mc_tileset_keys[] = {
     MC_KEY_TREE("palette", FIELD(palettes), mc_palette_keys,
                 "A style of stored palette PNGs: other colours for the same tiles, which are stored once.",
                 .flags = MC_KEY_OURS | MC_KEY_REPEATABLE),
+    MC_WATCH_KEYS(tileset_config),
     MC_KEY_END,
 };
 
@@ -410,6 +413,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     mc_tileset_read_palettes(tileset, config.palettes, node, build);
     if (config.formats != NULL)
         mc_variants_from_config(tileset, config.formats, build);
+    tileset->shown = mc_watch_from_config(&config.watch, tileset->name, node, build);
     if (strchr(tileset->name, ',') != NULL)
         mc_complain(build->diagnostics, MC_WARNING, node,
                     "the comma in the name \"%s\" cannot be told from a list of layers in WMS", tileset->name);

@@ -35,6 +35,9 @@ typedef struct mc_vector_source {
 /* The box in degrees around all layers; not known where that of one layer is not. */
 mc_error *mc_vector_place(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* The tables operation of all vector sources. */
+void mc_vector_tables(mc_source *source, void (*visit)(void *baton, const mc_source_table *table), void *baton);
+
 /* For a layer without a style file: grey, or in a colour of its own. */
 const mc_style *mc_vector_default_style(const mc_vector_layer *layer, mc_build *build);
 
@@ -138,7 +141,7 @@ mc_error *mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, 
 #define MC_VECTOR_OPS                                                                                                  \
     .render = mc_vector_render, .render_stack = mc_vector_render_stack, .info = mc_vector_info,                        \
     .legend = mc_vector_legend, .vector_layers = mc_vector_tile_layers, .styles = mc_vector_styles,                    \
-    .place = mc_vector_place
+    .place = mc_vector_place, .tables = mc_vector_tables
 
 /* The query of a map. The query's pixel grid is that of a level of the grid where the map lies on that level; else the
  * map has a pixel grid of its own. */

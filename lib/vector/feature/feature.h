@@ -66,6 +66,13 @@ typedef mc_error *mc_feature_visitor(void *baton, const mc_feature *feature, mc_
 
 typedef struct mc_feature_data mc_feature_data;
 
+/* Where features stand in a PostgreSQL database. */
+typedef struct mc_feature_table {
+    const char *connection; /* libpq's string or URI */
+    const char *table;      /* "table" or "schema.table", unquoted; NULL: it is a query, whose tables are not known */
+    int srid;               /* of the coordinates, as configured; 0: as the table says */
+} mc_feature_table;
+
 typedef struct mc_feature_ops {
     const char *type; /* as in <source type="..."> */
     /*
@@ -78,6 +85,8 @@ typedef struct mc_feature_ops {
     mc_error *(*fields)(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
     /* Where all features lie, without reading them. */
     mc_error *(*place)(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
+    /* The table of the features, by the configuration alone; NULL: they stand in no database. */
+    void (*table)(mc_feature_table *table, const mc_feature_data *data);
 } mc_feature_ops;
 
 /* First member of every kind's own struct. */

@@ -449,7 +449,14 @@ postgis_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *p
     return MC_OK;
 }
 
-static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields, postgis_place };
+static void
+postgis_table(mc_feature_table *table, const mc_feature_data *data)
+{
+    const mc_postgis_config *config = &((const postgis *)data)->config;
+    *table = (mc_feature_table){ config->connection, config->table, config->srid };
+}
+
+static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields, postgis_place, postgis_table };
 
 const char *
 mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)

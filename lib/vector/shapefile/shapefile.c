@@ -251,7 +251,7 @@ shapefile_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t 
     return MC_OK;
 }
 
-static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_fields, shapefile_place };
+static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_fields, shapefile_place, NULL };
 
 static apr_status_t
 close_shapefile(void *data)

@@ -1,0 +1,124 @@
+/* See watch.h. */
+#include "changes/watch.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "db/postgres/postgres.h"
+#include "grid/earth.h"
+
+#define FIELD(member) offsetof(mc_changes_config, member)
+
+const mc_key mc_changes_keys[] = {
+    MC_KEY_TEXT("connection", FIELD(connection),
+                "libpq connection string or URI of the database of each `<watch>` that has none of its own.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_TEXT("name", FIELD(name),
+                "Servers of one name share their stores: one of them looks after stored tiles for all. By default the "
+                "name of the host and the path of this file.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_NUMBER("poll", FIELD(poll),
+                  "Seconds after which the log is looked at though no notification has come.", .flags = MC_KEY_OURS,
+                  .min = 0.05, .max = 3600, .fallback = "5"),
+    MC_KEY_END,
+};
+
+#undef FIELD
+
+typedef struct watch_element {
+    const char *connection, *table;
+    int srid;
+    double margin;
+} watch_element;
+
+#define FIELD(member) offsetof(watch_element, member)
+
+const mc_key mc_watch_table_keys[] = {
+    MC_KEY_TEXT("@connection", FIELD(connection),
+                "libpq connection string or URI of the database. Without one, that of `<changes>`.",
+                .flags = MC_KEY_OURS),
+    MC_KEY_INT("@srid", FIELD(srid), "SRID of the coordinates, where the table itself does not say it.",
+               .flags = MC_KEY_OURS, .max = 999999, .fallback = "0"),
+    MC_KEY_NUMBER("@margin", FIELD(margin), "Pixels by which what is drawn of a feature reaches beyond the feature.",
+                  .flags = MC_KEY_OURS, .min = 0, .max = 1024, .fallback = "16"),
+    MC_KEY_TEXT("", FIELD(table), "The table or view.", .flags = MC_KEY_OURS | MC_KEY_REQUIRED),
+    MC_KEY_END,
+};
+
+#undef FIELD
+
+const mc_changes_config *
+mc_changes_from_config(const mc_node *node, mc_build *build)
+{
+    mc_changes_config *config = apr_pcalloc(build->pool, sizeof(*config));
+    if (!mc_config_read(config, node, mc_changes_keys, build->diagnostics))
+        return NULL;
+    if (config->connection != NULL)
+        mc_postgres_configure(config->connection, node, build);
+    return config;
+}
+
+void
+mc_watch_add(mc_watch *watch, const mc_watch_table *table)
+{
+    for (int i = 0; i < watch->tables->nelts; i++) {
+        const mc_watch_table *known = &APR_ARRAY_IDX(watch->tables, i, const mc_watch_table);
+        if (strcmp(known->connection, table->connection) == 0 && strcmp(known->table, table->table) == 0 &&
+            known->srid == table->srid && known->layer == table->layer)
+            return;
+    }
+    APR_ARRAY_PUSH(watch->tables, mc_watch_table) = *table;
+}
+
+static void
+read_watch_element(mc_watch *watch, const mc_node *node, mc_build *build)
+{
+    watch_element element = { 0 };
+    if (!mc_config_read(&element, node, mc_watch_table_keys, build->diagnostics))
+        return;
+    if (element.connection != NULL)
+        mc_postgres_configure(element.connection, node, build);
+    else if (build->changes != NULL)
+        element.connection = build->changes->connection;
+    if (element.connection == NULL) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "tileset \"%s\": a <watch> needs an attribute connection, or a <connection> in <changes>",
+                    watch->tileset);
+        return;
+    }
+    mc_watch_add(watch, &(mc_watch_table){ .connection = element.connection,
+                                           .table = element.table,
+                                           .srid = element.srid,
+                                           .margin = element.margin });
+}
+
+mc_watch *
+mc_watch_from_config(const mc_watch_config *config, const char *tileset, const mc_node *node, mc_build *build)
+{
+    mc_watch *watch = apr_pcalloc(build->pool, sizeof(*watch));
+    watch->tileset = tileset;
+    watch->waits = config->when_changed == 1;
+    watch->vector_buffer = -1;
+    watch->tables = apr_array_make(build->pool, 4, sizeof(mc_watch_table));
+    for (int i = 0; i < config->tables->nelts; i++)
+        read_watch_element(watch, APR_ARRAY_IDX(config->tables, i, const mc_node *), build);
+    if (config->tables->nelts > 0 && build->changes == NULL)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\" has <watch>, but nothing is watched without an element <changes> in <mapcache>",
+                    tileset);
+    return watch;
+}
+
+double
+mc_watch_reach(const mc_watch *watch, const mc_watch_table *table, const mc_grid *grid, int z)
+{
+    double density = grid->density > 0 ? grid->density : 1;
+    double scale = grid->levels[z].resolution * density * grid->metres_per_unit / MC_PIXEL_METRES;
+    double margin = table->margin;
+    if (watch->vector_buffer >= 0)
+        margin = watch->vector_buffer;
+    else if (table->reach != NULL)
+        margin = table->reach(table->layer, scale);
+    return margin < 0 ? -1 : margin * density + watch->metabuffer;
+}

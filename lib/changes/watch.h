@@ -1,0 +1,94 @@
+/* Which tables a tileset shows: by its source, and by <watch>. Part of a configuration; read by the listener. */
+#ifndef MC_CHANGES_WATCH_H
+#define MC_CHANGES_WATCH_H
+
+#include <stdatomic.h>
+
+#include "mapcache/config.h"
+#include "mapcache/grid.h"
+
+/* <changes>: how the change logs of databases are followed. */
+typedef struct mc_changes_config {
+    const char *connection; /* of <watch> without one of its own; NULL: none */
+    const char *name;       /* of the readers that share one place in the log; NULL: by host and configuration */
+    double poll;            /* seconds between two looks where no notification comes */
+} mc_changes_config;
+
+extern const mc_key mc_changes_keys[];
+
+/* NULL after a complaint. */
+const mc_changes_config *mc_changes_from_config(const mc_node *node, mc_build *build);
+
+/* One table that a tileset shows. */
+typedef struct mc_watch_table {
+    const char *connection; /* libpq's string or URI */
+    const char *table;      /* "table" or "schema.table", unquoted */
+    int srid;               /* that its coordinates count as; 0: as the log says */
+    /* Pixels by which a feature reaches beyond its box at a scale; below 0: it is not shown. NULL: `margin` pixels. */
+    double (*reach)(const void *layer, double scale);
+    const void *layer;
+    double margin;
+} mc_watch_table;
+
+struct mc_mark_set;
+
+/* The tiles of a tileset on one grid. */
+typedef struct mc_watch_link {
+    const mc_grid_link *link;
+    int columns, rows; /* of a metatile that no edge cuts */
+    /* Of the process: the marks of these tiles. NULL until the process follows the log. */
+    _Atomic(struct mc_mark_set *) marks;
+} mc_watch_link;
+
+/* What a tileset shows. Immutable but for the marks. */
+typedef struct mc_watch {
+    const char *tileset;
+    apr_array_header_t *tables; /* of mc_watch_table */
+    mc_watch_link *links;
+    int link_count;
+    int metabuffer;       /* pixels around a metatile that are drawn and cut off */
+    double vector_buffer; /* pixels around a vector tile that are part of it; below 0: tiles are images */
+    bool waits;           /* <when_changed>wait */
+    int queries;          /* layers whose tables are not known, and that no <watch> speaks for */
+} mc_watch;
+
+/* The keys of a tileset. `type_`: a struct with a member `watch` of mc_watch_config. */
+typedef struct mc_watch_config {
+    apr_array_header_t *tables;
+    int when_changed;
+} mc_watch_config;
+
+extern const mc_key mc_watch_table_keys[];
+
+#define MC_WATCH_KEYS(type_)                                                                                           \
+    MC_KEY_TREE("watch", offsetof(type_, watch.tables), mc_watch_table_keys,                                           \
+                "A table of a PostgreSQL database, \"table\" or \"schema.table\", that the tiles show and the source " \
+                "does not name: the database behind a WMS, the tables of a `<query>` (docs/changes.md).",              \
+                .flags = MC_KEY_OURS | MC_KEY_REPEATABLE),                                                             \
+        MC_KEY_CHOICE("when_changed", offsetof(type_, watch.when_changed), "serve|wait",                               \
+                      "What clients get of a tile whose table has changed, until the tile is drawn anew: `serve`, "    \
+                      "the old one at once; `wait`, the new one, for which they wait.",                                \
+                      .flags = MC_KEY_OURS, .fallback = "serve")
+
+/* Reads the <watch> elements of a tileset whose other elements have been read. Links are added by the caller. */
+mc_watch *mc_watch_from_config(const mc_watch_config *config, const char *tileset, const mc_node *node,
+                               mc_build *build);
+
+/* Adds a table; one that is there already is left as it is. */
+void mc_watch_add(mc_watch *watch, const mc_watch_table *table);
+
+/* The widest reach of a table at a level, in pixels of the grid, metabuffer included; below 0: the level does not show
+ * the table. */
+double mc_watch_reach(const mc_watch *watch, const mc_watch_table *table, const mc_grid *grid, int z);
+
+/* The link of a grid; NULL where there is none. */
+static inline mc_watch_link *
+mc_watch_find_link(const mc_watch *watch, const mc_grid *grid)
+{
+    for (int i = 0; i < watch->link_count; i++)
+        if (watch->links[i].link->grid == grid)
+            return &watch->links[i];
+    return NULL;
+}
+
+#endif

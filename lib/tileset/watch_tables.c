@@ -1,0 +1,93 @@
+/* The tables that a tileset shows, as its source and the sources below it name them. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+
+#include "changes/watch.h"
+#include "tileset/tileset_private.h"
+
+/* Pixels more for tiles that are drawn of other tiles, resampled. */
+#define RESAMPLING_PIXELS 4
+
+typedef struct table_search {
+    mc_watch *watch;
+    apr_hash_t *seen; /* sources by address */
+    double more;      /* pixels that features reach further than their source says */
+    int queries;
+    apr_pool_t *pool;
+} table_search;
+
+static void
+take_source_table(void *baton, const mc_source_table *table)
+{
+    table_search *search = baton;
+    if (table->table == NULL) {
+        search->queries++;
+        return;
+    }
+    mc_watch_add(search->watch, &(mc_watch_table){ .connection = table->connection,
+                                                   .table = table->table,
+                                                   .srid = table->srid,
+                                                   .reach = table->reach,
+                                                   .layer = table->layer,
+                                                   .margin = search->more });
+}
+
+static void
+search_source_tables(void *baton, mc_source *source)
+{
+    table_search *search = baton;
+    mc_source **key = apr_pmemdup(search->pool, &source, sizeof(source));
+    if (apr_hash_get(search->seen, key, sizeof(source)) != NULL)
+        return;
+    apr_hash_set(search->seen, key, sizeof(source), source);
+    if (source->ops->tables != NULL)
+        source->ops->tables(source, take_source_table, search);
+    search->more = RESAMPLING_PIXELS;
+    if (source->ops->parts != NULL)
+        source->ops->parts(source, search_source_tables, search);
+}
+
+static void
+add_watch_links(mc_watch *watch, const mc_tileset *tileset, apr_pool_t *pool)
+{
+    watch->link_count = tileset->link_count + tileset->dense_link_count;
+    watch->links = apr_pcalloc(pool, sizeof(*watch->links) * (size_t)(watch->link_count + 1));
+    for (int i = 0; i < watch->link_count; i++) {
+        mc_watch_link *link = &watch->links[i];
+        link->link =
+            i < tileset->link_count ? tileset->links[i] : tileset->dense_links[i - tileset->link_count];
+        mc_tileset_metatile_size(&link->columns, &link->rows, tileset, link->link->grid);
+        atomic_init(&link->marks, NULL);
+    }
+}
+
+/* Vector tiles have what lies in their own buffer, whatever styles say. */
+static double
+vector_buffer_of(const mc_tileset *tileset)
+{
+    if (tileset->format == NULL || tileset->format->type != MC_FORMAT_MVT)
+        return -1;
+    const mc_mvt_options *options = &tileset->format->mvt;
+    return (double)(options->buffer + 2) / options->extent * tileset->links[0]->grid->tile_width + 1;
+}
+
+void
+mc_tileset_connect_watch(mc_tileset *tileset, const mc_node *node, mc_build *build)
+{
+    mc_watch *watch = tileset->shown;
+    if (watch == NULL || tileset->source == NULL || tileset->read_only || tileset->link_count == 0)
+        return;
+    bool told = watch->tables->nelts > 0;
+    table_search search = { watch, apr_hash_make(build->pool), 0, 0, build->pool };
+    search_source_tables(&search, tileset->source);
+    watch->metabuffer = tileset->metabuffer;
+    watch->vector_buffer = vector_buffer_of(tileset);
+    add_watch_links(watch, tileset, build->pool);
+    if (search.queries > 0 && !told && build->changes != NULL)
+        mc_complain(build->diagnostics, MC_WARNING, node,
+                    "tileset \"%s\": nobody knows the tables of its <query>: name them in <watch>, or its tiles stay "
+                    "as they are when these change",
+                    tileset->name);
+    if (build->changes != NULL && watch->tables->nelts > 0)
+        tileset->watch = watch;
+}

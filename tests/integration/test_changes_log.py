@@ -1,0 +1,188 @@
+"""The change log that `mapcache invalidate --sql` makes: which boxes each kind of statement logs, for which tables, and how the log
+is kept within its bounds."""
+import subprocess
+
+import pytest
+from conftest import sanitizer_environment
+from patience import patience
+from postgres import Postgres
+
+HOSTILE = '''we"ird'; drop table roads; -- $body$ é'''
+
+
+@pytest.fixture(scope="module")
+def database():
+    with Postgres() as server:
+        server.sql("CREATE EXTENSION postgis")
+        yield server
+
+
+def invalidate(build, *words):
+    return subprocess.run([build / "bin/mapcache", "invalidate", *words], capture_output=True, text=True, check=False,
+                          env=sanitizer_environment(), timeout=patience(30))
+
+
+def run_script(build, database, *words):
+    made = invalidate(build, "--sql", *words)
+    assert made.returncode == 0, made.stderr
+    database.sql(made.stdout)
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def watched(build, database, columns, name="roads"):
+    """A table without rows, and an empty log."""
+    database.sql(f"DROP TABLE IF EXISTS {quoted(name)} CASCADE; CREATE TABLE {quoted(name)} (id int, {columns})")
+    run_script(build, database, name)
+    database.sql("TRUNCATE mapcache.changes")
+
+
+def logged(database):
+    """The boxes of the log as texts, without their order; "all" for a whole table."""
+    return sorted(line for line in database.sql(
+        "SELECT coalesce(srid || ' ' || minx || ' ' || miny || ' ' || maxx || ' ' || maxy, 'all') FROM mapcache.changes"))
+
+
+def test_statements_log_the_boxes_of_old_and_new_rows(build, database):
+    watched(build, database, "g geometry(Geometry, 2056), v int")
+    database.sql("INSERT INTO roads VALUES (1, 'SRID=2056;LINESTRING(1 2, 3 5)', 0), (2, 'SRID=2056;POINT(9 9)', 0)")
+    assert logged(database) == ["2056 1 2 3 5", "2056 9 9 9 9"]
+    database.sql("TRUNCATE mapcache.changes")
+    database.sql("UPDATE roads SET g = 'SRID=2056;POINT(100 100)' WHERE id = 2")
+    assert logged(database) == ["2056 100 100 100 100", "2056 9 9 9 9"]
+    database.sql("TRUNCATE mapcache.changes")
+    database.sql("UPDATE roads SET v = 7 WHERE id = 1")  # an attribute may change the style
+    assert logged(database) == ["2056 1 2 3 5"]
+    database.sql("TRUNCATE mapcache.changes")
+    database.sql("DELETE FROM roads WHERE id = 2")
+    assert logged(database) == ["2056 100 100 100 100"]
+    database.sql("TRUNCATE mapcache.changes")
+    database.sql("TRUNCATE roads")
+    assert logged(database) == ["all"]
+
+
+def test_what_changes_no_map_is_not_logged(build, database):
+    watched(build, database, "g geometry(Point, 4326)")
+    database.sql("INSERT INTO roads VALUES (1, NULL), (2, 'SRID=4326;POINT EMPTY')")
+    database.sql("UPDATE roads SET id = 5 WHERE id = 77")
+    database.sql("DELETE FROM roads")
+    database.sql("BEGIN; INSERT INTO roads VALUES (3, 'SRID=4326;POINT(1 1)'); ROLLBACK")
+    assert logged(database) == []
+
+
+def test_coordinates_that_are_nowhere_count_as_the_whole_table(build, database):
+    watched(build, database, "g geometry(Geometry, 4326)")
+    for text in ("ST_SetSRID(ST_MakePoint('NaN', 1), 4326)", "ST_SetSRID(ST_MakePoint(1, 'Infinity'), 4326)",
+                 "ST_SetSRID(ST_MakePoint('-Infinity', 1), 4326)", "ST_SetSRID(ST_MakePoint(1e200, 1), 4326)"):
+        database.sql(f"TRUNCATE mapcache.changes; INSERT INTO roads VALUES (1, {text}), (2, 'SRID=4326;POINT(1 1)')")
+        assert logged(database) == ["all"], text
+    database.sql("TRUNCATE mapcache.changes; INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(CASE WHEN i = 500 THEN"
+                 " 'NaN' ELSE i / 100.0 END, 1), 4326) FROM generate_series(1, 1000) i")
+    assert logged(database) == ["all"]
+
+
+def test_many_boxes_of_a_statement_are_joined(build, database):
+    watched(build, database, "g geometry(Point, 3857)")
+    database.sql("INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(i % 1000, i / 1000), 3857) FROM generate_series(0, 99999) i")
+    rows = database.sql("SELECT count(*), min(minx), min(miny), max(maxx), max(maxy), count(*) FILTER (WHERE maxx - minx > 200)"
+                        " FROM mapcache.changes")
+    count, *rest = rows[0].split("|")
+    assert 100 <= int(count) <= 256 and rest == ["0", "0", "999", "99", "0"]
+    assert database.sql("SELECT count(*) FROM roads WHERE NOT EXISTS (SELECT FROM mapcache.changes WHERE ST_X(g) BETWEEN minx AND maxx"
+                        " AND ST_Y(g) BETWEEN miny AND maxy)") == ["0"]
+    database.sql("TRUNCATE mapcache.changes; UPDATE roads SET g = 'SRID=3857;POINT(5 5)'")
+    database.sql("TRUNCATE mapcache.changes; UPDATE roads SET id = 0")  # all of them in one place: the lattice has no size
+    assert logged(database) == ["3857 5 5 5 5"]
+
+
+def test_columns_of_other_types_and_several(build, database):
+    watched(build, database, "a geometry(Point, 2056), b geography(Point)")
+    database.sql("INSERT INTO roads VALUES (1, 'SRID=2056;POINT(1 2)', 'POINT(7 47)')")
+    assert logged(database) == ["2056 1 2 1 2", "4326 7 47 7 47"]
+    run_script(build, database, "roads", "--geometry", "b")
+    database.sql("TRUNCATE mapcache.changes; DELETE FROM roads")
+    assert logged(database) == ["4326 7 47 7 47"]
+    watched(build, database, "name text", "plain")
+    database.sql("UPDATE plain SET id = 1")
+    assert logged(database) == []
+    database.sql("INSERT INTO plain VALUES (1, 'x')")
+    assert logged(database) == ["all"]
+
+
+def test_hostile_names_and_running_twice(build, database):
+    watched(build, database, f"{quoted(HOSTILE)} geometry(Point, 4326)", HOSTILE)
+    run_script(build, database, HOSTILE)
+    database.sql(f"INSERT INTO {quoted(HOSTILE)} VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert logged(database) == ["4326 1 2 1 2"]
+    run_script(build, database, "--drop", HOSTILE)
+    run_script(build, database, "--drop", HOSTILE)
+    database.sql(f"INSERT INTO {quoted(HOSTILE)} VALUES (1, 'SRID=4326;POINT(3 4)')")
+    assert logged(database) == ["4326 1 2 1 2"]
+
+
+def test_views_and_partitions(build, database):
+    database.sql("DROP TABLE IF EXISTS parted CASCADE; CREATE TABLE parted (id int, g geometry(Point, 4326)) PARTITION BY RANGE (id);"
+                 "CREATE TABLE parted_low PARTITION OF parted FOR VALUES FROM (0) TO (10);"
+                 "CREATE VIEW seen AS SELECT * FROM parted")
+    run_script(build, database, "seen")
+    database.sql("TRUNCATE mapcache.changes; INSERT INTO seen VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert database.sql("SELECT relation::regclass FROM mapcache.changes") == ["parted"]
+    database.sql("CREATE MATERIALIZED VIEW frozen AS SELECT * FROM parted")
+    made = invalidate(build, "--sql", "frozen")
+    with pytest.raises(subprocess.CalledProcessError):
+        database.sql(made.stdout)
+    database.sql("TRUNCATE mapcache.changes; SELECT mapcache.changed('frozen')")
+    database.sql("SELECT mapcache.changed('frozen', 4326, 1, 2, 3, 4)")
+    assert logged(database) == ["4326 1 2 3 4", "all"]
+
+
+def test_a_writer_without_rights_to_the_log_writes_to_it(build, database):
+    watched(build, database, "g geometry(Point, 4326)")
+    database.sql("DROP ROLE IF EXISTS writer; CREATE ROLE writer; GRANT INSERT ON roads TO writer")
+    database.sql("SET ROLE writer; INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert logged(database) == ["4326 1 2 1 2"]
+    for statement in ("INSERT INTO mapcache.changes (relation, srid) VALUES (1, 0)", "SELECT mapcache.trim_changes()",
+                      "SELECT mapcache.changed('roads')"):
+        with pytest.raises(subprocess.CalledProcessError):
+            database.sql(f"SET ROLE writer; {statement}")
+
+
+def test_the_log_is_trimmed_by_its_readers_and_by_its_bounds(build, database):
+    watched(build, database, "g geometry(Point, 4326)")
+    database.sql("DELETE FROM mapcache.lost; DELETE FROM mapcache.readers")
+    add = "INSERT INTO roads VALUES (1, 'SRID=4326;POINT({} 0)')"
+    database.sql(add.format(1))
+    assert database.sql("SELECT mapcache.trim_changes()") == ["0"]
+    database.sql("INSERT INTO mapcache.readers (name, applied) VALUES ('slow', pg_current_snapshot())")
+    database.sql(add.format(2))
+    database.sql("INSERT INTO mapcache.readers (name, applied) VALUES ('fast', pg_current_snapshot())")
+    assert database.sql("SELECT mapcache.trim_changes()") == ["1"]  # what both have applied
+    assert logged(database) == ["4326 2 0 2 0"] and database.sql("SELECT * FROM mapcache.lost") == []
+    database.sql(add.format(3))
+    assert database.sql("SELECT mapcache.trim_changes(most => 1)") == ["1"]  # what one has not
+    assert logged(database) == ["4326 3 0 3 0"]
+    assert database.sql("SELECT pg_visible_in_snapshot(l.xid, r.applied) FROM mapcache.lost l, mapcache.readers r"
+                        " WHERE name = 'slow'") == ["f"]
+    database.sql("UPDATE mapcache.readers SET at = now() - interval '8 days' WHERE name = 'slow'")
+    database.sql("SELECT mapcache.trim_changes()")
+    assert database.sql("SELECT name FROM mapcache.readers") == ["fast"]
+
+
+def test_mistakes_are_told(build, tmp_path):
+    for words in ([], ["--sql"], ["--sql", "a", "-c", "x.xml"], ["--sql", ""], ["--sql", "a", "b", "--geometry", "g"], ["roads"],
+                  ["--sql", "-c", str(tmp_path / "none.xml")]):
+        made = invalidate(build, *words)
+        assert made.returncode == 1 and made.stderr and not made.stdout, words
+
+
+def test_everything_can_be_dropped(build, database):
+    watched(build, database, "g geometry(Point, 4326)")
+    run_script(build, database, "--drop")
+    run_script(build, database, "--drop")
+    database.sql("INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert database.sql("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = 'mapcache'") == ["0"]
+    run_script(build, database, "roads")
+    database.sql("INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert logged(database) == ["4326 1 2 1 2"]
