@@ -13,24 +13,6 @@ quote_sql_text(const char *text, apr_pool_t *pool)
 }
 
 static const char *
-drop_everything(void)
-{
-    return "DO $body$\n"
-           "DECLARE\n"
-           "    place record;\n"
-           "BEGIN\n"
-           "    FOR place IN SELECT t.tgname, t.tgrelid::regclass AS of_table FROM pg_trigger t\n"
-           "        WHERE t.tgfoid = to_regprocedure('mapcache.log_change()') AND NOT t.tgisinternal LOOP\n"
-           "        EXECUTE format('DROP TRIGGER %I ON %s', place.tgname, place.of_table);\n"
-           "    END LOOP;\n"
-           "END $body$;\n"
-           "DROP TABLE IF EXISTS mapcache.changes, mapcache.readers, mapcache.lost;\n"
-           "DROP FUNCTION IF EXISTS mapcache.changed(regclass, integer, float8, float8, float8, float8),\n"
-           "    mapcache.log_change(), mapcache.trim_changes(interval, bigint), mapcache.unwatch(regclass),\n"
-           "    mapcache.watch(regclass, name);\n";
-}
-
-static const char *
 drop_triggers(const char *table, apr_pool_t *pool)
 {
     static const char *const events[] = { "insert", "update", "delete", "truncate" };
@@ -44,7 +26,7 @@ drop_triggers(const char *table, apr_pool_t *pool)
 static const char *
 watch_table(const char *table, const char *column, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, "SELECT mapcache.watch(", quote_sql_text(mc_sql_table(table, pool), pool),
+    return apr_pstrcat(pool, "SELECT mapcache_changes.watch(", quote_sql_text(mc_sql_table(table, pool), pool),
                        column == NULL ? "" : ", ", column == NULL ? "" : quote_sql_text(column, pool), ");\n", NULL);
 }
 
@@ -52,10 +34,10 @@ static const char *
 grant_to_role(const char *role, apr_pool_t *pool)
 {
     const char *name = mc_sql_name(role, pool);
-    return apr_pstrcat(pool, "GRANT USAGE ON SCHEMA mapcache TO ", name,
-                       ";\nGRANT SELECT ON mapcache.changes, mapcache.lost TO ", name,
-                       ";\nGRANT SELECT, INSERT, UPDATE ON mapcache.readers TO ", name,
-                       ";\nGRANT EXECUTE ON FUNCTION mapcache.trim_changes(interval, bigint) TO ", name, ";\n", NULL);
+    return apr_pstrcat(pool, "GRANT USAGE ON SCHEMA mapcache_changes TO ", name,
+                       ";\nGRANT SELECT ON mapcache_changes.log, mapcache_changes.lost TO ", name,
+                       ";\nGRANT SELECT, INSERT, UPDATE ON mapcache_changes.readers TO ", name,
+                       ";\nGRANT EXECUTE ON FUNCTION mapcache_changes.trim_changes(interval, bigint) TO ", name, ";\n", NULL);
 }
 
 const char *
@@ -63,7 +45,7 @@ mc_changes_write_script(const mc_changes_script *script, apr_pool_t *pool)
 {
     const char *sql = "BEGIN;\nSET LOCAL client_min_messages = warning;\nSET LOCAL standard_conforming_strings = on;\n";
     if (script->drop && script->tables->nelts == 0)
-        sql = apr_pstrcat(pool, sql, drop_everything(), NULL);
+        sql = apr_pstrcat(pool, sql, "DROP SCHEMA IF EXISTS mapcache_changes CASCADE;\n", NULL);
     else if (!script->drop)
         sql = apr_pstrcat(pool, sql, mc_changes_install_sql, NULL);
     for (int i = 0; i < script->tables->nelts; i++) {

@@ -1,5 +1,6 @@
 """The change log that `mapcache invalidate --sql` makes: which boxes each kind of statement logs, for which tables, and how the log
 is kept within its bounds."""
+import os
 import subprocess
 
 import pytest
@@ -19,7 +20,7 @@ def database():
 
 def invalidate(build, *words):
     return subprocess.run([build / "bin/mapcache", "invalidate", *words], capture_output=True, text=True, check=False,
-                          env=sanitizer_environment(), timeout=patience(30))
+                          env={**os.environ, **sanitizer_environment(build)}, timeout=patience(30))
 
 
 def run_script(build, database, *words):
@@ -36,29 +37,29 @@ def watched(build, database, columns, name="roads"):
     """A table without rows, and an empty log."""
     database.sql(f"DROP TABLE IF EXISTS {quoted(name)} CASCADE; CREATE TABLE {quoted(name)} (id int, {columns})")
     run_script(build, database, name)
-    database.sql("TRUNCATE mapcache.changes")
+    database.sql("TRUNCATE mapcache_changes.log")
 
 
 def logged(database):
     """The boxes of the log as texts, without their order; "all" for a whole table."""
     return sorted(line for line in database.sql(
-        "SELECT coalesce(srid || ' ' || minx || ' ' || miny || ' ' || maxx || ' ' || maxy, 'all') FROM mapcache.changes"))
+        "SELECT coalesce(srid || ' ' || minx || ' ' || miny || ' ' || maxx || ' ' || maxy, 'all') FROM mapcache_changes.log"))
 
 
 def test_statements_log_the_boxes_of_old_and_new_rows(build, database):
     watched(build, database, "g geometry(Geometry, 2056), v int")
     database.sql("INSERT INTO roads VALUES (1, 'SRID=2056;LINESTRING(1 2, 3 5)', 0), (2, 'SRID=2056;POINT(9 9)', 0)")
     assert logged(database) == ["2056 1 2 3 5", "2056 9 9 9 9"]
-    database.sql("TRUNCATE mapcache.changes")
+    database.sql("TRUNCATE mapcache_changes.log")
     database.sql("UPDATE roads SET g = 'SRID=2056;POINT(100 100)' WHERE id = 2")
     assert logged(database) == ["2056 100 100 100 100", "2056 9 9 9 9"]
-    database.sql("TRUNCATE mapcache.changes")
+    database.sql("TRUNCATE mapcache_changes.log")
     database.sql("UPDATE roads SET v = 7 WHERE id = 1")  # an attribute may change the style
     assert logged(database) == ["2056 1 2 3 5"]
-    database.sql("TRUNCATE mapcache.changes")
+    database.sql("TRUNCATE mapcache_changes.log")
     database.sql("DELETE FROM roads WHERE id = 2")
     assert logged(database) == ["2056 100 100 100 100"]
-    database.sql("TRUNCATE mapcache.changes")
+    database.sql("TRUNCATE mapcache_changes.log")
     database.sql("TRUNCATE roads")
     assert logged(database) == ["all"]
 
@@ -76,9 +77,9 @@ def test_coordinates_that_are_nowhere_count_as_the_whole_table(build, database):
     watched(build, database, "g geometry(Geometry, 4326)")
     for text in ("ST_SetSRID(ST_MakePoint('NaN', 1), 4326)", "ST_SetSRID(ST_MakePoint(1, 'Infinity'), 4326)",
                  "ST_SetSRID(ST_MakePoint('-Infinity', 1), 4326)", "ST_SetSRID(ST_MakePoint(1e200, 1), 4326)"):
-        database.sql(f"TRUNCATE mapcache.changes; INSERT INTO roads VALUES (1, {text}), (2, 'SRID=4326;POINT(1 1)')")
+        database.sql(f"TRUNCATE mapcache_changes.log; INSERT INTO roads VALUES (1, {text}), (2, 'SRID=4326;POINT(1 1)')")
         assert logged(database) == ["all"], text
-    database.sql("TRUNCATE mapcache.changes; INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(CASE WHEN i = 500 THEN"
+    database.sql("TRUNCATE mapcache_changes.log; INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(CASE WHEN i = 500 THEN"
                  " 'NaN' ELSE i / 100.0 END, 1), 4326) FROM generate_series(1, 1000) i")
     assert logged(database) == ["all"]
 
@@ -87,13 +88,13 @@ def test_many_boxes_of_a_statement_are_joined(build, database):
     watched(build, database, "g geometry(Point, 3857)")
     database.sql("INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(i % 1000, i / 1000), 3857) FROM generate_series(0, 99999) i")
     rows = database.sql("SELECT count(*), min(minx), min(miny), max(maxx), max(maxy), count(*) FILTER (WHERE maxx - minx > 200)"
-                        " FROM mapcache.changes")
+                        " FROM mapcache_changes.log")
     count, *rest = rows[0].split("|")
     assert 100 <= int(count) <= 256 and rest == ["0", "0", "999", "99", "0"]
-    assert database.sql("SELECT count(*) FROM roads WHERE NOT EXISTS (SELECT FROM mapcache.changes WHERE ST_X(g) BETWEEN minx AND maxx"
+    assert database.sql("SELECT count(*) FROM roads WHERE NOT EXISTS (SELECT FROM mapcache_changes.log WHERE ST_X(g) BETWEEN minx AND maxx"
                         " AND ST_Y(g) BETWEEN miny AND maxy)") == ["0"]
-    database.sql("TRUNCATE mapcache.changes; UPDATE roads SET g = 'SRID=3857;POINT(5 5)'")
-    database.sql("TRUNCATE mapcache.changes; UPDATE roads SET id = 0")  # all of them in one place: the lattice has no size
+    database.sql("TRUNCATE mapcache_changes.log; UPDATE roads SET g = 'SRID=3857;POINT(5 5)'")
+    database.sql("TRUNCATE mapcache_changes.log; UPDATE roads SET id = 0")  # all of them in one place: the lattice has no size
     assert logged(database) == ["3857 5 5 5 5"]
 
 
@@ -102,7 +103,7 @@ def test_columns_of_other_types_and_several(build, database):
     database.sql("INSERT INTO roads VALUES (1, 'SRID=2056;POINT(1 2)', 'POINT(7 47)')")
     assert logged(database) == ["2056 1 2 1 2", "4326 7 47 7 47"]
     run_script(build, database, "roads", "--geometry", "b")
-    database.sql("TRUNCATE mapcache.changes; DELETE FROM roads")
+    database.sql("TRUNCATE mapcache_changes.log; DELETE FROM roads")
     assert logged(database) == ["4326 7 47 7 47"]
     watched(build, database, "name text", "plain")
     database.sql("UPDATE plain SET id = 1")
@@ -127,14 +128,14 @@ def test_views_and_partitions(build, database):
                  "CREATE TABLE parted_low PARTITION OF parted FOR VALUES FROM (0) TO (10);"
                  "CREATE VIEW seen AS SELECT * FROM parted")
     run_script(build, database, "seen")
-    database.sql("TRUNCATE mapcache.changes; INSERT INTO seen VALUES (1, 'SRID=4326;POINT(1 2)')")
-    assert database.sql("SELECT relation::regclass FROM mapcache.changes") == ["parted"]
+    database.sql("TRUNCATE mapcache_changes.log; INSERT INTO seen VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert database.sql("SELECT relation::regclass FROM mapcache_changes.log") == ["parted"]
     database.sql("CREATE MATERIALIZED VIEW frozen AS SELECT * FROM parted")
     made = invalidate(build, "--sql", "frozen")
     with pytest.raises(subprocess.CalledProcessError):
         database.sql(made.stdout)
-    database.sql("TRUNCATE mapcache.changes; SELECT mapcache.changed('frozen')")
-    database.sql("SELECT mapcache.changed('frozen', 4326, 1, 2, 3, 4)")
+    database.sql("TRUNCATE mapcache_changes.log; SELECT mapcache_changes.changed('frozen')")
+    database.sql("SELECT mapcache_changes.changed('frozen', 4326, 1, 2, 3, 4)")
     assert logged(database) == ["4326 1 2 3 4", "all"]
 
 
@@ -143,31 +144,31 @@ def test_a_writer_without_rights_to_the_log_writes_to_it(build, database):
     database.sql("DROP ROLE IF EXISTS writer; CREATE ROLE writer; GRANT INSERT ON roads TO writer")
     database.sql("SET ROLE writer; INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 2)')")
     assert logged(database) == ["4326 1 2 1 2"]
-    for statement in ("INSERT INTO mapcache.changes (relation, srid) VALUES (1, 0)", "SELECT mapcache.trim_changes()",
-                      "SELECT mapcache.changed('roads')"):
+    for statement in ("INSERT INTO mapcache_changes.log (relation, srid) VALUES (1, 0)", "SELECT mapcache_changes.trim_changes()",
+                      "SELECT mapcache_changes.changed('roads')"):
         with pytest.raises(subprocess.CalledProcessError):
             database.sql(f"SET ROLE writer; {statement}")
 
 
 def test_the_log_is_trimmed_by_its_readers_and_by_its_bounds(build, database):
     watched(build, database, "g geometry(Point, 4326)")
-    database.sql("DELETE FROM mapcache.lost; DELETE FROM mapcache.readers")
+    database.sql("DELETE FROM mapcache_changes.lost; DELETE FROM mapcache_changes.readers")
     add = "INSERT INTO roads VALUES (1, 'SRID=4326;POINT({} 0)')"
     database.sql(add.format(1))
-    assert database.sql("SELECT mapcache.trim_changes()") == ["0"]
-    database.sql("INSERT INTO mapcache.readers (name, applied) VALUES ('slow', pg_current_snapshot())")
+    assert database.sql("SELECT mapcache_changes.trim_changes()") == ["0"]
+    database.sql("INSERT INTO mapcache_changes.readers (name, applied) VALUES ('slow', pg_current_snapshot())")
     database.sql(add.format(2))
-    database.sql("INSERT INTO mapcache.readers (name, applied) VALUES ('fast', pg_current_snapshot())")
-    assert database.sql("SELECT mapcache.trim_changes()") == ["1"]  # what both have applied
-    assert logged(database) == ["4326 2 0 2 0"] and database.sql("SELECT * FROM mapcache.lost") == []
+    database.sql("INSERT INTO mapcache_changes.readers (name, applied) VALUES ('fast', pg_current_snapshot())")
+    assert database.sql("SELECT mapcache_changes.trim_changes()") == ["1"]  # what both have applied
+    assert logged(database) == ["4326 2 0 2 0"] and database.sql("SELECT * FROM mapcache_changes.lost") == []
     database.sql(add.format(3))
-    assert database.sql("SELECT mapcache.trim_changes(most => 1)") == ["1"]  # what one has not
+    assert database.sql("SELECT mapcache_changes.trim_changes(most => 1)") == ["1"]  # what one has not
     assert logged(database) == ["4326 3 0 3 0"]
-    assert database.sql("SELECT pg_visible_in_snapshot(l.xid, r.applied) FROM mapcache.lost l, mapcache.readers r"
+    assert database.sql("SELECT pg_visible_in_snapshot(l.xid, r.applied) FROM mapcache_changes.lost l, mapcache_changes.readers r"
                         " WHERE name = 'slow'") == ["f"]
-    database.sql("UPDATE mapcache.readers SET at = now() - interval '8 days' WHERE name = 'slow'")
-    database.sql("SELECT mapcache.trim_changes()")
-    assert database.sql("SELECT name FROM mapcache.readers") == ["fast"]
+    database.sql("UPDATE mapcache_changes.readers SET at = now() - interval '8 days' WHERE name = 'slow'")
+    database.sql("SELECT mapcache_changes.trim_changes()")
+    assert database.sql("SELECT name FROM mapcache_changes.readers") == ["fast"]
 
 
 def test_mistakes_are_told(build, tmp_path):
@@ -182,7 +183,7 @@ def test_everything_can_be_dropped(build, database):
     run_script(build, database, "--drop")
     run_script(build, database, "--drop")
     database.sql("INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 2)')")
-    assert database.sql("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = 'mapcache'") == ["0"]
+    assert database.sql("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = 'mapcache_changes'") == ["0"]
     run_script(build, database, "roads")
     database.sql("INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 2)')")
     assert logged(database) == ["4326 1 2 1 2"]
