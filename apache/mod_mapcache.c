@@ -272,10 +272,17 @@ end_runtime(void *unused)
     return APR_SUCCESS;
 }
 
-/* Capabilities of all aliases, in the order of the configuration of Apache. */
+/* What all aliases follow; and their capabilities, in the order of the configuration of Apache. */
 static void
 prepare_aliases(server_rec *main_server)
 {
+    for (server_rec *s = main_server; s != NULL; s = s->next) {
+        const apr_array_header_t *aliases;
+        int count = own_aliases(&aliases, s, main_server);
+        for (int i = 0; i < count; i++)
+            mc_server_follow(APR_ARRAY_IDX(aliases, i, const frontend_alias *)->server,
+                             mc_runtime_process(process_runtime));
+    }
     const apr_time_t deadline = mc_clock_now() + MC_PREPARING_TIME;
     for (server_rec *s = main_server; s != NULL; s = s->next) {
         const apr_array_header_t *aliases;

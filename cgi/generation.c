@@ -66,6 +66,7 @@ load_generation(mc_generation **out, mc_generations *generations, apr_pool_t *po
         mc_runtime_process(runtime)->lasting = generations->threads > 0;
         atomic_store(&generations->runtime, runtime);
     }
+    mc_server_follow(generation->server, mc_runtime_process(atomic_load(&generations->runtime)));
     mc_ctx ctx = { .pool = pool, .log = &generation->log };
     log_complaints(diagnostics, &ctx);
     mc_server_prepare(generation->server, mc_clock_now() + MC_PREPARING_TIME,

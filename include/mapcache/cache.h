@@ -26,6 +26,7 @@ typedef struct mc_tile_write {
     bool uniform;
     uint8_t bgra[4];
     int lifetime; /* seconds after which the tile is of no use (auto_expire): a store may forget it then; 0: never */
+    apr_time_t made; /* the time that the tile is stored with, where the store can (mc_cache_keeps_time); 0: now */
     mc_layers_writer *layers; /* for stores that list the layers of their tiles; NULL: the tileset has none */
     const void *layers_baton;
 } mc_tile_write;
@@ -108,6 +109,8 @@ typedef struct mc_cache_ops {
     /* What the store says of its tiles as a JSON object with a member "vector_layers" (TileJSON 3.0.0), in `pool`;
      * NULL: it says nothing. NULL for stores that cannot. */
     mc_error *(*metadata)(mc_buf **json, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
+    /* Whether tiles are stored with mc_tile_write.made as their time; NULL: they are not. */
+    bool (*keeps_time)(const mc_cache *cache);
     /* Of stores in files: the folder that all files are below, or the only file (*file is true then); NULL: there is no
      * such place. */
     const char *(*place)(bool *file, const mc_cache *cache, apr_pool_t *pool);
@@ -155,6 +158,9 @@ bool mc_cache_fails(const mc_cache *cache, apr_time_t since);
 /* Tells the cache about a tileset that uses the cache, while the configuration is read. Complains at `node` where tiles
  * of two tilesets would overwrite each other. */
 void mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);
+
+/* Whether a tile that is got again has the time that it was put with (to the second at least). */
+bool mc_cache_keeps_time(mc_cache *cache);
 
 /* Whether tiles of grids of different names never take each other's places in the cache. */
 bool mc_cache_tells_grids(const mc_cache *cache);

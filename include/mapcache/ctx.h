@@ -48,6 +48,7 @@ typedef struct mc_process {
     struct mc_clock_cache *provisional;     /* tiles that are not to be stored (lib/tileset) */
     struct mc_documents *documents;         /* capabilities as they were written last (lib/service) */
     struct mc_write_behinds *write_behinds; /* puts that wait for slow stores (lib/cache) */
+    struct mc_changes *changes;             /* who follows change logs, and the marks of old tiles (lib/changes) */
     struct mc_quotas *quotas;               /* threads that keep caches to their <max_size> (lib/cache/quota) */
     bool brief;                             /* ends after one request: what is made once for many maps does not pay */
     bool lasting;                           /* serves until it is told to end, and then closes what it has open */
@@ -67,6 +68,7 @@ typedef struct mc_ctx {
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
     struct mc_lock_session *locks;  /* of a lock server, that has the locks held for this request (lib/lock) */
     bool wants_fresh;               /* what is made of tiles now is kept: stale ones are waited for (lib/tileset) */
+    bool past_memory;               /* what memory keeps for a time is known to be old (lib/cache) */
     bool bulk;                      /* such a transaction is being stored */
     apr_time_t deadline;            /* by mc_clock_now() (base/clock.h), 0 for none */
     apr_interval_time_t allowance;  /* from the begin of the request to its deadline; 0: unknown */

@@ -194,6 +194,10 @@ mc_process *mc_runtime_process(mc_runtime *runtime);
  */
 void mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *process, const mc_log *log);
 
+/* Follows the change logs of databases as <changes> says, in a process that lasts: after the load, before the
+ * configuration is served. What was followed for another configuration of the same file is not followed any more. */
+void mc_server_follow(mc_server *server, mc_process *process);
+
 /* Microseconds for all configurations of a process together: they are waited for. */
 #define MC_PREPARING_TIME (2 * APR_USEC_PER_SEC)
 

@@ -8,6 +8,7 @@
 #include "cache/attempt.h"
 #include "cache/cache_counters.h"
 #include "cache/uses.h"
+#include "mapcache/upkeep.h"
 #include "mapcache/trace.h"
 #include "text/text.h"
 
@@ -53,6 +54,21 @@ mc_cache_tells_grids(const mc_cache *cache)
     return cache->ops->tells_grids != NULL && cache->ops->tells_grids(cache);
 }
 
+static void
+note_part_without_time(void *baton, mc_cache *part)
+{
+    bool *keeps = baton;
+    *keeps = *keeps && part->ops->keeps_time != NULL && part->ops->keeps_time(part);
+}
+
+bool
+mc_cache_keeps_time(mc_cache *cache)
+{
+    bool keeps = true;
+    mc_cache_parts(cache, note_part_without_time, &keeps);
+    return keeps;
+}
+
 static mc_metrics *
 cache_metrics(const mc_ctx *ctx)
 {
@@ -91,7 +107,7 @@ get_for_a_time(mc_tile **tile, mc_cache *cache, const mc_tile_key *key, mc_ctx *
 {
     mc_memory_key memory_key;
     mc_memory_key_build(&memory_key, cache->serial, "", key);
-    if (mc_memory_get(tile, &memory_key, NULL, ctx, pool))
+    if (!ctx->past_memory && mc_memory_get(tile, &memory_key, NULL, ctx, pool))
         return MC_OK;
     MC_TRY(get_from_store(tile, cache, key, ctx, pool));
     if (*tile != NULL || !key->renderable)

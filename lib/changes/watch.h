@@ -48,6 +48,7 @@ typedef struct mc_watch {
     int link_count;
     int metabuffer;       /* pixels around a metatile that are drawn and cut off */
     double vector_buffer; /* pixels around a vector tile that are part of it; below 0: tiles are images */
+    bool timeless;        /* the store does not keep the time that a tile is put with */
     bool waits;           /* <when_changed>wait */
     int queries;          /* layers whose tables are not known, and that no <watch> speaks for */
 } mc_watch;

@@ -244,20 +244,12 @@ postgresql_release(mc_locker *locker, void *held, mc_ctx *ctx)
 
 static const mc_locker_ops postgresql_ops = { postgresql_acquire, postgresql_release, NULL, mc_locker_try_any };
 
-/* Connections of their own: who holds a lock may wait for one of the others, never the other way round. */
-static const char *
-name_lock_connection(const char *connection, apr_pool_t *pool)
-{
-    bool uri = strncmp(connection, "postgresql://", 13) == 0 || strncmp(connection, "postgres://", 11) == 0;
-    const char *mark = !uri ? " " : strchr(connection, '?') == NULL ? "?" : "&";
-    return apr_pstrcat(pool, connection, mark, "application_name=mapcache-locks", NULL);
-}
-
 mc_locker *
 mc_locker_postgresql(const char *connection, double timeout, const mc_node *node, mc_build *build)
 {
     mc_locker *locker = apr_pcalloc(build->pool, sizeof(*locker));
-    char *own = apr_pstrdup(build->pool, name_lock_connection(connection, build->pool));
+    /* connections of their own: who holds a lock may wait for one of the others, never the other way round */
+    char *own = apr_pstrdup(build->pool, mc_postgres_named(connection, "mapcache-locks", build->pool));
     mc_postgres_configure(own, node, build);
     *locker = (mc_locker){ .ops = &postgresql_ops, .baton = own, .timeout = timeout, .pool = build->pool };
     return locker;

@@ -15,6 +15,7 @@
 #include "cache/memory.h"
 #include "cache/quota/quota.h"
 #include "cache/write_behind.h"
+#include "changes/changes.h"
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
 #include "draw/raster/plane.h"
@@ -195,6 +196,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
     process->quotas = mc_quotas_create();
+    process->changes = threads ? mc_changes_create(process, log) : NULL;
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -217,6 +219,7 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
+    mc_changes_destroy(process->changes);             /* they hold configurations */
     mc_exporter_destroy(process->exporter);           /* it uses the HTTP client */
     mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
     mc_quotas_destroy(process->quotas);               /* these, too */

@@ -200,6 +200,7 @@ build_again(mc_server *server, const mc_config *old, mc_ctx *ctx)
     *later = (later_model){ pool, server->later };
     server->later = later;
     atomic_store_explicit(&server->config, config, memory_order_release);
+    mc_server_follow(server, ctx->process);
     mc_log_write(ctx, MC_LOG_NOTICE, "%s: %d of the data that were not there are served now", config->file,
                  old->pending->nelts - config->pending->nelts);
 }

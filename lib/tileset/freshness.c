@@ -3,13 +3,61 @@
 
 #include <math.h>
 
+#include "changes/changes.h"
+
+/* Microseconds by which a store that writes the time of the put itself may be off: a render that has begun before a
+ * change may end so long after the change was seen. */
+#define LATE_PUT (2 * APR_USEC_PER_SEC)
+
+static mc_mark_set *
+marks_of(const mc_tileset *tileset, const mc_tile_key *key)
+{
+    const mc_watch_link *link = tileset->watch == NULL ? NULL : mc_watch_find_link(tileset->watch, key->grid);
+    return link == NULL ? NULL : atomic_load_explicit(&link->marks, memory_order_acquire);
+}
+
+/* Whether a tile of that time may be older than a change that was seen at `mark`. Whole seconds are rounded down, so
+ * that only who has drawn the tile itself knows more. */
+static bool
+is_older_than_mark(const mc_watch *watch, const mc_mark_set *marks, const mc_tile_key *key, apr_time_t mtime,
+                   apr_time_t mark)
+{
+    if (mtime > mark + (watch->timeless ? LATE_PUT : 0))
+        return false;
+    bool unsure = watch->timeless || (mtime % APR_USEC_PER_SEC == 0 && mtime + APR_USEC_PER_SEC > mark);
+    return !unsure || mc_marks_drawn(marks, key->z, key->x, key->y) <= mark;
+}
+
+/* Whether what the tile shows has changed since it was made. */
+static bool
+has_changed(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime)
+{
+    const mc_mark_set *marks = marks_of(tileset, key);
+    apr_time_t mark = marks == NULL ? 0 : mc_marks_find(marks, key->z, key->x, key->y);
+    return mark != 0 && is_older_than_mark(tileset->watch, marks, key, mtime, mark);
+}
+
 mc_freshness
 mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx)
 {
-    (void)key;
-    if (!mc_tileset_too_old(tileset, mtime))
+    bool changed = tileset->watch != NULL && has_changed(tileset, key, mtime);
+    if (!changed && !mc_tileset_too_old(tileset, mtime))
         return MC_FRESH;
-    return ctx->wants_fresh ? MC_STALE_MUST_WAIT : MC_STALE_MAY_SERVE;
+    return ctx->wants_fresh || (changed && tileset->watch->waits) ? MC_STALE_MUST_WAIT : MC_STALE_MAY_SERVE;
+}
+
+apr_time_t
+mc_tileset_time_of_render(const mc_tileset *tileset, const mc_ctx *ctx)
+{
+    return tileset->watch == NULL || ctx->process == NULL ? 0 : mc_changes_now(ctx->process->changes);
+}
+
+void
+mc_tileset_note_render(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t begun)
+{
+    mc_mark_set *marks = begun == 0 ? NULL : marks_of(tileset, key);
+    if (marks != NULL)
+        mc_marks_note_drawn(marks, key->z, key->x, key->y, begun);
 }
 
 int

@@ -17,6 +17,20 @@ typedef enum mc_freshness {
 mc_freshness mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime,
                                   const mc_ctx *ctx);
 
+/* When a render that begins now begins, by the clock that changes are seen by: the time that its tiles are stored with,
+ * so that a change during the render makes them old. 0: no changes are followed for the tileset. */
+apr_time_t mc_tileset_time_of_render(const mc_tileset *tileset, const mc_ctx *ctx);
+
+/* The metatile of a key was stored by this process, by a render that has begun then. */
+void mc_tileset_note_render(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t begun);
+
+/* Whether stored tiles of the tileset may be stale. */
+static inline bool
+mc_tileset_may_be_stale(const mc_tileset *tileset)
+{
+    return tileset->auto_expire > 0 || tileset->watch != NULL || (tileset->master != NULL && tileset->master->watch != NULL);
+}
+
 /* Whether the rules of expiry (auto_expire) alone say that a tile of that time is stale. */
 bool mc_tileset_too_old(const mc_tileset *tileset, apr_time_t mtime);
 

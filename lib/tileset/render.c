@@ -24,7 +24,8 @@ typedef struct cutting {
     mc_extent extent; /* of the metatile without its buffer */
     mc_pixels *map;
     mc_tile_write *writes;
-    int count; /* of tiles */
+    int count;        /* of tiles */
+    apr_time_t begun; /* when the render began, or 0 */
 } cutting;
 
 static mc_extent
@@ -117,6 +118,7 @@ cut_metatile(cutting *cut, int count, mc_ctx *ctx, apr_pool_t *pool)
         *key = i < cut->count ? *cut->key : mc_variant_key(cut->tileset->variants[i / cut->count - 1], cut->key);
         key->x = cut->metatile.x + place % cut->metatile.columns;
         key->y = cut->metatile.y + place / cut->metatile.columns;
+        cut->writes[i].made = cut->begun;
     }
     int helpers =
         count >= TILES_WORTH_A_HELPER && ctx->process->workers != NULL ? mc_workers_count(ctx->process->workers) : 0;
@@ -163,7 +165,8 @@ pick_rendered_tile(mc_tile **tile, const mc_tile_write *writes, int count, const
             *tile = apr_pcalloc(pool, sizeof(**tile));
             (*tile)->data = mc_buf_attach(mc_buf_ref(writes[i].data), pool);
             (*tile)->coding = mc_image_sniff(writes[i].data->data, writes[i].data->size);
-            (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
+            (*tile)->mtime =
+                writes[i].made != 0 ? writes[i].made : apr_time_from_sec(apr_time_sec(apr_time_now()));
             (*tile)->blank = writes[i].uniform;
             (*tile)->no_data = writes[i].uniform && writes[i].bgra[3] == 0;
             memcpy((*tile)->bgra, writes[i].bgra, sizeof((*tile)->bgra));
@@ -209,7 +212,7 @@ put_rendered(mc_tile_write *writes, int count, int formats, mc_tileset *tileset,
     for (int i = 0; i < count * formats; i++)
         writes[i].lifetime = tileset->auto_expire;
     for (int i = 0; i < formats; i++) {
-        int format = tileset->auto_expire > 0 ? i : formats - 1 - i;
+        int format = mc_tileset_may_be_stale(tileset) ? i : formats - 1 - i;
         mc_cache *cache = format == 0 ? tileset->cache : tileset->variants[format - 1]->cache;
         MC_TRY(mc_cache_put(cache, &writes[format * count], count, ctx));
     }
@@ -222,9 +225,11 @@ store_formats(mc_tile_write *writes, int count, int formats, mc_tile **tile, mc_
 {
     if (provisional <= 0)
         *store_error = put_rendered(writes, count, formats, tileset, ctx);
-    else if (tile == NULL) /* a seeder, for which it has to be stored */
+    if (provisional <= 0 && *store_error == MC_OK)
+        mc_tileset_note_render(tileset, key, writes[0].made);
+    else if (provisional > 0 && tile == NULL) /* a seeder, for which it has to be stored */
         *store_error = mc_provisional_error(tileset, pool);
-    else
+    else if (provisional > 0)
         mc_tileset_keep_provisional(writes, count, provisional, tileset, ctx);
     if (tile == NULL)
         return MC_OK;
@@ -242,14 +247,16 @@ mc_metatile_store(mc_tile_write *writes, int count, mc_tile **tile, mc_error **s
 
 /* Tiles of the metatile, row by row from its upper left corner on the ground. */
 static mc_error *
-store_vector_tiles(const mc_rendered *map, const mc_metatile *metatile, mc_tile **tile, mc_error **store_error,
+store_vector_tiles(const mc_rendered *map, apr_time_t begun, const mc_metatile *metatile, mc_tile **tile, mc_error **store_error,
                    mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = metatile->columns * metatile->rows;
     mc_tile_write *writes = apr_pcalloc(pool, sizeof(*writes) * (size_t)count);
     mc_extent whole = metatile_extent(key->grid, key->z, metatile);
     for (int i = 0; i < count; i++) {
-        writes[i] = (mc_tile_write){ .key = *key, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
+        writes[i] = (mc_tile_write){
+            .key = *key, .made = begun, .layers = mc_tileset_vector_layers, .layers_baton = tileset
+        };
         writes[i].key.x = metatile->x + i % metatile->columns;
         writes[i].key.y = metatile->y + i / metatile->columns;
         mc_extent box = mc_grid_tile_extent(key->grid, key->z, writes[i].key.x, writes[i].key.y);
@@ -288,6 +295,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
         return tileset->own->render(tile, store_error, tileset, key, ctx, pool);
     mc_metatile metatile = mc_tileset_metatile(tileset, key->grid, key->z, key->x, key->y);
     mc_rendered map = { 0 };
+    const apr_time_t begun = mc_tileset_time_of_render(tileset, ctx);
     MC_TRY(render_from_source(&map, tileset, key, &metatile, ctx, pool));
     bool raw = mc_tileset_keeps_bytes(tileset);
     int width = metatile.columns * key->grid->tile_width + 2 * tileset->metabuffer;
@@ -295,11 +303,13 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     if (map.pixels == NULL && !raw)
         MC_TRY(decode_map(&map, width, height, tileset->format == NULL, ctx, pool));
     if (map.tiles != NULL)
-        return store_vector_tiles(&map, &metatile, tile, store_error, tileset, key, ctx, pool);
+        return store_vector_tiles(&map, begun, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (suits_as_sent(&map, tileset, &metatile, key->grid)) {
-        mc_tile_write as_sent = {
-            .key = *key, .data = map.data, .layers = mc_tileset_vector_layers, .layers_baton = tileset
-        };
+        mc_tile_write as_sent = { .key = *key,
+                                  .data = map.data,
+                                  .made = begun,
+                                  .layers = mc_tileset_vector_layers,
+                                  .layers_baton = tileset };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
         return mc_metatile_store(&as_sent, 1, tile, store_error, map.provisional, tileset, key, ctx, pool);
     }
@@ -308,7 +318,8 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     cutting cut = { tileset,    key,
                     metatile,   metatile_extent(key->grid, key->z, &metatile),
                     map.pixels, apr_pcalloc(pool, sizeof(mc_tile_write) * (size_t)(count * formats)),
-                    count };
+                    count,
+                    begun };
     mc_error *error = cut_metatile(&cut, count * formats, ctx, pool);
     if (error == MC_OK)
         error = store_formats(cut.writes, count, formats, tile, store_error, map.provisional, tileset, key, ctx, pool);

@@ -32,6 +32,18 @@ is_newer(const mc_tile *found, const mc_tile *stale, const mc_tileset *tileset, 
            mc_tileset_freshness(tileset, key, found->mtime, ctx) == MC_FRESH;
 }
 
+/* What is stored counts as new: nothing of it may be made of tiles that are old. */
+static mc_error *
+render_of_fresh(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+                apr_pool_t *pool)
+{
+    bool outer = ctx->wants_fresh;
+    ctx->wants_fresh = true;
+    mc_error *error = mc_metatile_render(tile, store_error, tileset, key, ctx, pool);
+    ctx->wants_fresh = outer;
+    return error;
+}
+
 /*
  * Under the lock: looks again, renders. `stale` is what the caller has seen, or NULL. What could be rendered but not
  * stored is no error here: *store_error says so.
@@ -42,14 +54,17 @@ render_unless_there(mc_tile **tile, bool *rendered, mc_error **store_error, mc_t
 {
     mc_tile *found = NULL;
     mc_tile *fresh = NULL;
-    MC_TRY(mc_cache_get(&found, tileset->cache, key, ctx, pool));
+    ctx->past_memory = stale != NULL; /* memory may have no more than what was seen */
+    mc_error *error = mc_cache_get(&found, tileset->cache, key, ctx, pool);
+    ctx->past_memory = false;
+    MC_TRY(error);
     if (found != NULL && is_newer(found, stale, tileset, key, ctx)) {
         *tile = found;
         return MC_OK;
     }
     if (mc_tileset_get_provisional(tile, tileset, key, ctx, pool))
         return MC_OK;
-    MC_TRY(mc_metatile_render(&fresh, store_error, tileset, key, ctx, pool));
+    MC_TRY(render_of_fresh(&fresh, store_error, tileset, key, ctx, pool));
     *rendered = true;
     if (*store_error == MC_OK && fresh->provisional <= 0)
         prefer_stored(&fresh, tileset, key, ctx, pool);

@@ -54,9 +54,10 @@ encode_stacked_tile(mc_tile **tile, mc_pixels **pixels, const mc_assembled *made
 
 /* The client gets its tile also where it cannot be stored; the log says why. */
 static void
-store_stacked_tile(mc_tile *tile, mc_pixels *pixels, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+store_stacked_tile(mc_tile *tile, mc_pixels *pixels, apr_time_t begun, const mc_tile_request *wanted, mc_ctx *ctx,
+                   apr_pool_t *pool)
 {
-    mc_tile_write put = { .data = tile->data, .lifetime = wanted->tileset->auto_expire };
+    mc_tile_write put = { .data = tile->data, .lifetime = wanted->tileset->auto_expire, .made = begun };
     put.uniform = pixels != NULL && mc_pixels_uniform(pixels, put.bgra);
     mc_tileset_requested_key(&put.key, wanted, pool);
     mc_error *error = mc_cache_put(wanted->tileset->cache, &put, 1, ctx);
@@ -77,12 +78,13 @@ pass_through(mc_tile **tile, const mc_assembled *made, const mc_tile_request *wa
 }
 
 static mc_error *
-answer_empty_stack(mc_tile **tile, const mc_tile_request *wanted, bool stored, mc_ctx *ctx, apr_pool_t *pool)
+answer_empty_stack(mc_tile **tile, apr_time_t begun, const mc_tile_request *wanted, bool stored, mc_ctx *ctx,
+                   apr_pool_t *pool)
 {
     if (stored) {
         mc_pixels *pixels;
         MC_TRY(encode_stacked_tile(tile, &pixels, NULL, wanted, ctx, pool));
-        store_stacked_tile(*tile, pixels, wanted, ctx, pool);
+        store_stacked_tile(*tile, pixels, begun, wanted, ctx, pool);
     }
     return mc_tile_nothing(tile, wanted->link->grid, pool);
 }
@@ -93,17 +95,22 @@ mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_t
     const mc_assembled *made;
     mc_pixels *pixels = NULL;
     bool stored = wanted->tileset->store_assemblies && !wanted->tileset->read_only;
-    MC_TRY(gather_one(&made, wanted, ctx, pool));
+    const apr_time_t begun = mc_tileset_time_of_render(wanted->tileset, ctx);
+    bool outer = ctx->wants_fresh;
+    ctx->wants_fresh = outer || stored; /* an old part would be kept as if it were a new one */
+    mc_error *error = gather_one(&made, wanted, ctx, pool);
+    ctx->wants_fresh = outer;
+    MC_TRY(error);
     stored = stored && made->provisional <= 0;
     if (made->found == 0) {
-        MC_TRY(answer_empty_stack(tile, wanted, stored, ctx, pool));
+        MC_TRY(answer_empty_stack(tile, begun, wanted, stored, ctx, pool));
         (*tile)->provisional = made->provisional;
         return MC_OK;
     }
     if (made->only != NULL) {
         MC_TRY(pass_through(tile, made, wanted, ctx, pool));
         if (*tile != NULL && stored && !made->only_is_requested)
-            store_stacked_tile(*tile, NULL, wanted, ctx, pool);
+            store_stacked_tile(*tile, NULL, begun, wanted, ctx, pool);
         if (*tile != NULL) {
             (*tile)->provisional = made->provisional;
             return MC_OK;
@@ -121,8 +128,8 @@ mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_t
     (*tile)->provisional = made->provisional;
     if (stored) {
         (*tile)->tag = 0;
-        (*tile)->mtime = apr_time_from_sec(apr_time_sec(apr_time_now()));
-        store_stacked_tile(*tile, pixels, wanted, ctx, pool);
+        (*tile)->mtime = begun != 0 ? begun : apr_time_from_sec(apr_time_sec(apr_time_now()));
+        store_stacked_tile(*tile, pixels, begun, wanted, ctx, pool);
     }
     return MC_OK;
 }

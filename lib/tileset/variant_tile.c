@@ -74,6 +74,7 @@ get_expiring(mc_tile **tile, const mc_tile_key *key, const mc_tile_request *want
     if ((*tile)->no_data || (*tile)->mtime < first->mtime)
         MC_TRY(replace_outdated_variant(tile, wanted->tileset, key, ctx, pool));
     (*tile)->mtime = first->mtime;
+    (*tile)->stale = first->stale;
     return MC_OK;
 }
 
@@ -85,7 +86,7 @@ get_kept_variant(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag,
     MC_TRY(mc_tileset_key(&key, wanted, ctx, pool));
     if (!mc_tileset_renders(wanted->tileset))
         return mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool);
-    if (wanted->tileset->auto_expire > 0)
+    if (mc_tileset_may_be_stale(wanted->tileset))
         return get_expiring(tile, &key, wanted, if_tag, ctx, pool);
     MC_TRY(mc_tileset_get_sub(tile, wanted->tileset, &key, ctx, pool));
     if ((*tile)->no_data) /* it was waited for, and whoever made it has removed it again (remove_overtaken) */
@@ -134,7 +135,7 @@ render_variant_tile(mc_tile **tile, mc_error **store_error, mc_tileset *variant,
     mc_error *error = mc_tileset_get_sub(&first, master, &original, ctx, pool);
     mc_flight_ascend(descended);
     MC_TRY(error);
-    mc_tile_write write = { .key = *key };
+    mc_tile_write write = { .key = *key, .made = master->watch == NULL ? 0 : first->mtime };
     MC_TRY(recode_tile(&write.data, first, variant, key->grid, MC_FOR_STORE, ctx, pool));
     MC_TRY(mc_metatile_store(&write, 1, tile, store_error, first->provisional, variant, key, ctx, pool));
     if (*store_error == MC_OK && first->provisional <= 0)

@@ -48,17 +48,26 @@ search_source_tables(void *baton, mc_source *source)
 }
 
 static void
+add_watch_link(mc_watch *watch, const mc_tileset *tileset, const mc_grid_link *link)
+{
+    mc_watch_link *added = &watch->links[watch->link_count++];
+    added->link = link;
+    mc_tileset_metatile_size(&added->columns, &added->rows, tileset, link->grid);
+    atomic_init(&added->marks, NULL);
+}
+
+static void
 add_watch_links(mc_watch *watch, const mc_tileset *tileset, apr_pool_t *pool)
 {
-    watch->link_count = tileset->link_count + tileset->dense_link_count;
-    watch->links = apr_pcalloc(pool, sizeof(*watch->links) * (size_t)(watch->link_count + 1));
-    for (int i = 0; i < watch->link_count; i++) {
-        mc_watch_link *link = &watch->links[i];
-        link->link =
-            i < tileset->link_count ? tileset->links[i] : tileset->dense_links[i - tileset->link_count];
-        mc_tileset_metatile_size(&link->columns, &link->rows, tileset, link->link->grid);
-        atomic_init(&link->marks, NULL);
+    const int most = 2 * tileset->link_count + tileset->dense_link_count;
+    watch->links = apr_pcalloc(pool, sizeof(*watch->links) * (size_t)(most + 1));
+    for (int i = 0; i < tileset->link_count; i++) {
+        add_watch_link(watch, tileset, tileset->links[i]);
+        if (tileset->links[i]->intermediate != NULL)
+            add_watch_link(watch, tileset, tileset->links[i]->intermediate);
     }
+    for (int i = 0; i < tileset->dense_link_count; i++)
+        add_watch_link(watch, tileset, tileset->dense_links[i]);
 }
 
 /* Vector tiles have what lies in their own buffer, whatever styles say. */
@@ -80,6 +89,7 @@ mc_tileset_connect_watch(mc_tileset *tileset, const mc_node *node, mc_build *bui
     bool told = watch->tables->nelts > 0;
     table_search search = { watch, apr_hash_make(build->pool), 0, 0, build->pool };
     search_source_tables(&search, tileset->source);
+    watch->timeless = tileset->cache == NULL || !mc_cache_keeps_time(tileset->cache);
     watch->metabuffer = tileset->metabuffer;
     watch->vector_buffer = vector_buffer_of(tileset);
     add_watch_links(watch, tileset, build->pool);

@@ -210,9 +210,18 @@ check_disk_root(disk_cache *cache, mc_ctx *ctx)
                            cache->base.cache.name);
 }
 
+/* Whether the file is written, with `time` as the time of its change (0: now). */
+static bool
+write_tile_file(int file, const mc_buf *data, apr_time_t time)
+{
+    const struct timespec since = { (time_t)apr_time_sec(time), (long)apr_time_usec(time) * 1000 };
+    const struct timespec times[2] = { since, since };
+    return mc_files_write(file, data->data, data->size) && (time == 0 || futimens(file, times) == 0);
+}
+
 /* Creates `path` at once with all of its bytes, or as a link where `link` is not NULL. */
 static mc_error *
-create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link, mc_ctx *ctx)
+create_file(disk_cache *cache, char *path, const mc_buf *data, apr_time_t time, const char *link, mc_ctx *ctx)
 {
     enum { FOLDERS_AGAIN = 10 }; /* <max_size> removes folders that are empty */
     const char *temporary = temporary_name(path, ctx->pool);
@@ -223,7 +232,7 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, const char *link,
             made = symlink(link, temporary) == 0;
         } else {
             int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            made = file >= 0 && mc_files_write(file, data->data, data->size);
+            made = file >= 0 && write_tile_file(file, data, time);
             int code = errno;
             if (file >= 0 && close(file) != 0)
                 made = false;
@@ -271,8 +280,8 @@ put_link(disk_cache *cache, char *path, const mc_tile_write *tile, const uint8_t
     MC_TRY(mc_text_check(&out, &tile->key, ctx->pool));
     struct stat info;
     if (stat(blank, &info) != 0 || info.st_size == 0)
-        MC_TRY(create_file(cache, blank, tile->data, NULL, ctx));
-    return create_file(cache, path, NULL, link_text(path, blank, ctx->pool), ctx);
+        MC_TRY(create_file(cache, blank, tile->data, 0, NULL, ctx));
+    return create_file(cache, path, NULL, 0, link_text(path, blank, ctx->pool), ctx);
 }
 
 static mc_error *
@@ -293,7 +302,7 @@ put_disk_tile(disk_cache *cache, char *path, const mc_tile_write *tile, mc_ctx *
         return unlink_tile(path, ctx->pool); /* what was there before would go on showing */
     if (tile->uniform && cache->symlink_blank && cache->layout < TEMPLATE)
         return put_link(cache, path, tile, tile->bgra, ctx);
-    return create_file(cache, path, tile->data, NULL, ctx);
+    return create_file(cache, path, tile->data, tile->made, NULL, ctx);
 }
 
 /*
@@ -360,6 +369,13 @@ disk_used_by(mc_cache *base, const mc_cache_use *use, const mc_node *node, mc_bu
                                                : "another layout does");
 }
 
+/* Links to the files of uniform tiles have the times of these. */
+static bool
+disk_keeps_time(const mc_cache *cache)
+{
+    return !((const disk_cache *)cache)->symlink_blank;
+}
+
 const mc_cache_ops mc_cache_disk = {
     MC_KIND("disk", disk_keys, disk_from_config, "A file for each tile."),
     .sample = "<base>{folder}/sample</base>",
@@ -371,6 +387,7 @@ const mc_cache_ops mc_cache_disk = {
     .used_by = disk_used_by,
     .upkeep = mc_disk_upkeep,
     .tells_groups = mc_disk_tells_groups,
+    .keeps_time = disk_keeps_time,
     .measure = mc_disk_measure,
     .place = mc_disk_place,
 };

@@ -178,7 +178,7 @@ embedded_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *ctx)
     uint8_t time[MC_EMBEDDED_TIME];
     mc_embedded_value *values = apr_pcalloc(ctx->pool, sizeof(*values) * (size_t)(count + 1));
     MC_TRY(load_embedded_engine(&engine, cache, ctx->pool));
-    mc_store_little64(time, (uint64_t)apr_time_now());
+    mc_store_little64(time, (uint64_t)(count > 0 && tiles[0].made != 0 ? tiles[0].made : apr_time_now()));
     /* The last one first: the first tile of a metatile tells whether the metatile is there. Of a tile that comes twice
      * the last one counts. */
     apr_hash_t *filled = apr_hash_make(ctx->pool);
@@ -273,10 +273,17 @@ embedded_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area,
     return mc_embedded_list(engine, &cache->place, cache->key_template, key, area, visit, baton, ctx);
 }
 
+static bool
+embedded_keeps_time(const mc_cache *cache)
+{
+    (void)cache;
+    return true;
+}
+
 #define EMBEDDED_OPS                                                                                                   \
     .get = embedded_get, .exists = embedded_exists, .put = embedded_put, .remove = embedded_remove,                    \
     .remove_all = embedded_remove_all, .used_by = embedded_used_by, .tells_grids = embedded_tells_grids,               \
-    .measure = embedded_measure, .lists = embedded_lists, .list = embedded_list
+    .measure = embedded_measure, .lists = embedded_lists, .list = embedded_list, .keeps_time = embedded_keeps_time
 
 const mc_cache_ops mc_cache_lmdb = {
     MC_KIND("lmdb", lmdb_keys, lmdb_from_config, "Tiles in an LMDB, with MapCache's keys and values."),

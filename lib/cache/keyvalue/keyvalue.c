@@ -147,7 +147,7 @@ mc_keyvalue_put(mc_cache *base, const mc_tile_write *tiles, int count, mc_ctx *c
     apr_pool_t *pool;
     uint8_t time[MC_KEYVALUE_TIME];
     apr_pool_create(&pool, ctx->pool);
-    (void)mc_store_little64(time, (uint64_t)apr_time_now());
+    (void)mc_store_little64(time, (uint64_t)(tiles[0].made != 0 ? tiles[0].made : apr_time_now()));
     mc_remote_call call = mc_keyvalue_call(cache, ctx, pool);
     mc_remote_value *values = apr_pcalloc(pool, sizeof(*values) * (size_t)(count + 1));
     int filled = fill_keyvalues(values, cache, tiles, count, time, pool);
@@ -203,4 +203,11 @@ mc_keyvalue_reach(mc_cache *base, mc_ctx *ctx)
     mc_remote_call call = mc_keyvalue_call(cache, ctx, ctx->pool);
     mc_error *error = cache->kind->reach(cache, &value, 1, &call);
     return error == MC_OK ? MC_OK : mc_keyvalue_failure(error, cache, ctx->pool);
+}
+
+bool
+mc_keyvalue_keeps_time(const mc_cache *cache)
+{
+    (void)cache;
+    return true;
 }

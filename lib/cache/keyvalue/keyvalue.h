@@ -78,6 +78,7 @@ mc_error *mc_keyvalue_put(mc_cache *cache, const mc_tile_write *tiles, int count
 mc_error *mc_keyvalue_remove(mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_keyvalue_remove_all(mc_cache *cache, const mc_tile_key *keys, int count, mc_ctx *ctx);
 bool mc_keyvalue_tells_grids(const mc_cache *cache);
+bool mc_keyvalue_keeps_time(const mc_cache *cache);
 mc_error *mc_keyvalue_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
 mc_error *mc_keyvalue_reach(mc_cache *cache, mc_ctx *ctx);
 bool mc_keyvalue_lists(const mc_cache *cache, const mc_tile_key *key);
@@ -88,6 +89,7 @@ mc_error *mc_keyvalue_list(mc_cache *cache, const mc_tile_key *key, const mc_til
     .get = mc_keyvalue_get, .get_all = mc_keyvalue_get_all, .exists = mc_keyvalue_exists,                              \
     .exist_all = mc_keyvalue_exist_all, .put = mc_keyvalue_put, .remove = mc_keyvalue_remove,                          \
     .remove_all = mc_keyvalue_remove_all, .tells_grids = mc_keyvalue_tells_grids, .measure = mc_keyvalue_measure,      \
-    .reach = mc_keyvalue_reach, .lists = mc_keyvalue_lists, .list = mc_keyvalue_list
+    .reach = mc_keyvalue_reach, .lists = mc_keyvalue_lists, .list = mc_keyvalue_list,                         \
+    .keeps_time = mc_keyvalue_keeps_time
 
 #endif

@@ -57,9 +57,10 @@ find_number(int64_t *number, mc_handle *handle, const char *sql, const sqlite_bi
 }
 
 mc_error *
-mc_dedup_put(mc_handle *handle, const mc_tile_key *key, const void *data, size_t size, apr_pool_t *pool)
+mc_dedup_put(mc_handle *handle, const mc_tile_key *key, const sqlite_binds *tile, apr_pool_t *pool)
 {
-    sqlite_binds binds = { .data = data, .size = size, .hash = (int64_t)mc_hash64(data, size, 0) };
+    sqlite_binds binds = *tile;
+    binds.hash = (int64_t)mc_hash64(binds.data, binds.size, 0);
     MC_TRY(
         find_number(&binds.image, handle, "SELECT id FROM images WHERE hash = :hash AND data = :data", &binds, pool));
     if (binds.image < 0) {
@@ -68,7 +69,8 @@ mc_dedup_put(mc_handle *handle, const mc_tile_key *key, const void *data, size_t
     }
     return mc_sqlite_run(handle,
                          "INSERT OR REPLACE INTO places(tileset, grid, dim, z, x, y, image, ctime)"
-                         " VALUES(:tileset, :grid, :dim, :z, :x, :y, :image, CAST(strftime('%s', 'now') AS integer))",
+                         " VALUES(:tileset, :grid, :dim, :z, :x, :y, :image,"
+                         " coalesce(:made, CAST(strftime('%s', 'now') AS integer)))",
                          key, &binds, pool);
 }
 

@@ -1,4 +1,6 @@
 /* Tiles in SQLite files: the cache "sqlite3", and what mbtiles shares with it (docs/reference/configuration.md 5.3). */
+#include <string.h>
+
 #include "cache/sqlite/deduplicate.h"
 
 static const char default_create[] =
@@ -32,14 +34,14 @@ static mc_error *
 store_blob(mc_handle *handle, sqlite_cache *cache, const mc_tile_write *tile, apr_pool_t *pool)
 {
     const uint8_t blank[5] = { '#', tile->bgra[0], tile->bgra[1], tile->bgra[2], tile->bgra[3] };
-    sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size };
+    sqlite_binds binds = { .data = tile->data->data, .size = tile->data->size, .made = tile->made };
     if (cache->detect_blank && tile->uniform)
-        binds = (sqlite_binds){ .data = blank, .size = sizeof(blank) };
+        binds = (sqlite_binds){ .data = blank, .size = sizeof(blank), .made = tile->made };
     bool view = false; /* a file that was there before the key keeps its table */
     if (cache->deduplicate)
         MC_TRY(mc_sqlite_has_view(&view, handle, pool));
     if (view)
-        return mc_dedup_put(handle, &tile->key, binds.data, binds.size, pool);
+        return mc_dedup_put(handle, &tile->key, &binds, pool);
     return mc_sqlite_run(handle, cache->set, &tile->key, &binds, pool);
 }
 
@@ -52,7 +54,8 @@ sqlite_cache_from_config(const mc_node *node, mc_build *build)
     cache->get = "SELECT data, strftime('%s', ctime) FROM tiles" OF_KEY;
     cache->coverage = mc_coverage_statement(cache->get, build->pool);
     cache->set = "INSERT OR REPLACE INTO tiles(tileset, grid, x, y, z, data, dim, ctime)"
-                 " VALUES(:tileset, :grid, :x, :y, :z, :data, :dim, datetime('now'))";
+                 " VALUES(:tileset, :grid, :x, :y, :z, :data, :dim,"
+                 " coalesce(datetime(:made, 'unixepoch'), datetime('now')))";
     cache->remove = "DELETE FROM tiles" OF_KEY;
     cache->list = "SELECT x, y FROM tiles WHERE tileset=:tileset AND grid=:grid AND (x, y) > (:x, :y) AND x >= :minx"
                   " AND x <= :maxx AND z=:z AND dim=:dim AND y >= :miny AND y <= :maxy ORDER BY x, y LIMIT :most";
@@ -68,8 +71,17 @@ sqlite_cache_from_config(const mc_node *node, mc_build *build)
     return &cache->base.cache;
 }
 
+/* Statements of the configuration write what time they like. */
+static bool
+sqlite_keeps_time(const mc_cache *base)
+{
+    const sqlite_cache *cache = (const sqlite_cache *)base;
+    return strstr(cache->set, ":made") != NULL && strstr(cache->get, "ctime") != NULL;
+}
+
 const mc_cache_ops mc_cache_sqlite = {
     MC_KIND("sqlite3", mc_sqlite_keys, sqlite_cache_from_config, "Tiles in SQLite files."),
     .sample = "<dbfile>{folder}/sample.sqlite3</dbfile>",
     MC_SQLITE_OPS,
+    .keeps_time = sqlite_keeps_time,
 };

@@ -109,6 +109,7 @@ typedef struct sqlite_binds {
     size_t size;
     const char *id;      /* :key */
     const char *color;   /* :color */
+    apr_time_t made;     /* :made, seconds since 1970; null where it is 0 */
     int64_t hash, image; /* :hash, :image; of <deduplicate> */
 } sqlite_binds;
 

@@ -42,6 +42,8 @@ bind_sqlite_name(sqlite3_stmt *statement, int at, const char *name, const mc_til
         return sqlite3_bind_text(statement, at, binds->color, -1, SQLITE_STATIC);
     if (strcmp(name, "hash") == 0 && binds != NULL)
         return sqlite3_bind_int64(statement, at, binds->hash);
+    if (strcmp(name, "made") == 0 && binds != NULL && binds->made != 0)
+        return sqlite3_bind_int64(statement, at, apr_time_sec(binds->made));
     if (strcmp(name, "image") == 0 && binds != NULL)
         return sqlite3_bind_int64(statement, at, binds->image);
     return SQLITE_OK; /* what is not known stays NULL */

@@ -4,6 +4,7 @@
  */
 #include "db/postgres/postgres.h"
 
+#include <apr_strings.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,20 @@ void
 mc_postgres_session_give_back(mc_postgres_session *session)
 {
     session->ops->session_give_back(session);
+}
+
+mc_error *
+mc_postgres_session_wait(bool *notified, mc_postgres_session *session)
+{
+    return count_error(session->ops->session_wait(notified, session), session->ctx);
+}
+
+const char *
+mc_postgres_named(const char *connection, const char *application, apr_pool_t *pool)
+{
+    bool uri = strncmp(connection, "postgresql://", 13) == 0 || strncmp(connection, "postgres://", 11) == 0;
+    const char *mark = !uri ? " " : strchr(connection, '?') == NULL ? "?" : "&";
+    return apr_pstrcat(pool, connection, mark, "application_name=", application, NULL);
 }
 
 mc_error *

@@ -129,6 +129,17 @@ void mc_postgres_session_close(mc_postgres_session *session); /* NULL is ignored
 void mc_postgres_session_give_back(mc_postgres_session *session);
 
 /*
+ * Waits for a notification of a channel that the session listens to (LISTEN), until the deadline of the session's
+ * context. *notified: one has come since the last call, also while an answer was read; what it says is not looked at.
+ * MC_ERR_UNAVAILABLE: the connection has ended, or the client has gone.
+ */
+mc_error *mc_postgres_session_wait(bool *notified, mc_postgres_session *session) MC_CHECKED;
+
+/* A connection string as another one of the same database, under a name of its own: its connections are counted apart,
+ * and who holds one may wait for one of the others. */
+const char *mc_postgres_named(const char *connection, const char *application, apr_pool_t *pool);
+
+/*
  * Rows into a table: `sql` is a whole COPY ... FROM STDIN statement, the bytes are what its format says, in pieces of
  * any size. Errors of the server show at the end at the latest; after one the transaction has failed, the session
  * stands.

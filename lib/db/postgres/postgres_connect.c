@@ -379,11 +379,10 @@ mc_pg_is_at_rest(const mc_pg_connection *connection)
            PQbackendPID(connection->pg) == connection->backend;
 }
 
-/* What nobody listens for. */
-static void
-forget_notifications(PGconn *pg)
+void
+mc_pg_take_notifications(mc_pg_connection *connection)
 {
-    for (PGnotify *notification; (notification = PQnotifies(pg)) != NULL;)
+    for (PGnotify *notification; (notification = PQnotifies(connection->pg)) != NULL; connection->notified = true)
         PQfreemem(notification);
 }
 
@@ -413,7 +412,7 @@ mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection, cons
     *result = NULL;
     for (int left; (left = mc_pg_flush(connection)) != 0 || PQisBusy(pg);) {
         MC_TRY(wait_for_more(&arrived, most, left, connection, wait));
-        forget_notifications(pg);
+        mc_pg_take_notifications(connection);
     }
     *result = PQgetResult(pg);
     if (*result == NULL && PQstatus(pg) != CONNECTION_OK)

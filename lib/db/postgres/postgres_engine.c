@@ -65,6 +65,7 @@ const mc_postgres_engine_ops mc_postgres_libpq_ops = {
     .session_open = mc_pg_session_open,
     .session_close = mc_pg_session_close,
     .session_give_back = mc_pg_session_give_back,
+    .session_wait = mc_pg_session_wait,
     .copy_begin = mc_pg_copy_begin,
     .copy_bytes = mc_pg_copy_bytes,
     .copy_end = mc_pg_copy_end,

@@ -22,6 +22,7 @@ typedef struct mc_postgres_engine_ops {
                               mc_ctx *ctx, apr_pool_t *pool);
     void (*session_close)(mc_postgres_session *session);
     void (*session_give_back)(mc_postgres_session *session);
+    mc_error *(*session_wait)(bool *notified, mc_postgres_session *session);
     mc_error *(*copy_begin)(mc_postgres_session *session, const char *sql);
     mc_error *(*copy_bytes)(mc_postgres_session *session, const void *bytes, size_t size);
     mc_error *(*copy_end)(mc_postgres_session *session);

@@ -53,6 +53,7 @@ typedef struct mc_pg_connection {
     bool copying;     /* the rest of a COPY has not been read */
     int errors;       /* that the server has answered to the command */
     bool by_key;      /* the server plans statements as for mc_postgres_query's by_key */
+    bool notified;    /* a notification has come that nobody has asked about */
     mc_pg_statement statements[MC_PG_STATEMENTS];
     int statement_count;
     int places;      /* connections that the server has room for; 0: it did not say */
@@ -140,6 +141,9 @@ const char *mc_pg_plan_settings(bool by_key);
 /* Frees what a prepared statement holds. */
 void mc_pg_clear_statement(mc_pg_statement *statement);
 
+/* Takes the notifications that libpq has, and remembers that there was one. */
+void mc_pg_take_notifications(mc_pg_connection *connection);
+
 /* False when the server has ended an idle connection, or said anything on it that was not asked for. */
 bool mc_pg_is_alive(const mc_pg_connection *connection);
 
@@ -217,6 +221,7 @@ mc_error *mc_pg_session_open(mc_postgres_session **session, mc_postgres_engine *
                              mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_pg_session_close(mc_postgres_session *session);
 void mc_pg_session_give_back(mc_postgres_session *session);
+mc_error *mc_pg_session_wait(bool *notified, mc_postgres_session *session) MC_CHECKED;
 mc_pg_connection *mc_pg_session_connection(const mc_postgres_session *session);
 mc_error *mc_pg_copy_begin(mc_postgres_session *session, const char *sql) MC_CHECKED;
 mc_error *mc_pg_copy_bytes(mc_postgres_session *session, const void *bytes, size_t size) MC_CHECKED;

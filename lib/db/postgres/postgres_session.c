@@ -69,6 +69,28 @@ mc_pg_session_give_back(mc_postgres_session *session)
     mc_pg_session_close(session);
 }
 
+mc_error *
+mc_pg_session_wait(bool *notified, mc_postgres_session *base)
+{
+    pg_session *session = (pg_session *)base;
+    mc_pg_connection *connection = session->connection;
+    mc_pg_wait wait = wait_of(session);
+    for (;;) {
+        int64_t arrived = 0;
+        mc_pg_take_notifications(connection);
+        *notified = connection->notified;
+        connection->notified = false;
+        if (*notified)
+            return MC_OK;
+        mc_error *error = mc_pg_wait_socket(connection, POLLIN, &wait);
+        if (error != MC_OK)
+            return error->kind == MC_ERR_TIMEOUT ? MC_OK : error;
+        MC_TRY(mc_pg_take_input(&arrived, MC_PG_WORDS_MAX, connection, &wait));
+        if (arrived == 0)
+            return mc_error_create(session->pool, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
+    }
+}
+
 mc_pg_connection *
 mc_pg_session_connection(const mc_postgres_session *session)
 {

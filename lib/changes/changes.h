@@ -1,0 +1,47 @@
+/*
+ * Of a process: who follows the change logs of databases, and the marks of the tiles that have changed. One thread for
+ * each database, from the first configuration on that wants it.
+ */
+#ifndef MC_CHANGES_CHANGES_H
+#define MC_CHANGES_CHANGES_H
+
+#include "changes/marks.h"
+#include "changes/watch.h"
+#include "mapcache/ctx.h"
+
+typedef struct mc_changes mc_changes;
+
+/* `process` and `log` live longer. */
+mc_changes *mc_changes_create(mc_process *process, const mc_log *log);
+
+/* Ends all threads, and drops what is followed. NULL is ignored. */
+void mc_changes_destroy(mc_changes *changes);
+
+/* What is followed for one configuration. */
+typedef struct mc_following {
+    const char *file;                /* of the configuration: what was followed for it before is dropped */
+    const mc_changes_config *config;
+    apr_array_header_t *watches;     /* of mc_watch *; they get their marks */
+    void (*drop)(void *owner);       /* called when nothing of all this is used any more */
+    void *owner;
+} mc_following;
+
+/* Follows the logs of all tables of the watches from now on. The process serves stored tiles by the marks from then on. */
+void mc_changes_follow(mc_changes *changes, const mc_following *following);
+
+/* Now, by the clock that marks and stored tiles of all hosts are compared by: that of the first database. */
+apr_time_t mc_changes_now(const mc_changes *changes);
+
+/* How a log is followed. */
+typedef struct mc_changes_state {
+    const char *connection;
+    bool connected;
+    apr_time_t read; /* mc_clock_now() of the last read; 0: never */
+} mc_changes_state;
+
+/* Tells of each log; `visit` must not wait. NULL: nothing is followed. */
+void mc_changes_visit(mc_changes *changes, void (*visit)(void *baton, const mc_changes_state *state), void *baton);
+
+mc_marks_statistics mc_changes_marks(mc_changes *changes);
+
+#endif

@@ -1,0 +1,497 @@
+/* See marks.h. A hash table of fixed size with open addressing, and some rectangles for each level of each set. */
+#include "changes/marks.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "mapcache/error.h"
+
+enum {
+    SETS_MAX = 1 << 14,
+    LEVELS_MAX = 64,
+    RECTANGLES = 8,      /* of a level */
+    SINGLE_MARKS = 64,   /* metatiles of a range that are marked one by one */
+    DRAWN_SLOTS = 1 << 13,
+};
+
+/* A mark of a square of 2^shift metatiles a side. */
+typedef struct mark_entry {
+    _Atomic uint32_t place; /* (set + 1) * LEVELS_MAX + level; 0: the entry is free */
+    _Atomic int x, y;
+    _Atomic apr_time_t time;
+} mark_entry;
+
+/* In metatiles; half-open. */
+typedef struct mark_rectangle {
+    _Atomic int minx, miny, maxx, maxy;
+    _Atomic apr_time_t time;
+} mark_rectangle;
+
+typedef struct mark_level {
+    _Atomic int shift;
+    _Atomic int rectangle_count;
+    int entries; /* with the lock */
+    mark_rectangle rectangles[RECTANGLES];
+} mark_level;
+
+struct mc_mark_set {
+    mc_marks *marks;
+    uint32_t number;
+    char *tileset, *grid;
+    int columns, rows, level_count;
+    _Atomic apr_time_t newest; /* of all marks that the set ever had */
+    _Atomic bool any;
+    mark_level *levels;
+};
+
+typedef struct drawn_slot {
+    _Atomic uint64_t check; /* hash of the metatile, XOR time: who reads a slot while it is written sees that */
+    _Atomic apr_time_t time;
+} drawn_slot;
+
+struct mc_marks {
+    pthread_mutex_t lock; /* of who marks: guards all that is not atomic */
+    /* Odd while the table is rebuilt or rectangles change: who has looked meanwhile looks again. */
+    _Atomic unsigned sequence;
+    int capacity; /* of the table: a power of two */
+    int used, coarsened;
+    mark_entry *table;
+    mc_mark_set **sets;
+    int set_count;
+    drawn_slot *drawn;
+};
+
+mc_marks *
+mc_marks_create(int capacity)
+{
+    mc_marks *marks = calloc(1, sizeof(*marks));
+    MC_ASSERT(marks != NULL && capacity >= 16 && (capacity & (capacity - 1)) == 0);
+    pthread_mutex_init(&marks->lock, NULL);
+    marks->capacity = 2 * capacity;
+    marks->table = calloc((size_t)marks->capacity, sizeof(*marks->table));
+    marks->sets = calloc(SETS_MAX, sizeof(mc_mark_set *));
+    marks->drawn = calloc(DRAWN_SLOTS, sizeof(*marks->drawn));
+    MC_ASSERT(marks->table != NULL && marks->sets != NULL && marks->drawn != NULL);
+    return marks;
+}
+
+void
+mc_marks_destroy(mc_marks *marks)
+{
+    if (marks == NULL)
+        return;
+    for (int i = 0; i < marks->set_count; i++) {
+        free(marks->sets[i]->levels);
+        free(marks->sets[i]->tileset);
+        free(marks->sets[i]->grid);
+        free(marks->sets[i]);
+    }
+    free(marks->drawn);
+    free(marks->sets);
+    free(marks->table);
+    pthread_mutex_destroy(&marks->lock);
+    free(marks);
+}
+
+/* ---- looking */
+
+static uint32_t
+place_of(const mc_mark_set *set, int z)
+{
+    return (set->number + 1) * LEVELS_MAX + (uint32_t)z;
+}
+
+static unsigned
+slot_of(const mc_marks *marks, uint32_t place, int x, int y)
+{
+    uint64_t key = ((uint64_t)place << 32 | (uint32_t)x) * UINT64_C(0x9E3779B97F4A7C15) ^
+                   (uint64_t)(uint32_t)y * UINT64_C(0xC2B2AE3D27D4EB4F);
+    key ^= key >> 29;
+    key *= UINT64_C(0xBF58476D1CE4E5B9);
+    return (unsigned)(key >> 32) & (unsigned)(marks->capacity - 1);
+}
+
+static apr_time_t
+look_up(const mc_mark_set *set, int z, int x, int y)
+{
+    const mc_marks *marks = set->marks;
+    const mark_level *level = &set->levels[z];
+    int shift = atomic_load_explicit(&level->shift, memory_order_relaxed);
+    uint32_t place = place_of(set, z), found;
+    apr_time_t newest = 0;
+    int left = marks->capacity;
+    for (unsigned slot = slot_of(marks, place, x >> shift, y >> shift); left > 0;
+         slot = (slot + 1) & (unsigned)(marks->capacity - 1), left--) {
+        const mark_entry *entry = &marks->table[slot];
+        found = atomic_load_explicit(&entry->place, memory_order_acquire);
+        if (found == 0)
+            break;
+        if (found != place || atomic_load_explicit(&entry->x, memory_order_relaxed) != x >> shift ||
+            atomic_load_explicit(&entry->y, memory_order_relaxed) != y >> shift)
+            continue;
+        newest = atomic_load_explicit(&entry->time, memory_order_relaxed);
+        break;
+    }
+    int count = atomic_load_explicit(&level->rectangle_count, memory_order_relaxed);
+    for (int i = 0; i < count; i++) {
+        const mark_rectangle *area = &level->rectangles[i];
+        apr_time_t time = atomic_load_explicit(&area->time, memory_order_relaxed);
+        if (time > newest && x >= atomic_load_explicit(&area->minx, memory_order_relaxed) &&
+            x < atomic_load_explicit(&area->maxx, memory_order_relaxed) &&
+            y >= atomic_load_explicit(&area->miny, memory_order_relaxed) &&
+            y < atomic_load_explicit(&area->maxy, memory_order_relaxed))
+            newest = time;
+    }
+    return newest;
+}
+
+apr_time_t
+mc_marks_find(const mc_mark_set *set, int z, int x, int y)
+{
+    if (!atomic_load_explicit(&set->any, memory_order_acquire) || z < 0 || z >= set->level_count)
+        return 0;
+    for (;;) {
+        unsigned before = atomic_load_explicit(&set->marks->sequence, memory_order_acquire);
+        apr_time_t newest = look_up(set, z, x / set->columns, y / set->rows);
+        atomic_thread_fence(memory_order_acquire);
+        if (before % 2 == 0 && atomic_load_explicit(&set->marks->sequence, memory_order_relaxed) == before)
+            return newest;
+        (void)sched_yield();
+    }
+}
+
+static uint64_t
+drawn_key(const mc_mark_set *set, int z, int x, int y)
+{
+    const int parts[4] = { (int)place_of(set, z), x / set->columns, y / set->rows, 1 };
+    return mc_hash64(parts, sizeof(parts), 0);
+}
+
+void
+mc_marks_note_drawn(mc_mark_set *set, int z, int x, int y, apr_time_t time)
+{
+    uint64_t key = drawn_key(set, z, x, y);
+    drawn_slot *slot = &set->marks->drawn[key % DRAWN_SLOTS];
+    atomic_store_explicit(&slot->time, time, memory_order_relaxed);
+    atomic_store_explicit(&slot->check, key ^ (uint64_t)time, memory_order_relaxed);
+}
+
+apr_time_t
+mc_marks_drawn(const mc_mark_set *set, int z, int x, int y)
+{
+    uint64_t key = drawn_key(set, z, x, y);
+    const drawn_slot *slot = &set->marks->drawn[key % DRAWN_SLOTS];
+    apr_time_t time = atomic_load_explicit(&slot->time, memory_order_relaxed);
+    return atomic_load_explicit(&slot->check, memory_order_relaxed) == (key ^ (uint64_t)time) ? time : 0;
+}
+
+/* ---- marking, with the lock */
+
+static void
+begin_rebuilding(mc_marks *marks)
+{
+    atomic_store_explicit(&marks->sequence, atomic_load_explicit(&marks->sequence, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void
+end_rebuilding(mc_marks *marks)
+{
+    atomic_store_explicit(&marks->sequence, atomic_load_explicit(&marks->sequence, memory_order_relaxed) + 1,
+                          memory_order_release);
+}
+
+/* A plain copy of an entry, while the table is rebuilt. */
+typedef struct mark_copy {
+    uint32_t place;
+    int x, y;
+    apr_time_t time;
+} mark_copy;
+
+static mark_level *
+level_of_place(const mc_marks *marks, uint32_t place)
+{
+    return &marks->sets[place / LEVELS_MAX - 1]->levels[place % LEVELS_MAX];
+}
+
+/* Into the table, where there is room: x and y in units of the level. */
+static void
+put_entry(mc_marks *marks, const mark_copy *mark)
+{
+    unsigned slot = slot_of(marks, mark->place, mark->x, mark->y);
+    for (;; slot = (slot + 1) & (unsigned)(marks->capacity - 1)) {
+        mark_entry *entry = &marks->table[slot];
+        uint32_t found = atomic_load_explicit(&entry->place, memory_order_relaxed);
+        if (found == 0) {
+            atomic_store_explicit(&entry->x, mark->x, memory_order_relaxed);
+            atomic_store_explicit(&entry->y, mark->y, memory_order_relaxed);
+            atomic_store_explicit(&entry->time, mark->time, memory_order_relaxed);
+            atomic_store_explicit(&entry->place, mark->place, memory_order_release);
+            marks->used++;
+            level_of_place(marks, mark->place)->entries++;
+            return;
+        }
+        if (found == mark->place && atomic_load_explicit(&entry->x, memory_order_relaxed) == mark->x &&
+            atomic_load_explicit(&entry->y, memory_order_relaxed) == mark->y) {
+            if (atomic_load_explicit(&entry->time, memory_order_relaxed) < mark->time)
+                atomic_store_explicit(&entry->time, mark->time, memory_order_relaxed);
+            return;
+        }
+    }
+}
+
+/* Takes all entries out of the table that are later than `after`. */
+static int
+take_entries(mark_copy **copies, mc_marks *marks, apr_time_t after)
+{
+    int count = 0;
+    *copies = malloc(sizeof(**copies) * (size_t)(marks->used + 1));
+    MC_ASSERT(*copies != NULL);
+    for (int i = 0; i < marks->capacity; i++) {
+        mark_entry *entry = &marks->table[i];
+        const mark_copy copy = { atomic_load_explicit(&entry->place, memory_order_relaxed),
+                                 atomic_load_explicit(&entry->x, memory_order_relaxed),
+                                 atomic_load_explicit(&entry->y, memory_order_relaxed),
+                                 atomic_load_explicit(&entry->time, memory_order_relaxed) };
+        if (copy.place != 0 && copy.time > after)
+            (*copies)[count++] = copy;
+        if (copy.place != 0)
+            level_of_place(marks, copy.place)->entries--;
+        atomic_store_explicit(&entry->place, 0, memory_order_relaxed);
+    }
+    marks->used = 0;
+    return count;
+}
+
+/* The level that has the most entries. */
+static uint32_t
+find_fullest_level(const mc_marks *marks)
+{
+    uint32_t fullest = 0;
+    int most = -1;
+    for (int i = 0; i < marks->set_count; i++)
+        for (int z = 0; z < marks->sets[i]->level_count; z++)
+            if (marks->sets[i]->levels[z].entries > most) {
+                most = marks->sets[i]->levels[z].entries;
+                fullest = place_of(marks->sets[i], z);
+            }
+    return fullest;
+}
+
+/* Four neighbours of the fullest level become one. */
+static void
+coarsen_fullest_level(mc_marks *marks)
+{
+    uint32_t fullest = find_fullest_level(marks);
+    mark_copy *copies;
+    begin_rebuilding(marks);
+    int count = take_entries(&copies, marks, 0);
+    atomic_fetch_add_explicit(&level_of_place(marks, fullest)->shift, 1, memory_order_relaxed);
+    for (int i = 0; i < count; i++) {
+        copies[i].x >>= copies[i].place == fullest;
+        copies[i].y >>= copies[i].place == fullest;
+        put_entry(marks, &copies[i]);
+    }
+    end_rebuilding(marks);
+    free(copies);
+    marks->coarsened++;
+}
+
+static double
+area_of(int minx, int miny, int maxx, int maxy)
+{
+    return ((double)maxx - minx) * ((double)maxy - miny);
+}
+
+static mc_tile_range
+range_of(const mark_rectangle *area)
+{
+    return (mc_tile_range){ atomic_load_explicit(&area->minx, memory_order_relaxed),
+                            atomic_load_explicit(&area->miny, memory_order_relaxed),
+                            atomic_load_explicit(&area->maxx, memory_order_relaxed),
+                            atomic_load_explicit(&area->maxy, memory_order_relaxed) };
+}
+
+static void
+set_rectangle(mark_rectangle *area, const mc_tile_range *range, apr_time_t time)
+{
+    atomic_store_explicit(&area->minx, range->minx, memory_order_relaxed);
+    atomic_store_explicit(&area->miny, range->miny, memory_order_relaxed);
+    atomic_store_explicit(&area->maxx, range->maxx, memory_order_relaxed);
+    atomic_store_explicit(&area->maxy, range->maxy, memory_order_relaxed);
+    atomic_store_explicit(&area->time, time, memory_order_relaxed);
+}
+
+/* By how much more than both the area around two ranges covers. */
+static double
+growth_of_union(const mc_tile_range *a, const mc_tile_range *b)
+{
+    const mc_tile_range both = mc_tile_range_union(a, b);
+    return area_of(both.minx, both.miny, both.maxx, both.maxy) - area_of(a->minx, a->miny, a->maxx, a->maxy) -
+           area_of(b->minx, b->miny, b->maxx, b->maxy);
+}
+
+/* A rectangle that is inside of a later one says nothing. Where all are taken, the new one is joined with the one with
+ * which it grows least. */
+static void
+add_rectangle(mark_level *level, const mc_tile_range *range, apr_time_t time)
+{
+    int count = atomic_load_explicit(&level->rectangle_count, memory_order_relaxed), best = 0;
+    double least = 0;
+    for (int i = 0; i < count; i++) {
+        const mc_tile_range known = range_of(&level->rectangles[i]);
+        const mc_tile_range both = mc_tile_range_union(&known, range);
+        double growth = growth_of_union(&known, range);
+        if (memcmp(&both, range, sizeof(both)) == 0) { /* the new one covers it, and is later */
+            set_rectangle(&level->rectangles[i], range, time);
+            return;
+        }
+        if (i == 0 || growth < least) {
+            least = growth;
+            best = i;
+        }
+    }
+    if (count < RECTANGLES) {
+        set_rectangle(&level->rectangles[count], range, time);
+        atomic_store_explicit(&level->rectangle_count, count + 1, memory_order_relaxed);
+        return;
+    }
+    const mc_tile_range known = range_of(&level->rectangles[best]), both = mc_tile_range_union(&known, range);
+    set_rectangle(&level->rectangles[best], &both, time);
+}
+
+static void
+mark_one_by_one(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time)
+{
+    mc_marks *marks = set->marks;
+    for (int y = range->miny; y < range->maxy; y++)
+        for (int x = range->minx; x < range->maxx; x++) {
+            while (marks->used >= marks->capacity / 2)
+                coarsen_fullest_level(marks);
+            int shift = atomic_load_explicit(&set->levels[z].shift, memory_order_relaxed);
+            put_entry(marks, &(mark_copy){ place_of(set, z), x >> shift, y >> shift, time });
+        }
+}
+
+void
+mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time)
+{
+    mc_marks *marks = set->marks;
+    if (range->minx >= range->maxx || range->miny >= range->maxy || z < 0 || z >= set->level_count)
+        return;
+    const mc_tile_range units = { range->minx / set->columns, range->miny / set->rows,
+                                  (range->maxx - 1) / set->columns + 1, (range->maxy - 1) / set->rows + 1 };
+    pthread_mutex_lock(&marks->lock);
+    if (area_of(units.minx, units.miny, units.maxx, units.maxy) <= SINGLE_MARKS) {
+        mark_one_by_one(set, z, &units, time);
+    } else {
+        begin_rebuilding(marks);
+        add_rectangle(&set->levels[z], &units, time);
+        end_rebuilding(marks);
+    }
+    if (atomic_load_explicit(&set->newest, memory_order_relaxed) < time)
+        atomic_store_explicit(&set->newest, time, memory_order_relaxed);
+    atomic_store_explicit(&set->any, true, memory_order_release);
+    pthread_mutex_unlock(&marks->lock);
+}
+
+/* The rectangles of a level that are later; how many there are. */
+static int
+keep_later_rectangles(mark_level *level, apr_time_t time)
+{
+    int count = atomic_load_explicit(&level->rectangle_count, memory_order_relaxed), kept = 0;
+    for (int i = 0; i < count; i++) {
+        const mc_tile_range range = range_of(&level->rectangles[i]);
+        apr_time_t own = atomic_load_explicit(&level->rectangles[i].time, memory_order_relaxed);
+        if (own > time)
+            set_rectangle(&level->rectangles[kept++], &range, own);
+    }
+    atomic_store_explicit(&level->rectangle_count, kept, memory_order_relaxed);
+    return kept;
+}
+
+void
+mc_marks_forget(mc_marks *marks, apr_time_t time)
+{
+    mark_copy *copies;
+    pthread_mutex_lock(&marks->lock);
+    begin_rebuilding(marks);
+    int count = take_entries(&copies, marks, time);
+    for (int i = 0; i < count; i++)
+        put_entry(marks, &copies[i]);
+    for (int i = 0; i < marks->set_count; i++) {
+        mc_mark_set *set = marks->sets[i];
+        bool any = false;
+        for (int z = 0; z < set->level_count; z++) {
+            mark_level *level = &set->levels[z];
+            any = keep_later_rectangles(level, time) > 0 || any || level->entries > 0;
+            if (level->entries == 0) /* what comes next may be fine again */
+                atomic_store_explicit(&level->shift, 0, memory_order_relaxed);
+        }
+        atomic_store_explicit(&set->any, any, memory_order_relaxed);
+    }
+    end_rebuilding(marks);
+    pthread_mutex_unlock(&marks->lock);
+    free(copies);
+}
+
+/* ---- sets */
+
+static mc_mark_set *
+create_mark_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows)
+{
+    mc_mark_set *set = calloc(1, sizeof(*set));
+    MC_ASSERT(set != NULL);
+    *set = (mc_mark_set){ .marks = marks,
+                          .number = (uint32_t)marks->set_count,
+                          .tileset = strdup(tileset),
+                          .grid = strdup(grid->name),
+                          .columns = columns,
+                          .rows = rows,
+                          .level_count = grid->level_count < LEVELS_MAX ? grid->level_count : LEVELS_MAX };
+    set->levels = calloc((size_t)set->level_count + 1, sizeof(*set->levels));
+    MC_ASSERT(set->tileset != NULL && set->grid != NULL && set->levels != NULL);
+    marks->sets[marks->set_count++] = set;
+    return set;
+}
+
+mc_mark_set *
+mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows)
+{
+    mc_mark_set *found = NULL;
+    apr_time_t newest = 0;
+    pthread_mutex_lock(&marks->lock);
+    for (int i = 0; i < marks->set_count && found == NULL; i++) {
+        mc_mark_set *set = marks->sets[i];
+        if (strcmp(set->tileset, tileset) != 0 || strcmp(set->grid, grid->name) != 0)
+            continue;
+        if (set->columns == columns && set->rows == rows && set->level_count == grid->level_count)
+            found = set;
+        else if (atomic_load_explicit(&set->newest, memory_order_relaxed) > newest)
+            newest = atomic_load_explicit(&set->newest, memory_order_relaxed);
+    }
+    bool made = found == NULL && marks->set_count < SETS_MAX && grid->level_count <= LEVELS_MAX;
+    if (made)
+        found = create_mark_set(marks, tileset, grid, columns, rows);
+    pthread_mutex_unlock(&marks->lock);
+    for (int z = 0; made && newest > 0 && z < grid->level_count; z++)
+        mc_marks_add(found, z, &(mc_tile_range){ 0, 0, grid->levels[z].columns, grid->levels[z].rows }, newest);
+    return found;
+}
+
+mc_marks_statistics
+mc_marks_stat(mc_marks *marks)
+{
+    pthread_mutex_lock(&marks->lock);
+    mc_marks_statistics statistics = { .entries = marks->used, .coarsened = marks->coarsened };
+    for (int i = 0; i < marks->set_count; i++)
+        for (int z = 0; z < marks->sets[i]->level_count; z++)
+            statistics.rectangles += atomic_load_explicit(&marks->sets[i]->levels[z].rectangle_count,
+                                                          memory_order_relaxed);
+    pthread_mutex_unlock(&marks->lock);
+    return statistics;
+}

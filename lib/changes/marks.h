@@ -1,0 +1,51 @@
+/*
+ * Which stored tiles a change has made old, and when: marks of the metatiles of tilesets, in the memory of a process,
+ * bounded. Where there is no room, neighbours become one mark: what is marked may be more than has changed, never less.
+ * One thread at a time marks; any number of threads look, and none of them waits for a lock.
+ */
+#ifndef MC_CHANGES_MARKS_H
+#define MC_CHANGES_MARKS_H
+
+#include <apr_time.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "mapcache/grid.h"
+
+typedef struct mc_marks mc_marks;
+typedef struct mc_mark_set mc_mark_set; /* the marks of a tileset on one grid */
+
+/* `capacity`: marks of single metatiles at least, of all tilesets together; a power of two. */
+mc_marks *mc_marks_create(int capacity);
+void mc_marks_destroy(mc_marks *marks); /* NULL is ignored */
+
+/*
+ * The set of a tileset on a grid whose metatiles have so many columns and rows; made at the first call, lives as long as
+ * `marks`. Where the metatiles of the tileset had another size before, all of the new set has the newest mark of the old
+ * one. NULL: there are more sets than there is room for.
+ */
+mc_mark_set *mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows);
+
+/* Marks all metatiles that have a tile in the range (half-open, tiles of level z), at `time`. */
+void mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time);
+
+/* Forgets all marks that are not later than `time`: no stored tile is older than they are. */
+void mc_marks_forget(mc_marks *marks, apr_time_t time);
+
+/* The time of the newest mark of a tile; 0: it has none. */
+apr_time_t mc_marks_find(const mc_mark_set *set, int z, int x, int y);
+
+/* Remembers that the process itself has drawn and stored the metatile of a tile, beginning at `time`; of the last some
+ * thousand metatiles. And that time; 0: it has not, or it is forgotten. */
+void mc_marks_note_drawn(mc_mark_set *set, int z, int x, int y, apr_time_t time);
+apr_time_t mc_marks_drawn(const mc_mark_set *set, int z, int x, int y);
+
+typedef struct mc_marks_statistics {
+    int entries;    /* marks of single metatiles, or of squares of metatiles */
+    int rectangles; /* marks of larger areas */
+    int coarsened;  /* how many times neighbours became one */
+} mc_marks_statistics;
+
+mc_marks_statistics mc_marks_stat(mc_marks *marks);
+
+#endif

@@ -1,0 +1,26 @@
+/* A configuration follows the change logs of the databases that its maps show. */
+#include "changes/changes.h"
+#include "server/server_private.h"
+
+static void
+drop_server(void *server)
+{
+    mc_server_unref(server);
+}
+
+void
+mc_server_follow(mc_server *server, mc_process *process)
+{
+    const mc_config *config = mc_server_config(server);
+    if (config->changes == NULL || process->changes == NULL)
+        return;
+    apr_array_header_t *watches = apr_array_make(config->tilesets->pool, 8, sizeof(mc_watch *));
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
+        if (tileset->watch != NULL)
+            APR_ARRAY_PUSH(watches, mc_watch *) = tileset->watch;
+    }
+    mc_server_ref(server);
+    mc_changes_follow(process->changes,
+                      &(mc_following){ config->file, config->changes, watches, drop_server, server });
+}
