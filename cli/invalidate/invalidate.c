@@ -1,4 +1,5 @@
-/* `mapcache invalidate --sql [TABLE ...]`: prints the SQL that makes or drops the change log and the triggers of tables. */
+/* `mapcache invalidate --sql [TABLE ...]`: prints the SQL that makes or drops the change log and the triggers of
+ * tables. */
 #include <apr_strings.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@ static const mc_cli_option invalidate_rows[] = {
     MC_OPTION_FLAG("sql", 0, AT(sql), "print the SQL (required)", .required = true),
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration: without a TABLE, all tables that its maps show"),
     MC_OPTION_FLAG("drop", 0, AT(drop), "what drops the triggers; without tables, the whole log with all triggers"),
-    MC_OPTION_TEXT("geometry", 0, "COLUMN", AT(geometry), "the column whose boxes are logged; default: all spatial ones"),
+    MC_OPTION_TEXT("geometry", 0, "COLUMN", AT(geometry),
+                   "the column whose boxes are logged; default: all spatial ones"),
     MC_OPTION_TEXT("role", 0, "NAME", AT(role), "role of the servers that read the log, if it is not the log's owner"),
     MC_OPTION_END,
 };
@@ -101,7 +103,8 @@ print_configured(const mc_cli_call *call, const invalidate_options *options)
             add_shown_tables(databases, tileset->shown, call->pool);
     }
     if (databases->nelts == 0) {
-        fprintf(stderr, "mapcache invalidate: no map of %s shows a table of PostgreSQL that is known: <watch> names one\n",
+        fprintf(stderr,
+                "mapcache invalidate: no map of %s shows a table of PostgreSQL that is known: <watch> names one\n",
                 options->config);
         return 1;
     }

@@ -25,7 +25,7 @@ typedef struct mc_tile_write {
     mc_buf *data;
     bool uniform;
     uint8_t bgra[4];
-    int lifetime; /* seconds after which the tile is of no use (auto_expire): a store may forget it then; 0: never */
+    int lifetime;    /* seconds after which the tile is of no use (auto_expire): a store may forget it then; 0: never */
     apr_time_t made; /* the time that the tile is stored with, where the store can (mc_cache_keeps_time); 0: now */
     mc_layers_writer *layers; /* for stores that list the layers of their tiles; NULL: the tileset has none */
     const void *layers_baton;

@@ -267,10 +267,10 @@ typedef struct mc_build {
     apr_array_header_t *databases; /* of const char *: connection strings of PostgreSQL, each once; may be NULL */
     struct mc_jobs *jobs;          /* of <jobs>; NULL without it */
     const struct mc_changes_config *changes; /* of <changes> (lib/changes/watch.h); NULL without it */
-    unsigned colors_taken;         /* of the colours of layers without a style, a bit for each */
-    bool mirror;                   /* <mapcache mode> is one of the mirror modes */
-    apr_hash_t *missing;           /* "cache NAME" -> const char * reason: declared, but not built */
-    const char *waiting;           /* the reason of those whose data are not there: somebody has complained already */
+    unsigned colors_taken;                   /* of the colours of layers without a style, a bit for each */
+    bool mirror;                             /* <mapcache mode> is one of the mirror modes */
+    apr_hash_t *missing;                     /* "cache NAME" -> const char * reason: declared, but not built */
+    const char *waiting; /* the reason of those whose data are not there: somebody has complained already */
 } mc_build;
 
 #endif

@@ -106,8 +106,8 @@ typedef struct mc_source_ops {
     /* Where the source's maps have something to show, by what the data say of themselves; NULL: the source does not
      * know. */
     mc_error *(*place)(mc_place *place, mc_source *source, mc_ctx *ctx, apr_pool_t *pool);
-    /* Calls `visit` for each table that the source itself draws from (not those of its parts); NULL: the source does not
-     * know of any. */
+    /* Calls `visit` for each table that the source itself draws from (not those of its parts); NULL: the source does
+     * not know of any. */
     void (*tables)(mc_source *source, void (*visit)(void *baton, const mc_source_table *table), void *baton);
     /* Checks the data itself, with complaints; NULL: no check. */
     void (*inspect)(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);

@@ -8,8 +8,8 @@
 #include "cache/attempt.h"
 #include "cache/cache_counters.h"
 #include "cache/uses.h"
-#include "mapcache/upkeep.h"
 #include "mapcache/trace.h"
+#include "mapcache/upkeep.h"
 #include "text/text.h"
 
 bool

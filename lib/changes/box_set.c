@@ -11,7 +11,7 @@ enum { SLOTS = 4 * MC_BOX_SET_MAX, EMPTY = 0, FINEST = -40, STEP = 2 };
 
 /* Which box of the set lies in a cell: a table of places by the hash of the cell of a box's least corner. */
 typedef struct mc_box_lattice {
-    int exponent;    /* of the side of a cell: a power of two */
+    int exponent;     /* of the side of a cell: a power of two */
     int slots[SLOTS]; /* place + 1; EMPTY */
 } mc_box_lattice;
 

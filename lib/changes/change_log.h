@@ -29,15 +29,15 @@ typedef struct mc_log_batch {
     apr_array_header_t *tables; /* of mc_log_table */
     bool lost;                  /* rows are gone that this reader has not read: everything may have changed */
     int64_t rows;
-    apr_time_t seen; /* apr_time_now() after the snapshot was taken: all that is read was committed before */
-    apr_interval_time_t offset;  /* microseconds by which the clock of the database is ahead of ours */
-    apr_interval_time_t trip;    /* microseconds by which that may be wrong */
+    apr_time_t seen;            /* apr_time_now() after the snapshot was taken: all that is read was committed before */
+    apr_interval_time_t offset; /* microseconds by which the clock of the database is ahead of ours */
+    apr_interval_time_t trip;   /* microseconds by which that may be wrong */
 } mc_log_batch;
 
 /*
- * Reads what the cursor does not see, and moves the cursor; `pool` holds the batch and the new cursor. Memory is bounded
- * whatever the log holds. MC_ERR_UPSTREAM: there is no change log. Other errors as of mc_postgres_start; the cursor then
- * is as it was.
+ * Reads what the cursor does not see, and moves the cursor; `pool` holds the batch and the new cursor. Memory is
+ * bounded whatever the log holds. MC_ERR_UPSTREAM: there is no change log. Other errors as of mc_postgres_start; the
+ * cursor then is as it was.
  */
 mc_error *mc_change_log_read(mc_log_batch *batch, mc_log_cursor *cursor, mc_postgres_session *session, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
@@ -53,7 +53,8 @@ typedef struct mc_log_name {
     uint32_t relation;
 } mc_log_name;
 
-/* The object ids (mc_log_name) of names (const char *, "table" or "schema.table", unquoted); none for what is not there. */
+/* The object ids (mc_log_name) of names (const char *, "table" or "schema.table", unquoted); none for what is not
+ * there. */
 mc_error *mc_change_log_resolve(apr_array_header_t **found, const apr_array_header_t *names,
                                 mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/metrics.h"
+#include "changes/changes_counters.h"
 #include "changes/listener.h"
 #include "changes/mark_boxes.h"
 
@@ -163,13 +163,15 @@ take_changes(void *baton, const char *connection, const mc_log_batch *batch, con
     if (batch->lost || batch->tables->nelts > 0)
         visit_tables(changes, connection, mark_table, &marking);
     pthread_mutex_unlock(&changes->lock);
+    mc_count(changes->process->metrics, MC_COUNT_change_reads_total, 1);
     mc_count(changes->process->metrics, MC_COUNT_change_rows_total, (uint64_t)batch->rows);
     mc_count(changes->process->metrics, MC_COUNT_change_marks_total, (uint64_t)marking.ranges);
     if (!batch->lost)
         return;
     mc_count(changes->process->metrics, MC_COUNT_change_losses_total, 1);
     mc_ctx ctx = { .pool = pool, .log = changes->log };
-    mc_log_write(&ctx, MC_LOG_WARN, "a change log has lost what was not read of it: all of its tables count as changed");
+    mc_log_write(&ctx, MC_LOG_WARN,
+                 "a change log has lost what was not read of it: all of its tables count as changed");
 }
 
 /* ---- what is followed */
@@ -225,8 +227,8 @@ connect_marks(mc_changes *changes, const mc_following *following)
         mc_watch *watch = APR_ARRAY_IDX(following->watches, i, mc_watch *);
         for (int j = 0; j < watch->link_count; j++) {
             mc_watch_link *link = &watch->links[j];
-            atomic_store(&link->marks, mc_marks_set(changes->marks, watch->tileset, link->link->grid, link->columns,
-                                                    link->rows));
+            atomic_store(&link->marks,
+                         mc_marks_set(changes->marks, watch->tileset, link->link->grid, link->columns, link->rows));
         }
     }
 }

@@ -19,14 +19,15 @@ void mc_changes_destroy(mc_changes *changes);
 
 /* What is followed for one configuration. */
 typedef struct mc_following {
-    const char *file;                /* of the configuration: what was followed for it before is dropped */
+    const char *file; /* of the configuration: what was followed for it before is dropped */
     const mc_changes_config *config;
-    apr_array_header_t *watches;     /* of mc_watch *; they get their marks */
-    void (*drop)(void *owner);       /* called when nothing of all this is used any more */
+    apr_array_header_t *watches; /* of mc_watch *; they get their marks */
+    void (*drop)(void *owner);   /* called when nothing of all this is used any more */
     void *owner;
 } mc_following;
 
-/* Follows the logs of all tables of the watches from now on. The process serves stored tiles by the marks from then on. */
+/* Follows the logs of all tables of the watches from now on. The process serves stored tiles by the marks from then on.
+ */
 void mc_changes_follow(mc_changes *changes, const mc_following *following);
 
 /* Now, by the clock that marks and stored tiles of all hosts are compared by: that of the first database. */

@@ -6,6 +6,7 @@
 
 /* name (OpenMetrics, without the mapcache_ prefix), help */
 #define MC_CHANGES_COUNTERS(X)                                                                                         \
+    X(change_reads_total, "Times that a change log was read.")                                                         \
     X(change_rows_total, "Rows of change logs that were read.")                                                        \
     X(change_marks_total, "Ranges of tiles that changes have marked as old.")                                          \
     X(change_losses_total, "Times that a change log had lost what was not read, so that everything was marked.")

@@ -37,7 +37,8 @@ grant_to_role(const char *role, apr_pool_t *pool)
     return apr_pstrcat(pool, "GRANT USAGE ON SCHEMA mapcache_changes TO ", name,
                        ";\nGRANT SELECT ON mapcache_changes.log, mapcache_changes.lost TO ", name,
                        ";\nGRANT SELECT, INSERT, UPDATE ON mapcache_changes.readers TO ", name,
-                       ";\nGRANT EXECUTE ON FUNCTION mapcache_changes.trim_changes(interval, bigint) TO ", name, ";\n", NULL);
+                       ";\nGRANT EXECUTE ON FUNCTION mapcache_changes.trim_changes(interval, bigint) TO ", name, ";\n",
+                       NULL);
 }
 
 const char *

@@ -5,7 +5,8 @@
 #include <apr_tables.h>
 #include <stdbool.h>
 
-/* The log itself, without triggers: PostgreSQL statements that may be run any number of times; ends with a zero byte. */
+/* The log itself, without triggers: PostgreSQL statements that may be run any number of times; ends with a zero byte.
+ */
 extern const char mc_changes_install_sql[];
 
 typedef struct mc_changes_script {

@@ -43,11 +43,11 @@ typedef struct listening {
     mc_listener *listener;
     mc_postgres_session *session;
     mc_ctx *ctx;
-    apr_pool_t *names_pool;     /* of the next two */
-    apr_array_header_t *found;  /* mc_log_name */
-    apr_hash_t *known;          /* object ids: watched, or known to be none of ours */
-    unsigned number;            /* of the names */
-    apr_time_t resolved;        /* mc_clock_now() */
+    apr_pool_t *names_pool;    /* of the next two */
+    apr_array_header_t *found; /* mc_log_name */
+    apr_hash_t *known;         /* object ids: watched, or known to be none of ours */
+    unsigned number;           /* of the names */
+    apr_time_t resolved;       /* mc_clock_now() */
 } listening;
 
 static bool
@@ -194,8 +194,9 @@ tell_listener_failure(mc_listener *listener, const mc_error *error, mc_ctx *ctx)
     const char *why = mc_error_chain(error, ctx->pool);
     const uint64_t hash = mc_hash64(why, strlen(why), 0) | 1;
     if (hash != listener->told && !is_listener_stopping(listener))
-        mc_log_write(ctx, MC_LOG_WARN, "the change log of a database is not followed now (mapcache invalidate --sql "
-                                       "makes one): %s",
+        mc_log_write(ctx, MC_LOG_WARN,
+                     "the change log of a database is not followed now (mapcache invalidate --sql "
+                     "makes one): %s",
                      why);
     listener->told = hash;
 }

@@ -8,8 +8,8 @@
 /* Who takes what has changed: lib/changes/changes.c. */
 typedef struct mc_listener_client {
     void *baton;
-    /* The names of the tables (const char *) that are watched in the database, in `pool`, and a number that changes with
-     * them. */
+    /* The names of the tables (const char *) that are watched in the database, in `pool`, and a number that changes
+     * with them. */
     unsigned (*names)(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
     unsigned (*names_number)(void *baton);
     /* What was read; found: mc_log_name of the names that were handed out last. */
@@ -19,7 +19,8 @@ typedef struct mc_listener_client {
 
 typedef struct mc_listener mc_listener;
 
-/* `reader`: whose place in the log is where a process begins. `poll`: microseconds. All is copied but the client's baton. */
+/* `reader`: whose place in the log is where a process begins. `poll`: microseconds. All is copied but the client's
+ * baton. */
 mc_listener *mc_listener_start(const char *connection, const char *reader, apr_interval_time_t poll,
                                const mc_listener_client *client, mc_process *process, const mc_log *log);
 

@@ -38,8 +38,7 @@ mc_place_box(mc_extent *box, bool *whole, const mc_projection *projection, const
         return true;
     mc_extent home = grid->extent, made = *box;
     if (mc_projection_box(&home, projection, true)) {
-        const mc_extent wide =
-            widen_extent(&home, BESIDE * (home.maxx - home.minx), BESIDE * (home.maxy - home.miny));
+        const mc_extent wide = widen_extent(&home, BESIDE * (home.maxx - home.minx), BESIDE * (home.maxy - home.miny));
         if (!cut_box(&made, &wide)) /* a turn around the globe may bring it back: the whole world is no rare box */
             made = *box;
     }

@@ -12,8 +12,8 @@
 enum {
     SETS_MAX = 1 << 14,
     LEVELS_MAX = 64,
-    RECTANGLES = 8,      /* of a level */
-    SINGLE_MARKS = 64,   /* metatiles of a range that are marked one by one */
+    RECTANGLES = 8,    /* of a level */
+    SINGLE_MARKS = 64, /* metatiles of a range that are marked one by one */
     DRAWN_SLOTS = 1 << 13,
 };
 
@@ -54,7 +54,8 @@ typedef struct drawn_slot {
 
 struct mc_marks {
     pthread_mutex_t lock; /* of who marks: guards all that is not atomic */
-    /* Odd while the table is rebuilt or rectangles change: who has looked meanwhile looks again. */
+    /* Odd while the table is rebuilt or rectangles change: who has looked meanwhile looks again. All that is looked at
+     * is stored with release and loaded with acquire, so that nothing of it is seen outside of the two counts. */
     _Atomic unsigned sequence;
     int capacity; /* of the table: a power of two */
     int used, coarsened;
@@ -119,7 +120,7 @@ look_up(const mc_mark_set *set, int z, int x, int y)
 {
     const mc_marks *marks = set->marks;
     const mark_level *level = &set->levels[z];
-    int shift = atomic_load_explicit(&level->shift, memory_order_relaxed);
+    int shift = atomic_load_explicit(&level->shift, memory_order_acquire);
     uint32_t place = place_of(set, z), found;
     apr_time_t newest = 0;
     int left = marks->capacity;
@@ -129,20 +130,20 @@ look_up(const mc_mark_set *set, int z, int x, int y)
         found = atomic_load_explicit(&entry->place, memory_order_acquire);
         if (found == 0)
             break;
-        if (found != place || atomic_load_explicit(&entry->x, memory_order_relaxed) != x >> shift ||
-            atomic_load_explicit(&entry->y, memory_order_relaxed) != y >> shift)
+        if (found != place || atomic_load_explicit(&entry->x, memory_order_acquire) != x >> shift ||
+            atomic_load_explicit(&entry->y, memory_order_acquire) != y >> shift)
             continue;
-        newest = atomic_load_explicit(&entry->time, memory_order_relaxed);
+        newest = atomic_load_explicit(&entry->time, memory_order_acquire);
         break;
     }
-    int count = atomic_load_explicit(&level->rectangle_count, memory_order_relaxed);
+    int count = atomic_load_explicit(&level->rectangle_count, memory_order_acquire);
     for (int i = 0; i < count; i++) {
         const mark_rectangle *area = &level->rectangles[i];
-        apr_time_t time = atomic_load_explicit(&area->time, memory_order_relaxed);
-        if (time > newest && x >= atomic_load_explicit(&area->minx, memory_order_relaxed) &&
-            x < atomic_load_explicit(&area->maxx, memory_order_relaxed) &&
-            y >= atomic_load_explicit(&area->miny, memory_order_relaxed) &&
-            y < atomic_load_explicit(&area->maxy, memory_order_relaxed))
+        apr_time_t time = atomic_load_explicit(&area->time, memory_order_acquire);
+        if (time > newest && x >= atomic_load_explicit(&area->minx, memory_order_acquire) &&
+            x < atomic_load_explicit(&area->maxx, memory_order_acquire) &&
+            y >= atomic_load_explicit(&area->miny, memory_order_acquire) &&
+            y < atomic_load_explicit(&area->maxy, memory_order_acquire))
             newest = time;
     }
     return newest;
@@ -156,7 +157,6 @@ mc_marks_find(const mc_mark_set *set, int z, int x, int y)
     for (;;) {
         unsigned before = atomic_load_explicit(&set->marks->sequence, memory_order_acquire);
         apr_time_t newest = look_up(set, z, x / set->columns, y / set->rows);
-        atomic_thread_fence(memory_order_acquire);
         if (before % 2 == 0 && atomic_load_explicit(&set->marks->sequence, memory_order_relaxed) == before)
             return newest;
         (void)sched_yield();
@@ -194,8 +194,7 @@ static void
 begin_rebuilding(mc_marks *marks)
 {
     atomic_store_explicit(&marks->sequence, atomic_load_explicit(&marks->sequence, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+                          memory_order_release);
 }
 
 static void
@@ -227,9 +226,9 @@ put_entry(mc_marks *marks, const mark_copy *mark)
         mark_entry *entry = &marks->table[slot];
         uint32_t found = atomic_load_explicit(&entry->place, memory_order_relaxed);
         if (found == 0) {
-            atomic_store_explicit(&entry->x, mark->x, memory_order_relaxed);
-            atomic_store_explicit(&entry->y, mark->y, memory_order_relaxed);
-            atomic_store_explicit(&entry->time, mark->time, memory_order_relaxed);
+            atomic_store_explicit(&entry->x, mark->x, memory_order_release);
+            atomic_store_explicit(&entry->y, mark->y, memory_order_release);
+            atomic_store_explicit(&entry->time, mark->time, memory_order_release);
             atomic_store_explicit(&entry->place, mark->place, memory_order_release);
             marks->used++;
             level_of_place(marks, mark->place)->entries++;
@@ -238,7 +237,7 @@ put_entry(mc_marks *marks, const mark_copy *mark)
         if (found == mark->place && atomic_load_explicit(&entry->x, memory_order_relaxed) == mark->x &&
             atomic_load_explicit(&entry->y, memory_order_relaxed) == mark->y) {
             if (atomic_load_explicit(&entry->time, memory_order_relaxed) < mark->time)
-                atomic_store_explicit(&entry->time, mark->time, memory_order_relaxed);
+                atomic_store_explicit(&entry->time, mark->time, memory_order_release);
             return;
         }
     }
@@ -261,7 +260,7 @@ take_entries(mark_copy **copies, mc_marks *marks, apr_time_t after)
             (*copies)[count++] = copy;
         if (copy.place != 0)
             level_of_place(marks, copy.place)->entries--;
-        atomic_store_explicit(&entry->place, 0, memory_order_relaxed);
+        atomic_store_explicit(&entry->place, 0, memory_order_release);
     }
     marks->used = 0;
     return count;
@@ -290,7 +289,7 @@ coarsen_fullest_level(mc_marks *marks)
     mark_copy *copies;
     begin_rebuilding(marks);
     int count = take_entries(&copies, marks, 0);
-    atomic_fetch_add_explicit(&level_of_place(marks, fullest)->shift, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&level_of_place(marks, fullest)->shift, 1, memory_order_release);
     for (int i = 0; i < count; i++) {
         copies[i].x >>= copies[i].place == fullest;
         copies[i].y >>= copies[i].place == fullest;
@@ -319,11 +318,11 @@ range_of(const mark_rectangle *area)
 static void
 set_rectangle(mark_rectangle *area, const mc_tile_range *range, apr_time_t time)
 {
-    atomic_store_explicit(&area->minx, range->minx, memory_order_relaxed);
-    atomic_store_explicit(&area->miny, range->miny, memory_order_relaxed);
-    atomic_store_explicit(&area->maxx, range->maxx, memory_order_relaxed);
-    atomic_store_explicit(&area->maxy, range->maxy, memory_order_relaxed);
-    atomic_store_explicit(&area->time, time, memory_order_relaxed);
+    atomic_store_explicit(&area->minx, range->minx, memory_order_release);
+    atomic_store_explicit(&area->miny, range->miny, memory_order_release);
+    atomic_store_explicit(&area->maxx, range->maxx, memory_order_release);
+    atomic_store_explicit(&area->maxy, range->maxy, memory_order_release);
+    atomic_store_explicit(&area->time, time, memory_order_release);
 }
 
 /* By how much more than both the area around two ranges covers. */
@@ -357,7 +356,7 @@ add_rectangle(mark_level *level, const mc_tile_range *range, apr_time_t time)
     }
     if (count < RECTANGLES) {
         set_rectangle(&level->rectangles[count], range, time);
-        atomic_store_explicit(&level->rectangle_count, count + 1, memory_order_relaxed);
+        atomic_store_explicit(&level->rectangle_count, count + 1, memory_order_release);
         return;
     }
     const mc_tile_range known = range_of(&level->rectangles[best]), both = mc_tile_range_union(&known, range);
@@ -394,7 +393,7 @@ mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t tim
         end_rebuilding(marks);
     }
     if (atomic_load_explicit(&set->newest, memory_order_relaxed) < time)
-        atomic_store_explicit(&set->newest, time, memory_order_relaxed);
+        atomic_store_explicit(&set->newest, time, memory_order_release);
     atomic_store_explicit(&set->any, true, memory_order_release);
     pthread_mutex_unlock(&marks->lock);
 }
@@ -410,7 +409,7 @@ keep_later_rectangles(mark_level *level, apr_time_t time)
         if (own > time)
             set_rectangle(&level->rectangles[kept++], &range, own);
     }
-    atomic_store_explicit(&level->rectangle_count, kept, memory_order_relaxed);
+    atomic_store_explicit(&level->rectangle_count, kept, memory_order_release);
     return kept;
 }
 
@@ -430,9 +429,9 @@ mc_marks_forget(mc_marks *marks, apr_time_t time)
             mark_level *level = &set->levels[z];
             any = keep_later_rectangles(level, time) > 0 || any || level->entries > 0;
             if (level->entries == 0) /* what comes next may be fine again */
-                atomic_store_explicit(&level->shift, 0, memory_order_relaxed);
+                atomic_store_explicit(&level->shift, 0, memory_order_release);
         }
-        atomic_store_explicit(&set->any, any, memory_order_relaxed);
+        atomic_store_explicit(&set->any, any, memory_order_release);
     }
     end_rebuilding(marks);
     pthread_mutex_unlock(&marks->lock);
@@ -490,8 +489,8 @@ mc_marks_stat(mc_marks *marks)
     mc_marks_statistics statistics = { .entries = marks->used, .coarsened = marks->coarsened };
     for (int i = 0; i < marks->set_count; i++)
         for (int z = 0; z < marks->sets[i]->level_count; z++)
-            statistics.rectangles += atomic_load_explicit(&marks->sets[i]->levels[z].rectangle_count,
-                                                          memory_order_relaxed);
+            statistics.rectangles +=
+                atomic_load_explicit(&marks->sets[i]->levels[z].rectangle_count, memory_order_relaxed);
     pthread_mutex_unlock(&marks->lock);
     return statistics;
 }

@@ -18,9 +18,8 @@ const mc_key mc_changes_keys[] = {
                 "Servers of one name share their stores: one of them looks after stored tiles for all. By default the "
                 "name of the host and the path of this file.",
                 .flags = MC_KEY_OURS),
-    MC_KEY_NUMBER("poll", FIELD(poll),
-                  "Seconds after which the log is looked at though no notification has come.", .flags = MC_KEY_OURS,
-                  .min = 0.05, .max = 3600, .fallback = "5"),
+    MC_KEY_NUMBER("poll", FIELD(poll), "Seconds after which the log is looked at though no notification has come.",
+                  .flags = MC_KEY_OURS, .min = 0.05, .max = 3600, .fallback = "5"),
     MC_KEY_END,
 };
 

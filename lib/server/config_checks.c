@@ -1,5 +1,5 @@
-/* What is seen only once all of a configuration is read: tables that tilesets show, caches that are not used, tiles that
- * would be lost. */
+/* What is seen only once all of a configuration is read: tables that tilesets show, caches that are not used, tiles
+ * that would be lost. */
 #include "changes/watch.h"
 #include "mapcache/upkeep.h"
 #include "server/server_private.h"

@@ -21,6 +21,5 @@ mc_server_follow(mc_server *server, mc_process *process)
             APR_ARRAY_PUSH(watches, mc_watch *) = tileset->watch;
     }
     mc_server_ref(server);
-    mc_changes_follow(process->changes,
-                      &(mc_following){ config->file, config->changes, watches, drop_server, server });
+    mc_changes_follow(process->changes, &(mc_following){ config->file, config->changes, watches, drop_server, server });
 }

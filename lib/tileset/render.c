@@ -165,8 +165,7 @@ pick_rendered_tile(mc_tile **tile, const mc_tile_write *writes, int count, const
             *tile = apr_pcalloc(pool, sizeof(**tile));
             (*tile)->data = mc_buf_attach(mc_buf_ref(writes[i].data), pool);
             (*tile)->coding = mc_image_sniff(writes[i].data->data, writes[i].data->size);
-            (*tile)->mtime =
-                writes[i].made != 0 ? writes[i].made : apr_time_from_sec(apr_time_sec(apr_time_now()));
+            (*tile)->mtime = writes[i].made != 0 ? writes[i].made : apr_time_from_sec(apr_time_sec(apr_time_now()));
             (*tile)->blank = writes[i].uniform;
             (*tile)->no_data = writes[i].uniform && writes[i].bgra[3] == 0;
             memcpy((*tile)->bgra, writes[i].bgra, sizeof((*tile)->bgra));
@@ -247,16 +246,15 @@ mc_metatile_store(mc_tile_write *writes, int count, mc_tile **tile, mc_error **s
 
 /* Tiles of the metatile, row by row from its upper left corner on the ground. */
 static mc_error *
-store_vector_tiles(const mc_rendered *map, apr_time_t begun, const mc_metatile *metatile, mc_tile **tile, mc_error **store_error,
-                   mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+store_vector_tiles(const mc_rendered *map, apr_time_t begun, const mc_metatile *metatile, mc_tile **tile,
+                   mc_error **store_error, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     int count = metatile->columns * metatile->rows;
     mc_tile_write *writes = apr_pcalloc(pool, sizeof(*writes) * (size_t)count);
     mc_extent whole = metatile_extent(key->grid, key->z, metatile);
     for (int i = 0; i < count; i++) {
-        writes[i] = (mc_tile_write){
-            .key = *key, .made = begun, .layers = mc_tileset_vector_layers, .layers_baton = tileset
-        };
+        writes[i] =
+            (mc_tile_write){ .key = *key, .made = begun, .layers = mc_tileset_vector_layers, .layers_baton = tileset };
         writes[i].key.x = metatile->x + i % metatile->columns;
         writes[i].key.y = metatile->y + i / metatile->columns;
         mc_extent box = mc_grid_tile_extent(key->grid, key->z, writes[i].key.x, writes[i].key.y);
@@ -305,11 +303,9 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     if (map.tiles != NULL)
         return store_vector_tiles(&map, begun, &metatile, tile, store_error, tileset, key, ctx, pool);
     if (suits_as_sent(&map, tileset, &metatile, key->grid)) {
-        mc_tile_write as_sent = { .key = *key,
-                                  .data = map.data,
-                                  .made = begun,
-                                  .layers = mc_tileset_vector_layers,
-                                  .layers_baton = tileset };
+        mc_tile_write as_sent = {
+            .key = *key, .data = map.data, .made = begun, .layers = mc_tileset_vector_layers, .layers_baton = tileset
+        };
         as_sent.uniform = map.pixels != NULL && mc_pixels_uniform(map.pixels, as_sent.bgra);
         return mc_metatile_store(&as_sent, 1, tile, store_error, map.provisional, tileset, key, ctx, pool);
     }
@@ -318,8 +314,7 @@ mc_metatile_render(mc_tile **tile, mc_error **store_error, mc_tileset *tileset, 
     cutting cut = { tileset,    key,
                     metatile,   metatile_extent(key->grid, key->z, &metatile),
                     map.pixels, apr_pcalloc(pool, sizeof(mc_tile_write) * (size_t)(count * formats)),
-                    count,
-                    begun };
+                    count,      begun };
     mc_error *error = cut_metatile(&cut, count * formats, ctx, pool);
     if (error == MC_OK)
         error = store_formats(cut.writes, count, formats, tile, store_error, map.provisional, tileset, key, ctx, pool);

@@ -89,7 +89,7 @@ mc_error *mc_keyvalue_list(mc_cache *cache, const mc_tile_key *key, const mc_til
     .get = mc_keyvalue_get, .get_all = mc_keyvalue_get_all, .exists = mc_keyvalue_exists,                              \
     .exist_all = mc_keyvalue_exist_all, .put = mc_keyvalue_put, .remove = mc_keyvalue_remove,                          \
     .remove_all = mc_keyvalue_remove_all, .tells_grids = mc_keyvalue_tells_grids, .measure = mc_keyvalue_measure,      \
-    .reach = mc_keyvalue_reach, .lists = mc_keyvalue_lists, .list = mc_keyvalue_list,                         \
+    .reach = mc_keyvalue_reach, .lists = mc_keyvalue_lists, .list = mc_keyvalue_list,                                  \
     .keeps_time = mc_keyvalue_keeps_time
 
 #endif

@@ -17,7 +17,8 @@ extern const char mc_dedup_remove[], mc_dedup_unused[], mc_dedup_tidy_up[];
 /* The same for one content (mc_sqlite_counts): at a place, removing it, the index that this needs. */
 extern const char mc_dedup_content[], mc_dedup_remove_content[], mc_dedup_index[];
 
-/* Stores bytes at a place, with their time: those of another place, where they are the same. The transaction is the caller's. */
+/* Stores bytes at a place, with their time: those of another place, where they are the same. The transaction is the
+ * caller's. */
 struct sqlite_binds;
 mc_error *mc_dedup_put(mc_handle *handle, const mc_tile_key *key, const struct sqlite_binds *tile,
                        apr_pool_t *pool) MC_CHECKED;

@@ -1,0 +1,222 @@
+/* Marks of old tiles: what was marked is found, however much is marked, by any number of threads. */
+#include "changes/marks.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "unit.h"
+
+enum { LEVELS = 20 };
+
+static mc_level levels[LEVELS];
+static mc_grid grid = { .name = "g", .level_count = LEVELS, .levels = levels };
+
+static void
+set_up_grid(void)
+{
+    for (int z = 0; z < LEVELS; z++)
+        levels[z] = (mc_level){ 1, 1 << z, 1 << z };
+}
+
+static uint32_t state = 1;
+
+static int
+random_below(int limit)
+{
+    state = state * 1664525 + 1013904223;
+    return (int)((uint64_t)(state >> 4) * (uint64_t)limit >> 28);
+}
+
+static mc_tile_range
+one_tile(int x, int y)
+{
+    return (mc_tile_range){ x, y, x + 1, y + 1 };
+}
+
+START_TEST(a_marked_tile_is_found_and_no_other)
+{
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(1024);
+    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 1, 1), *other = mc_marks_set(marks, "b", &grid, 1, 1);
+    ck_assert_int_eq(mc_marks_find(set, 5, 3, 4), 0);
+    const mc_tile_range range = { 3, 4, 6, 5 };
+    mc_marks_add(set, 5, &range, 100);
+    for (int y = 0; y < 32; y++)
+        for (int x = 0; x < 32; x++)
+            ck_assert_int_eq(mc_marks_find(set, 5, x, y), x >= 3 && x < 6 && y == 4 ? 100 : 0);
+    ck_assert_int_eq(mc_marks_find(set, 4, 3, 4), 0);
+    ck_assert_int_eq(mc_marks_find(other, 5, 3, 4), 0);
+    ck_assert_ptr_eq(mc_marks_set(marks, "a", &grid, 1, 1), set);
+    mc_marks_add(set, 5, &range, 200);
+    mc_marks_add(set, 5, &range, 150);
+    ck_assert_int_eq(mc_marks_find(set, 5, 3, 4), 200);
+    ck_assert_int_eq(mc_marks_find(set, -1, 0, 0), 0);
+    ck_assert_int_eq(mc_marks_find(set, LEVELS, 0, 0), 0);
+    mc_marks_destroy(marks);
+    mc_marks_destroy(NULL);
+}
+END_TEST
+
+START_TEST(the_unit_is_the_metatile)
+{
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(1024);
+    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 4, 2);
+    const mc_tile_range range = one_tile(5, 5);
+    mc_marks_add(set, 6, &range, 7);
+    for (int y = 0; y < 64; y++)
+        for (int x = 0; x < 64; x++)
+            ck_assert_int_eq(mc_marks_find(set, 6, x, y), x / 4 == 1 && y / 2 == 2 ? 7 : 0);
+    mc_marks_destroy(marks);
+}
+END_TEST
+
+START_TEST(large_ranges_are_rectangles_that_join)
+{
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(1024);
+    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 1, 1);
+    for (int i = 0; i < 40; i++) {
+        const mc_tile_range range = { i * 1000, i * 500, i * 1000 + 300, i * 500 + 20 };
+        mc_marks_add(set, 18, &range, 10 + i);
+    }
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_ge(mc_marks_find(set, 18, i * 1000 + 299, i * 500 + 19), 10 + i);
+    ck_assert_int_eq(mc_marks_find(set, 18, 200000, 10), 0);
+    mc_marks_statistics statistics = mc_marks_stat(marks);
+    ck_assert_int_eq(statistics.entries, 0);
+    ck_assert_int_le(statistics.rectangles, 8);
+    const mc_tile_range world = { 0, 0, 1 << 18, 1 << 18 };
+    mc_marks_add(set, 18, &world, 1000);
+    ck_assert_int_eq(mc_marks_find(set, 18, 0, (1 << 18) - 1), 1000);
+    mc_marks_destroy(marks);
+}
+END_TEST
+
+START_TEST(nothing_is_missed_when_there_is_no_room)
+{
+    enum { TILES = 20000 };
+    static int x[TILES], y[TILES], z[TILES];
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(512);
+    mc_mark_set *sets[3] = { mc_marks_set(marks, "a", &grid, 1, 1), mc_marks_set(marks, "b", &grid, 2, 2),
+                             mc_marks_set(marks, "c", &grid, 5, 5) };
+    for (int i = 0; i < TILES; i++) {
+        z[i] = random_below(LEVELS);
+        x[i] = random_below(1 << z[i]);
+        y[i] = random_below(1 << z[i]);
+        const mc_tile_range range = one_tile(x[i], y[i]);
+        mc_marks_add(sets[i % 3], z[i], &range, i + 1);
+    }
+    for (int i = 0; i < TILES; i++)
+        ck_assert_int_ge(mc_marks_find(sets[i % 3], z[i], x[i], y[i]), i + 1);
+    mc_marks_statistics statistics = mc_marks_stat(marks);
+    ck_assert_int_le(statistics.entries, 512);
+    ck_assert_int_gt(statistics.coarsened, 0);
+    mc_marks_destroy(marks);
+}
+END_TEST
+
+START_TEST(what_is_applied_is_forgotten_and_marks_are_fine_again)
+{
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(64);
+    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 1, 1);
+    for (int i = 0; i < 1000; i++) {
+        const mc_tile_range range = one_tile(random_below(1 << 15), random_below(1 << 15));
+        mc_marks_add(set, 15, &range, 50);
+    }
+    const mc_tile_range wide = { 0, 0, 100, 100 }, late = one_tile(9, 9);
+    mc_marks_add(set, 10, &wide, 50);
+    mc_marks_add(set, 3, &late, 60);
+    mc_marks_forget(marks, 50);
+    ck_assert_int_eq(mc_marks_stat(marks).entries, 1);
+    ck_assert_int_eq(mc_marks_stat(marks).rectangles, 0);
+    ck_assert_int_eq(mc_marks_find(set, 3, 9, 9), 60);
+    mc_marks_forget(marks, 60);
+    ck_assert_int_eq(mc_marks_find(set, 3, 9, 9), 0);
+    const mc_tile_range one = one_tile(100, 100);
+    mc_marks_add(set, 15, &one, 70);
+    ck_assert_int_eq(mc_marks_find(set, 15, 100, 100), 70);
+    ck_assert_int_eq(mc_marks_find(set, 15, 101, 100), 0);
+    mc_marks_destroy(marks);
+}
+END_TEST
+
+START_TEST(a_tileset_with_other_metatiles_keeps_its_marks)
+{
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(64);
+    const mc_tile_range one = one_tile(9, 9);
+    mc_marks_add(mc_marks_set(marks, "a", &grid, 1, 1), 8, &one, 30);
+    mc_mark_set *next = mc_marks_set(marks, "a", &grid, 4, 4);
+    ck_assert_int_eq(mc_marks_find(next, 8, 9, 9), 30);
+    ck_assert_int_eq(mc_marks_find(mc_marks_set(marks, "b", &grid, 4, 4), 8, 9, 9), 0);
+    mc_marks_destroy(marks);
+}
+END_TEST
+
+START_TEST(own_renders_are_remembered)
+{
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(64);
+    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 2, 2);
+    ck_assert_int_eq(mc_marks_drawn(set, 5, 3, 3), 0);
+    mc_marks_note_drawn(set, 5, 3, 3, 77);
+    ck_assert_int_eq(mc_marks_drawn(set, 5, 2, 2), 77);
+    ck_assert_int_eq(mc_marks_drawn(set, 5, 4, 2), 0);
+    ck_assert_int_eq(mc_marks_drawn(set, 6, 2, 2), 0);
+    mc_marks_destroy(marks);
+}
+END_TEST
+
+typedef struct looking {
+    mc_mark_set *set;
+    atomic_bool *end;
+    int missed;
+} looking;
+
+static void *
+look_for_ever(void *baton)
+{
+    looking *look = baton;
+    while (!atomic_load(look->end))
+        look->missed += mc_marks_find(look->set, 12, 4000, 4000) == 0 || mc_marks_find(look->set, 11, 700, 600) == 0;
+    return NULL;
+}
+
+START_TEST(who_looks_while_the_table_is_rebuilt_misses_nothing)
+{
+    enum { THREADS = 3, ROUNDS = 60000 };
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(128);
+    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 1, 1);
+    const mc_tile_range one = one_tile(4000, 4000), wide = { 600, 500, 800, 700 };
+    atomic_bool end = false;
+    pthread_t threads[THREADS];
+    looking looks[THREADS];
+    mc_marks_add(set, 12, &one, 1000000);
+    mc_marks_add(set, 11, &wide, 1000000);
+    for (int i = 0; i < THREADS; i++) {
+        looks[i] = (looking){ set, &end, 0 };
+        pthread_create(&threads[i], NULL, look_for_ever, &looks[i]);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        const mc_tile_range range = one_tile(random_below(4096), random_below(4096));
+        mc_marks_add(set, 12 + i % 3, &range, 10);
+        if (i % 1000 == 0)
+            mc_marks_forget(marks, 10);
+    }
+    atomic_store(&end, true);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_int_eq(looks[i].missed, 0);
+    }
+    mc_marks_destroy(marks);
+}
+END_TEST
+
+UNIT_MAIN("marks", a_marked_tile_is_found_and_no_other, the_unit_is_the_metatile, large_ranges_are_rectangles_that_join,
+          nothing_is_missed_when_there_is_no_room, what_is_applied_is_forgotten_and_marks_are_fine_again,
+          a_tileset_with_other_metatiles_keeps_its_marks, own_renders_are_remembered,
+          who_looks_while_the_table_is_rebuilt_misses_nothing)
