@@ -48,6 +48,7 @@ typedef struct mc_process {
     struct mc_clock_cache *provisional;     /* tiles that are not to be stored (lib/tileset) */
     struct mc_documents *documents;         /* capabilities as they were written last (lib/service) */
     struct mc_write_behinds *write_behinds; /* puts that wait for slow stores (lib/cache) */
+    struct mc_refreshes *refreshes;         /* who draws old tiles anew behind answers (lib/tileset) */
     struct mc_changes *changes;             /* who follows change logs, and the marks of old tiles (lib/changes) */
     struct mc_quotas *quotas;               /* threads that keep caches to their <max_size> (lib/cache/quota) */
     bool brief;                             /* ends after one request: what is made once for many maps does not pay */
@@ -55,6 +56,14 @@ typedef struct mc_process {
     _Atomic bool draining;                  /* it has been told to end */
     _Atomic bool reload_failed;             /* an older configuration is served than the one that is there */
 } mc_process;
+
+/* What a request's tilesets live in, and how it is kept beyond the request: each taking is dropped once, on any thread.
+ */
+typedef struct mc_owner {
+    void (*take)(void *thing);
+    void (*drop)(void *thing);
+    void *thing;
+} mc_owner;
 
 typedef struct mc_ctx {
     apr_pool_t *pool; /* scratch of this request or job; never another thread's */
@@ -72,6 +81,7 @@ typedef struct mc_ctx {
     bool bulk;                      /* such a transaction is being stored */
     apr_time_t deadline;            /* by mc_clock_now() (base/clock.h), 0 for none */
     apr_interval_time_t allowance;  /* from the begin of the request to its deadline; 0: unknown */
+    const mc_owner *owner;          /* of the configuration; NULL: nothing may outlive the request */
     const apr_table_t *headers;     /* of the client's request, for {Header} in origin headers; may be NULL */
     bool (*abandoned)(void *baton); /* true once the client has gone; may be NULL; cheap, called between steps */
     void *abandoned_baton;

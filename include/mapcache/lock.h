@@ -31,6 +31,9 @@ mc_error *mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **s
 mc_error *mc_flight_try(mc_flight_role *role, mc_flight **flight, mc_flights *flights, const char *name, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
 
+/* The failure of that name which is remembered, in `pool`; MC_OK: there is none. Nobody boards. */
+mc_error *mc_flight_failure(mc_flights *flights, const char *name, apr_pool_t *pool) MC_CHECKED;
+
 /* Wakes all waiting threads. They get `failure` (may be MC_OK), as do threads that board within a second. */
 void mc_flight_land(mc_flight *flight, const mc_error *failure);
 

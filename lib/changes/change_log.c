@@ -15,15 +15,16 @@ enum {
 
 /*
  * Columns of the first row: null, the snapshot, the start of the server, its clock in seconds, whether something is
- * lost. Of the others: object id, SRID, box. Both come of one statement, hence of one snapshot. After a restart numbers
- * of transactions may have been given again that the cursor sees: what was written since the start is read in any case.
+ * lost, what the readers of the name $3 have applied. Of the others: object id, SRID, box. Both come of one statement,
+ * hence of one snapshot. After a restart numbers of transactions may have been given again that the cursor sees: what
+ * was written since the start is read in any case.
  */
 static const char read_sql[] =
     "SELECT NULL::text, pg_current_snapshot()::text, pg_postmaster_start_time()::text,"
     " extract(epoch FROM clock_timestamp())::text,"
     " (pg_snapshot_xmax($1::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot())"
     " OR EXISTS (SELECT FROM mapcache_changes.lost WHERE NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)))::text,"
-    " NULL::text, NULL::text"
+    " (SELECT applied::text FROM mapcache_changes.readers WHERE name = $3), NULL::text"
     " UNION ALL "
     "SELECT relation::text, srid::text, minx::text, miny::text, maxx::text, maxy::text, NULL::text"
     " FROM mapcache_changes.log WHERE (xid >= pg_snapshot_xmin($1::pg_snapshot)"
@@ -81,7 +82,7 @@ boxes_of(log_reading *reading, uint32_t relation, int srid)
 }
 
 static void
-take_head(log_reading *reading, const mc_postgres_row *row)
+take_log_head(log_reading *reading, const mc_postgres_row *row)
 {
     mc_log_batch *batch = reading->batch;
     double clock = coordinate_of(row, 3);
@@ -91,6 +92,7 @@ take_head(log_reading *reading, const mc_postgres_row *row)
         batch->offset = (apr_time_t)(clock * APR_USEC_PER_SEC) - (reading->begun + batch->trip / 2);
     const char *lost = text_of(row, 4), *snapshot = text_of(row, 1), *started = text_of(row, 2);
     batch->lost = batch->lost || lost == NULL || strcmp(lost, "false") != 0;
+    batch->applied = text_of(row, 5) == NULL ? NULL : apr_pstrdup(reading->pool, text_of(row, 5));
     reading->next.snapshot = snapshot == NULL ? NULL : apr_pstrdup(reading->pool, snapshot);
     reading->next.started = started == NULL ? NULL : apr_pstrdup(reading->pool, started);
     reading->headed = snapshot != NULL && started != NULL;
@@ -120,21 +122,22 @@ read_log_rows(log_reading *reading, mc_postgres_result *result)
         if (row == NULL)
             return MC_OK;
         if (text_of(row, 0) == NULL)
-            take_head(reading, row);
+            take_log_head(reading, row);
         else
             take_changed_box(reading, row);
     }
 }
 
 mc_error *
-mc_change_log_read(mc_log_batch *batch, mc_log_cursor *cursor, mc_postgres_session *session, mc_ctx *ctx,
-                   apr_pool_t *pool)
+mc_change_log_read(mc_log_batch *batch, mc_log_cursor *cursor, const char *reader, mc_postgres_session *session,
+                   mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_postgres_param params[] = {
         { .value = cursor->snapshot, .type = MC_POSTGRES_TEXT },
         { .value = cursor->started, .type = MC_POSTGRES_TEXT },
+        { .value = reader, .type = MC_POSTGRES_TEXT },
     };
-    const mc_postgres_query query = { .session = session, .sql = read_sql, .params = params, .param_count = 2 };
+    const mc_postgres_query query = { .session = session, .sql = read_sql, .params = params, .param_count = 3 };
     mc_postgres_result *result;
     log_reading reading = { .batch = batch, .tables = apr_hash_make(pool), .begun = apr_time_now(), .pool = pool };
     *batch = (mc_log_batch){ .tables = apr_array_make(pool, 4, sizeof(mc_log_table)) };
@@ -147,6 +150,17 @@ mc_change_log_read(mc_log_batch *batch, mc_log_cursor *cursor, mc_postgres_sessi
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database does not say what it sees");
     *cursor = reading.next;
     return MC_OK;
+}
+
+bool
+mc_log_covers(const char *applied, const char *snapshot)
+{
+    char *end;
+    if (applied == NULL)
+        return false;
+    unsigned long long least = strtoull(applied, NULL, 10); /* "xmin:xmax:list" */
+    (void)strtoull(snapshot, &end, 10);
+    return *end == ':' && least >= strtoull(end + 1, NULL, 10);
 }
 
 mc_error *

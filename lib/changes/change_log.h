@@ -29,7 +29,8 @@ typedef struct mc_log_batch {
     apr_array_header_t *tables; /* of mc_log_table */
     bool lost;                  /* rows are gone that this reader has not read: everything may have changed */
     int64_t rows;
-    apr_time_t seen;            /* apr_time_now() after the snapshot was taken: all that is read was committed before */
+    const char *applied; /* the snapshot up to which the readers of that name have applied all for good; NULL: none */
+    apr_time_t seen;     /* apr_time_now() after the snapshot was taken: all that is read was committed before */
     apr_interval_time_t offset; /* microseconds by which the clock of the database is ahead of ours */
     apr_interval_time_t trip;   /* microseconds by which that may be wrong */
 } mc_log_batch;
@@ -39,8 +40,11 @@ typedef struct mc_log_batch {
  * bounded whatever the log holds. MC_ERR_UPSTREAM: there is no change log. Other errors as of mc_postgres_start; the
  * cursor then is as it was.
  */
-mc_error *mc_change_log_read(mc_log_batch *batch, mc_log_cursor *cursor, mc_postgres_session *session, mc_ctx *ctx,
-                             apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_change_log_read(mc_log_batch *batch, mc_log_cursor *cursor, const char *reader,
+                             mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Whether all that `snapshot` sees is certainly seen by `applied` (NULL: nothing is), too. */
+bool mc_log_covers(const char *applied, const char *snapshot);
 
 /* Where readers of that name have got to for good; MC_LOG_BEGINNING where there were none. */
 mc_error *mc_change_log_find_reader(const char **snapshot, const char *name, mc_postgres_session *session, mc_ctx *ctx,

@@ -2,32 +2,13 @@
 #include "changes/changes.h"
 
 #include <apr_strings.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "changes/changes_counters.h"
-#include "changes/listener.h"
-#include "changes/mark_boxes.h"
+#include "changes/changes_private.h"
 
-enum { MARKS = 1 << 16, LISTENERS_MAX = 16, FOLLOWINGS_MAX = 256 };
-
-/* Microseconds by which clocks may differ without being moved, beside what the way to the database takes. */
-#define CLOCK_NOISE 5000
-
-struct mc_changes {
-    mc_process *process;
-    const mc_log *log;
-    mc_marks *marks;
-    _Atomic apr_time_t offset; /* of the first database's clock from ours */
-    _Atomic unsigned number;   /* changes with what is followed */
-    pthread_mutex_t lock;      /* of what follows, also while watches are used */
-    mc_following followings[FOLLOWINGS_MAX];
-    int following_count;
-    mc_listener *listeners[LISTENERS_MAX]; /* the first one is that of the reference clock */
-    int listener_count;
-};
+enum { MARKS = 1 << 16 };
 
 mc_changes *
 mc_changes_create(mc_process *process, const mc_log *log)
@@ -45,10 +26,12 @@ mc_changes_destroy(mc_changes *changes)
 {
     if (changes == NULL)
         return;
-    for (int i = 0; i < changes->listener_count; i++)
+    for (int i = 0; i < changes->listener_count; i++) {
+        mc_keeper_stop(changes->keepers[i]);
         mc_listener_stop(changes->listeners[i]);
+    }
     for (int i = 0; i < changes->following_count; i++)
-        changes->followings[i].drop(changes->followings[i].owner);
+        changes->followings[i].owner->drop(changes->followings[i].owner->thing);
     mc_marks_destroy(changes->marks);
     pthread_mutex_destroy(&changes->lock);
     free(changes);
@@ -58,120 +41,6 @@ apr_time_t
 mc_changes_now(const mc_changes *changes)
 {
     return apr_time_now() + (changes == NULL ? 0 : atomic_load_explicit(&changes->offset, memory_order_relaxed));
-}
-
-/* ---- what a listener asks and tells */
-
-/* Calls `visit` with each table of all watches that stands in the database, in one order for one number. With the lock
- * held. */
-static void
-visit_tables(mc_changes *changes, const char *connection,
-             void (*visit)(void *baton, mc_watch *watch, const mc_watch_table *table), void *baton)
-{
-    for (int i = 0; i < changes->following_count; i++) {
-        const apr_array_header_t *watches = changes->followings[i].watches;
-        for (int j = 0; j < watches->nelts; j++) {
-            mc_watch *watch = APR_ARRAY_IDX(watches, j, mc_watch *);
-            for (int k = 0; k < watch->tables->nelts; k++) {
-                const mc_watch_table *table = &APR_ARRAY_IDX(watch->tables, k, const mc_watch_table);
-                if (strcmp(table->connection, connection) == 0)
-                    visit(baton, watch, table);
-            }
-        }
-    }
-}
-
-static void
-push_table_name(void *baton, mc_watch *watch, const mc_watch_table *table)
-{
-    apr_array_header_t *names = baton;
-    (void)watch;
-    APR_ARRAY_PUSH(names, const char *) = apr_pstrdup(names->pool, table->table);
-}
-
-static unsigned
-list_watched_names(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool)
-{
-    mc_changes *changes = baton;
-    *names = apr_array_make(pool, 8, sizeof(const char *));
-    pthread_mutex_lock(&changes->lock);
-    visit_tables(changes, connection, push_table_name, *names);
-    unsigned number = atomic_load(&changes->number);
-    pthread_mutex_unlock(&changes->lock);
-    return number;
-}
-
-static unsigned
-number_of_names(void *baton)
-{
-    return atomic_load(&((mc_changes *)baton)->number);
-}
-
-/* The marking of one batch. */
-typedef struct batch_marking {
-    const mc_log_batch *batch;
-    const apr_array_header_t *found; /* mc_log_name */
-    const mc_box_set *everything;
-    apr_time_t time;
-    int index; /* of the next name */
-    int64_t ranges;
-    apr_pool_t *pool;
-} batch_marking;
-
-static void
-mark_table(void *baton, mc_watch *watch, const mc_watch_table *table)
-{
-    batch_marking *marking = baton;
-    const mc_log_batch *batch = marking->batch;
-    int index = marking->index++;
-    if (batch->lost) {
-        marking->ranges += mc_mark_boxes(watch, table, 0, marking->everything, marking->time, marking->pool);
-        return;
-    }
-    for (int i = 0; i < marking->found->nelts; i++) {
-        const mc_log_name *name = &APR_ARRAY_IDX(marking->found, i, const mc_log_name);
-        for (int j = 0; j < batch->tables->nelts && name->index == index; j++) {
-            const mc_log_table *changed = &APR_ARRAY_IDX(batch->tables, j, const mc_log_table);
-            if (changed->relation == name->relation)
-                marking->ranges +=
-                    mc_mark_boxes(watch, table, changed->srid, changed->boxes, marking->time, marking->pool);
-        }
-    }
-}
-
-/* The clock of the first database is that of all hosts. Differences below what can be measured are none. */
-static apr_time_t
-settle_clock(mc_changes *changes, const char *connection, const mc_log_batch *batch)
-{
-    if (strcmp(mc_listener_connection(changes->listeners[0]), connection) == 0) {
-        apr_interval_time_t size = batch->offset < 0 ? -batch->offset : batch->offset;
-        atomic_store(&changes->offset, size <= batch->trip + CLOCK_NOISE ? 0 : batch->offset);
-    }
-    apr_time_t offset = atomic_load(&changes->offset);
-    return batch->seen + offset + (offset == 0 ? 0 : batch->trip);
-}
-
-static void
-take_changes(void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
-             apr_pool_t *pool)
-{
-    mc_changes *changes = baton;
-    mc_box_set *everything = mc_box_set_create(pool);
-    everything->whole = true;
-    pthread_mutex_lock(&changes->lock);
-    batch_marking marking = { batch, found, everything, settle_clock(changes, connection, batch), 0, 0, pool };
-    if (batch->lost || batch->tables->nelts > 0)
-        visit_tables(changes, connection, mark_table, &marking);
-    pthread_mutex_unlock(&changes->lock);
-    mc_count(changes->process->metrics, MC_COUNT_change_reads_total, 1);
-    mc_count(changes->process->metrics, MC_COUNT_change_rows_total, (uint64_t)batch->rows);
-    mc_count(changes->process->metrics, MC_COUNT_change_marks_total, (uint64_t)marking.ranges);
-    if (!batch->lost)
-        return;
-    mc_count(changes->process->metrics, MC_COUNT_change_losses_total, 1);
-    mc_ctx ctx = { .pool = pool, .log = changes->log };
-    mc_log_write(&ctx, MC_LOG_WARN,
-                 "a change log has lost what was not read of it: all of its tables count as changed");
 }
 
 /* ---- what is followed */
@@ -200,7 +69,10 @@ is_listened_to(const mc_changes *changes, const char *connection)
 static void
 start_listeners(mc_changes *changes, const mc_following *following)
 {
-    const mc_listener_client client = { changes, list_watched_names, number_of_names, take_changes };
+    const mc_listener_client listener = { changes, mc_changes_list_names, mc_changes_names_number, mc_changes_take };
+    const mc_keeper_client keeper = { changes, mc_changes_list_settled, mc_changes_settle };
+    apr_interval_time_t poll = (apr_interval_time_t)(following->config->poll * APR_USEC_PER_SEC);
+    apr_interval_time_t settle = (apr_interval_time_t)(following->config->settle * APR_USEC_PER_SEC);
     apr_pool_t *scratch;
     apr_pool_create(&scratch, NULL);
     const char *reader = reader_name(following, scratch);
@@ -208,10 +80,12 @@ start_listeners(mc_changes *changes, const mc_following *following)
         const mc_watch *watch = APR_ARRAY_IDX(following->watches, i, const mc_watch *);
         for (int j = 0; j < watch->tables->nelts; j++) {
             const char *connection = APR_ARRAY_IDX(watch->tables, j, const mc_watch_table).connection;
-            if (changes->listener_count < LISTENERS_MAX && !is_listened_to(changes, connection))
-                changes->listeners[changes->listener_count++] = mc_listener_start(
-                    connection, reader, (apr_interval_time_t)(following->config->poll * APR_USEC_PER_SEC), &client,
-                    changes->process, changes->log);
+            if (changes->listener_count == MC_LISTENERS_MAX || is_listened_to(changes, connection))
+                continue;
+            changes->keepers[changes->listener_count] =
+                mc_keeper_start(connection, reader, poll, settle, &keeper, changes->process, changes->log);
+            changes->listeners[changes->listener_count++] =
+                mc_listener_start(connection, reader, poll, &listener, changes->process, changes->log);
         }
     }
     apr_pool_destroy(scratch);
@@ -225,6 +99,7 @@ connect_marks(mc_changes *changes, const mc_following *following)
         changes->marks = mc_marks_create(MARKS);
     for (int i = 0; i < following->watches->nelts; i++) {
         mc_watch *watch = APR_ARRAY_IDX(following->watches, i, mc_watch *);
+        changes->memory = watch->memory > changes->memory ? watch->memory : changes->memory;
         for (int j = 0; j < watch->link_count; j++) {
             mc_watch_link *link = &watch->links[j];
             atomic_store(&link->marks,
@@ -272,7 +147,7 @@ mc_changes_follow(mc_changes *changes, const mc_following *following)
     pthread_mutex_lock(&changes->lock);
     while (place < changes->following_count && strcmp(changes->followings[place].file, following->file) != 0)
         place++;
-    bool room = place < FOLLOWINGS_MAX;
+    bool room = place < MC_FOLLOWINGS_MAX;
     if (room) {
         bool first = changes->listener_count == 0;
         if (place < changes->following_count)
@@ -287,10 +162,10 @@ mc_changes_follow(mc_changes *changes, const mc_following *following)
         start_listeners(changes, following);
     }
     pthread_mutex_unlock(&changes->lock);
-    if (dropped.drop != NULL)
-        dropped.drop(dropped.owner);
+    if (dropped.owner != NULL)
+        dropped.owner->drop(dropped.owner->thing);
     if (!room)
-        following->drop(following->owner);
+        following->owner->drop(following->owner->thing);
 }
 
 void
@@ -302,7 +177,7 @@ mc_changes_visit(mc_changes *changes, void (*visit)(void *baton, const mc_change
     for (int i = 0; i < changes->listener_count; i++) {
         const mc_listener *listener = changes->listeners[i];
         visit(baton, &(mc_changes_state){ mc_listener_connection(listener), mc_listener_connected(listener),
-                                          mc_listener_last_read(listener) });
+                                          mc_keeper_leads(changes->keepers[i]), mc_listener_last_read(listener) });
     }
     pthread_mutex_unlock(&changes->lock);
 }

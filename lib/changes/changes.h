@@ -22,8 +22,7 @@ typedef struct mc_following {
     const char *file; /* of the configuration: what was followed for it before is dropped */
     const mc_changes_config *config;
     apr_array_header_t *watches; /* of mc_watch *; they get their marks */
-    void (*drop)(void *owner);   /* called when nothing of all this is used any more */
-    void *owner;
+    const mc_owner *owner;       /* of all this: taken already, and dropped when nothing of it is used any more */
 } mc_following;
 
 /* Follows the logs of all tables of the watches from now on. The process serves stored tiles by the marks from then on.
@@ -37,6 +36,7 @@ apr_time_t mc_changes_now(const mc_changes *changes);
 typedef struct mc_changes_state {
     const char *connection;
     bool connected;
+    bool leads;      /* this process looks after stored tiles for all of its name */
     apr_time_t read; /* mc_clock_now() of the last read; 0: never */
 } mc_changes_state;
 

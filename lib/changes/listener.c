@@ -23,6 +23,13 @@
 #define FIRST_PAUSE (APR_USEC_PER_SEC / 4)
 #define LONGEST_PAUSE (30 * APR_USEC_PER_SEC)
 
+/* What was read and is not applied for good yet. */
+typedef struct unsettled_batch {
+    struct unsettled_batch *next;
+    char *snapshot;  /* that sees all of it */
+    apr_time_t time; /* of its marks */
+} unsettled_batch;
+
 struct mc_listener {
     char *connection, *named, *reader;
     apr_interval_time_t poll;
@@ -33,9 +40,11 @@ struct mc_listener {
     bool running;
     _Atomic bool stopping, begin_again, connected;
     _Atomic apr_time_t read;
+    _Atomic apr_time_t unsettled; /* mc_listener_unsettled */
     /* Of the thread alone. */
     char *snapshot, *started; /* the cursor; NULL: it is not known */
-    uint64_t told;            /* hash of the failure that was logged last; 0: it works */
+    unsettled_batch *oldest, *newest;
+    uint64_t told; /* hash of the failure that was logged last; 0: it works */
 };
 
 /* One connection. */
@@ -125,6 +134,30 @@ find_beginning(listening *at, apr_pool_t *pool)
     return MC_OK;
 }
 
+/* The batch waits until the readers have applied it for good; those that they have, wait no more. */
+static void
+note_batch(mc_listener *listener, const mc_log_batch *batch, const char *snapshot, apr_time_t time)
+{
+    if (batch->rows > 0 || batch->lost) {
+        unsettled_batch *added = calloc(1, sizeof(*added));
+        MC_ASSERT(added != NULL);
+        added->time = time;
+        set_text(&added->snapshot, snapshot);
+        if (listener->oldest == NULL)
+            listener->oldest = added;
+        else
+            listener->newest->next = added;
+        listener->newest = added;
+    }
+    while (listener->oldest != NULL && mc_log_covers(batch->applied, listener->oldest->snapshot)) {
+        unsettled_batch *settled = listener->oldest;
+        listener->oldest = settled->next;
+        free(settled->snapshot);
+        free(settled);
+    }
+    atomic_store(&listener->unsettled, listener->oldest == NULL ? 0 : listener->oldest->time);
+}
+
 /* Reads what is new, and hands it over. The cursor moves once that is done. */
 static mc_error *
 read_news(listening *at)
@@ -137,11 +170,12 @@ read_news(listening *at)
     mc_log_cursor cursor = { listener->snapshot, listener->started };
     at->ctx->deadline = mc_clock_now() + READ_TIME;
     if (error == MC_OK)
-        error = mc_change_log_read(&batch, &cursor, at->session, at->ctx, pool);
+        error = mc_change_log_read(&batch, &cursor, listener->reader, at->session, at->ctx, pool);
     if (error == MC_OK)
         error = settle_names(at, &batch);
     if (error == MC_OK) {
-        listener->client.take(listener->client.baton, listener->connection, &batch, at->found, pool);
+        apr_time_t time = listener->client.take(listener->client.baton, listener->connection, &batch, at->found, pool);
+        note_batch(listener, &batch, cursor.snapshot, time);
         set_text(&listener->snapshot, cursor.snapshot);
         set_text(&listener->started, cursor.started);
         atomic_store(&listener->read, mc_clock_now());
@@ -265,6 +299,12 @@ mc_listener_stop(mc_listener *listener)
     atomic_store(&listener->stopping, true);
     if (listener->running)
         pthread_join(listener->thread, NULL);
+    while (listener->oldest != NULL) {
+        unsettled_batch *next = listener->oldest->next;
+        free(listener->oldest->snapshot);
+        free(listener->oldest);
+        listener->oldest = next;
+    }
     free(listener->connection);
     free(listener->named);
     free(listener->reader);
@@ -289,4 +329,10 @@ apr_time_t
 mc_listener_last_read(const mc_listener *listener)
 {
     return atomic_load(&listener->read);
+}
+
+apr_time_t
+mc_listener_unsettled(const mc_listener *listener)
+{
+    return atomic_load(&listener->unsettled);
 }

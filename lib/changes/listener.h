@@ -12,9 +12,9 @@ typedef struct mc_listener_client {
      * with them. */
     unsigned (*names)(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
     unsigned (*names_number)(void *baton);
-    /* What was read; found: mc_log_name of the names that were handed out last. */
-    void (*take)(void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
-                 apr_pool_t *pool);
+    /* What was read; found: mc_log_name of the names that were handed out last. Returns the time of its marks. */
+    apr_time_t (*take)(void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
+                       apr_pool_t *pool);
 } mc_listener_client;
 
 typedef struct mc_listener mc_listener;
@@ -32,6 +32,8 @@ void mc_listener_stop(mc_listener *listener);
 
 const char *mc_listener_connection(const mc_listener *listener);
 bool mc_listener_connected(const mc_listener *listener);
+/* The time of the oldest marks that are not applied in the stores for good yet; 0: there are none. */
+apr_time_t mc_listener_unsettled(const mc_listener *listener);
 apr_time_t mc_listener_last_read(const mc_listener *listener); /* mc_clock_now(); 0: never */
 
 #endif

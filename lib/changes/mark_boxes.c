@@ -18,7 +18,7 @@ widen_extent(const mc_extent *extent, double x, double y)
 
 /* Part of the box that may touch the other one. A box of no size stays one. False: there is none. */
 static bool
-cut_box(mc_extent *box, const mc_extent *by)
+clip_changed_box(mc_extent *box, const mc_extent *by)
 {
     const mc_extent part = { fmax(box->minx, by->minx), fmax(box->miny, by->miny), fmin(box->maxx, by->maxx),
                              fmin(box->maxy, by->maxy) };
@@ -39,15 +39,15 @@ mc_place_box(mc_extent *box, bool *whole, const mc_projection *projection, const
     mc_extent home = grid->extent, made = *box;
     if (mc_projection_box(&home, projection, true)) {
         const mc_extent wide = widen_extent(&home, BESIDE * (home.maxx - home.minx), BESIDE * (home.maxy - home.miny));
-        if (!cut_box(&made, &wide)) /* a turn around the globe may bring it back: the whole world is no rare box */
+        if (!clip_changed_box(&made, &wide)) /* a turn around the globe may bring it back: the whole world is no rare box */
             made = *box;
     }
     mc_extent narrow = made;
     if (mc_projection_box(&made, projection, false)) {
         *box = made;
-        return mc_projection_turn(grid->srs) > 0 || cut_box(box, &around);
+        return mc_projection_turn(grid->srs) > 0 || clip_changed_box(box, &around);
     }
-    *whole = !cut_box(&narrow, &home) || !mc_projection_box(&narrow, projection, false);
+    *whole = !clip_changed_box(&narrow, &home) || !mc_projection_box(&narrow, projection, false);
     *box = narrow;
     return true;
 }
@@ -67,75 +67,97 @@ mc_ranges_of_box(mc_tile_range ranges[3], const mc_grid_link *link, const mc_ext
     return count;
 }
 
-typedef struct box_marking {
-    const mc_grid_link *link;
-    mc_mark_set *marks;
+/* The visits of one link. */
+typedef struct range_visiting {
+    const mc_watch_link *link;
     double *reach; /* of each level */
     double turn;
-    apr_time_t time;
-    int64_t ranges;
-} box_marking;
+    mc_range_visit *visit;
+    void *baton;
+} range_visiting;
 
-static void
-mark_everywhere(box_marking *marking)
+static mc_error *
+visit_everywhere(const range_visiting *visiting)
 {
-    const mc_grid_link *link = marking->link;
+    const mc_grid_link *link = visiting->link->link;
     for (int z = 0; z < link->grid->level_count; z++)
-        if (marking->reach[z] >= 0) {
-            mc_marks_add(marking->marks, z, &link->limits[z], marking->time);
-            marking->ranges++;
-        }
+        if (visiting->reach[z] >= 0)
+            MC_TRY(visiting->visit(visiting->baton, visiting->link, z, &link->limits[z]));
+    return MC_OK;
 }
 
-static void
-mark_box(box_marking *marking, const mc_extent *box)
+static mc_error *
+visit_box(const range_visiting *visiting, const mc_extent *box)
 {
+    const mc_grid_link *link = visiting->link->link;
     mc_tile_range ranges[3];
-    for (int z = 0; z < marking->link->grid->level_count; z++) {
-        if (marking->reach[z] < 0)
+    for (int z = 0; z < link->grid->level_count; z++) {
+        if (visiting->reach[z] < 0)
             continue;
-        int count = mc_ranges_of_box(ranges, marking->link, box, marking->turn, marking->reach[z], z);
+        int count = mc_ranges_of_box(ranges, link, box, visiting->turn, visiting->reach[z], z);
         for (int i = 0; i < count; i++)
-            mc_marks_add(marking->marks, z, &ranges[i], marking->time);
-        marking->ranges += count;
+            MC_TRY(visiting->visit(visiting->baton, visiting->link, z, &ranges[i]));
     }
+    return MC_OK;
 }
 
-static void
-mark_boxes_on_link(box_marking *marking, int srid, const mc_box_set *boxes, apr_pool_t *pool)
+static mc_error *
+visit_link(const range_visiting *visiting, int srid, const mc_box_set *boxes, apr_pool_t *pool)
 {
-    const mc_grid *grid = marking->link->grid;
+    const mc_grid *grid = visiting->link->link->grid;
     mc_projection *projection = NULL;
-    mc_error *error =
+    mc_error *unknown =
         srid == 0 ? MC_OK : mc_projection_open(&projection, apr_psprintf(pool, "EPSG:%d", srid), grid->srs, pool);
-    bool whole = boxes->whole || error != MC_OK;
+    bool whole = boxes->whole || unknown != MC_OK;
     for (int i = 0; i < boxes->count && !whole; i++) {
         mc_extent box = boxes->boxes[i];
         if (mc_place_box(&box, &whole, projection, grid) && !whole)
-            mark_box(marking, &box);
+            MC_TRY(visit_box(visiting, &box));
     }
-    if (whole)
-        mark_everywhere(marking);
+    return whole ? visit_everywhere(visiting) : MC_OK;
+}
+
+mc_error *
+mc_visit_ranges(const mc_watch *watch, const mc_watch_table *table, int srid, const mc_box_set *boxes,
+                mc_range_visit *visit, void *baton, apr_pool_t *pool)
+{
+    for (int i = 0; i < watch->link_count; i++) {
+        const mc_grid *grid = watch->links[i].link->grid;
+        range_visiting visiting = { .link = &watch->links[i],
+                                    .reach = apr_palloc(pool, sizeof(double) * (size_t)grid->level_count),
+                                    .turn = mc_projection_turn(grid->srs),
+                                    .visit = visit,
+                                    .baton = baton };
+        for (int z = 0; z < grid->level_count; z++)
+            visiting.reach[z] = mc_watch_reach(watch, table, grid, z);
+        MC_TRY(visit_link(&visiting, table->srid != 0 ? table->srid : srid, boxes, pool));
+    }
+    return MC_OK;
+}
+
+typedef struct range_marking {
+    apr_time_t time;
+    int64_t ranges;
+} range_marking;
+
+static mc_error *
+mark_range(void *baton, const mc_watch_link *link, int z, const mc_tile_range *range)
+{
+    range_marking *marking = baton;
+    mc_mark_set *marks = atomic_load_explicit(&link->marks, memory_order_acquire);
+    if (marks == NULL)
+        return MC_OK;
+    mc_marks_add(marks, z, range, marking->time);
+    marking->ranges++;
+    return MC_OK;
 }
 
 int64_t
 mc_mark_boxes(const mc_watch *watch, const mc_watch_table *table, int srid, const mc_box_set *boxes, apr_time_t time,
               apr_pool_t *pool)
 {
-    int64_t ranges = 0;
-    for (int i = 0; i < watch->link_count; i++) {
-        const mc_grid_link *link = watch->links[i].link;
-        box_marking marking = { .link = link,
-                                .marks = atomic_load_explicit(&watch->links[i].marks, memory_order_acquire),
-                                .reach = apr_palloc(pool, sizeof(double) * (size_t)link->grid->level_count),
-                                .turn = mc_projection_turn(link->grid->srs),
-                                .time = time };
-        if (marking.marks == NULL)
-            continue;
-        for (int z = 0; z < link->grid->level_count; z++)
-            marking.reach[z] = mc_watch_reach(watch, table, link->grid, z);
-        mark_boxes_on_link(&marking, table->srid != 0 ? table->srid : srid, boxes, pool);
-        ranges += marking.ranges;
-    }
-    return ranges;
+    range_marking marking = { time, 0 };
+    mc_error *none = mc_visit_ranges(watch, table, srid, boxes, mark_range, &marking, pool);
+    MC_ASSERT(none == MC_OK); /* marking does not fail */
+    return marking.ranges;
 }

@@ -5,11 +5,18 @@
 #include "changes/box_set.h"
 #include "changes/watch.h"
 
+/* Told of a range of tiles of a link that may have changed; an error ends the visits. */
+typedef mc_error *mc_range_visit(void *baton, const mc_watch_link *link, int z, const mc_tile_range *range);
+
 /*
- * Marks all tiles of a tileset, on all of its grids and levels, that show something of the boxes, at `time`. `srid`: of
- * the boxes; 0: they are in the CRS of each grid. Boxes that cannot be placed on a grid mark all of its tiles, boxes
- * beside a grid none. Only links that have marks. Returns how many ranges of tiles were marked.
+ * Visits all ranges of tiles of a tileset, on all of its grids and levels, that show something of the boxes. `srid`: of
+ * the boxes; 0: they are in the CRS of each grid. Of boxes that cannot be placed on a grid, all of its tiles; of boxes
+ * beside a grid, none.
  */
+mc_error *mc_visit_ranges(const mc_watch *watch, const mc_watch_table *table, int srid, const mc_box_set *boxes,
+                          mc_range_visit *visit, void *baton, apr_pool_t *pool) MC_CHECKED;
+
+/* Marks these tiles, at `time`, on the links that have marks. Returns how many ranges were marked. */
 int64_t mc_mark_boxes(const mc_watch *watch, const mc_watch_table *table, int srid, const mc_box_set *boxes,
                       apr_time_t time, apr_pool_t *pool);
 

@@ -18,6 +18,10 @@ const mc_key mc_changes_keys[] = {
                 "Servers of one name share their stores: one of them looks after stored tiles for all. By default the "
                 "name of the host and the path of this file.",
                 .flags = MC_KEY_OURS),
+    MC_KEY_NUMBER("settle", FIELD(settle),
+                  "Seconds after a change until the tiles that nobody has asked for since are removed from their "
+                  "stores: a server that starts later need not know of the change.",
+                  .flags = MC_KEY_OURS, .min = 0, .max = 86400, .fallback = "60"),
     MC_KEY_NUMBER("poll", FIELD(poll), "Seconds after which the log is looked at though no notification has come.",
                   .flags = MC_KEY_OURS, .min = 0.05, .max = 3600, .fallback = "5"),
     MC_KEY_END,
@@ -98,6 +102,7 @@ mc_watch_from_config(const mc_watch_config *config, const char *tileset, const m
     mc_watch *watch = apr_pcalloc(build->pool, sizeof(*watch));
     watch->tileset = tileset;
     watch->waits = config->when_changed == 1;
+    watch->revalidation = config->revalidation;
     watch->vector_buffer = -1;
     watch->tables = apr_array_make(build->pool, 4, sizeof(mc_watch_table));
     for (int i = 0; i < config->tables->nelts; i++)

@@ -5,12 +5,14 @@
 #include <stdatomic.h>
 
 #include "mapcache/config.h"
+#include "mapcache/ctx.h"
 #include "mapcache/grid.h"
 
 /* <changes>: how the change logs of databases are followed. */
 typedef struct mc_changes_config {
     const char *connection; /* of <watch> without one of its own; NULL: none */
     const char *name;       /* of the readers that share one place in the log; NULL: by host and configuration */
+    double settle;          /* seconds from a change to the removal of tiles that are still old */
     double poll;            /* seconds between two looks where no notification comes */
 } mc_changes_config;
 
@@ -40,6 +42,13 @@ typedef struct mc_watch_link {
     _Atomic(struct mc_mark_set *) marks;
 } mc_watch_link;
 
+struct mc_watch;
+
+/* Removes what is stored of a range of a level and is older than a change that was seen at `time` at the latest. The
+ * marks of this process may know better when it was. MC_ERR_LIMIT: the store cannot list so many tiles. */
+typedef mc_error *mc_watch_settle(const struct mc_watch *watch, const mc_watch_link *link, int z,
+                                  const mc_tile_range *range, apr_time_t time, mc_ctx *ctx, apr_pool_t *pool);
+
 /* What a tileset shows. Immutable but for the marks. */
 typedef struct mc_watch {
     const char *tileset;
@@ -50,13 +59,17 @@ typedef struct mc_watch {
     double vector_buffer; /* pixels around a vector tile that are part of it; below 0: tiles are images */
     bool timeless;        /* the store does not keep the time that a tile is put with */
     bool waits;           /* <when_changed>wait */
-    int queries;          /* layers whose tables are not known, and that no <watch> speaks for */
+    double revalidation;  /* <stale_while_revalidate>: seconds; 0: without it */
+    double memory;        /* seconds for which processes may remember tiles that others have stored anew */
+    mc_watch_settle *settle;
+    void *subject; /* the tileset, for `settle` */
 } mc_watch;
 
 /* The keys of a tileset. `type_`: a struct with a member `watch` of mc_watch_config. */
 typedef struct mc_watch_config {
     apr_array_header_t *tables;
     int when_changed;
+    double revalidation;
 } mc_watch_config;
 
 extern const mc_key mc_watch_table_keys[];
@@ -69,7 +82,12 @@ extern const mc_key mc_watch_table_keys[];
         MC_KEY_CHOICE("when_changed", offsetof(type_, watch.when_changed), "serve|wait",                               \
                       "What clients get of a tile whose table has changed, until the tile is drawn anew: `serve`, "    \
                       "the old one at once; `wait`, the new one, for which they wait.",                                \
-                      .flags = MC_KEY_OURS, .fallback = "serve")
+                      .flags = MC_KEY_OURS, .fallback = "serve"),                                                      \
+        MC_KEY_NUMBER("stale_while_revalidate", offsetof(type_, watch.revalidation),                                   \
+                      "Seconds after the end of `<auto_expire>`, or after a change was seen, for which the old tile "  \
+                      "goes out at once and is drawn anew behind the answer (RFC 5861). Later the first client "       \
+                      "waits. 0: of expired tiles one client waits for the new one, of changed tiles none.",           \
+                      .flags = MC_KEY_OURS, .min = 0, .max = 2147483647, .fallback = "0")
 
 /* Reads the <watch> elements of a tileset whose other elements have been read. Links are added by the caller. */
 mc_watch *mc_watch_from_config(const mc_watch_config *config, const char *tileset, const mc_node *node,

@@ -229,6 +229,19 @@ mc_flight_try(mc_flight_role *role, mc_flight **flight, mc_flights *flights, con
     return MC_OK;
 }
 
+mc_error *
+mc_flight_failure(mc_flights *flights, const char *name, apr_pool_t *pool)
+{
+    if (flights == NULL)
+        return MC_OK;
+    uint64_t hash = mc_hash64(name, strlen(name), flights->seed);
+    pthread_mutex_lock(&flights->lock);
+    const mc_flight *found = find_flight(flights, hash, name);
+    mc_error *failure = found == NULL || !found->landed ? MC_OK : mc_error_repeats(mc_error_copy(found->failure, pool));
+    pthread_mutex_unlock(&flights->lock);
+    return failure;
+}
+
 /* The leader's client went away, its deadline passed, or it has asked for too much: that says nothing about the tile.
  */
 static bool

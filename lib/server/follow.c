@@ -2,12 +2,6 @@
 #include "changes/changes.h"
 #include "server/server_private.h"
 
-static void
-drop_server(void *server)
-{
-    mc_server_unref(server);
-}
-
 void
 mc_server_follow(mc_server *server, mc_process *process)
 {
@@ -21,5 +15,6 @@ mc_server_follow(mc_server *server, mc_process *process)
             APR_ARRAY_PUSH(watches, mc_watch *) = tileset->watch;
     }
     mc_server_ref(server);
-    mc_changes_follow(process->changes, &(mc_following){ config->file, config->changes, watches, drop_server, server });
+    mc_changes_follow(process->changes,
+                      &(mc_following){ config->file, config->changes, watches, mc_server_owner(server) });
 }

@@ -27,6 +27,7 @@
 #include "service/documents.h"
 #include "telemetry/answers.h"
 #include "telemetry/exporter.h"
+#include "tileset/refresh.h"
 
 /* Connections to origins that are kept open while idle. */
 #define IDLE_CONNECTIONS 16
@@ -196,6 +197,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
     process->quotas = mc_quotas_create();
+    process->refreshes =
+        threads && has_sources(config) ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
     process->changes = threads ? mc_changes_create(process, log) : NULL;
     process->brief = !threads;
     if (threads)
@@ -219,6 +222,7 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
+    mc_refreshes_destroy(process->refreshes);         /* they use all the rest, and hold configurations */
     mc_changes_destroy(process->changes);             /* they hold configurations */
     mc_exporter_destroy(process->exporter);           /* it uses the HTTP client */
     mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */

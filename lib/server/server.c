@@ -25,6 +25,7 @@ typedef struct later_model {
 } later_model;
 
 struct mc_server {
+    mc_owner owner;              /* of what requests leave to do */
     apr_pool_t *pool;            /* a root pool: the last reference may go on any thread */
     _Atomic(mc_config *) config; /* the latest; requests keep the one they began with, and all live as long as this */
     _Atomic unsigned references;
@@ -42,6 +43,18 @@ unref_server_on_cleanup(void *data)
 {
     mc_server_unref(data);
     return APR_SUCCESS;
+}
+
+static void
+take_server(void *server)
+{
+    mc_server_ref(server);
+}
+
+static void
+drop_server(void *server)
+{
+    mc_server_unref(server);
 }
 
 /* A pool that shares its allocator with no other one. */
@@ -68,6 +81,7 @@ mc_server_load(mc_server **server, const char *file, mc_diagnostics *diagnostics
         return error;
     }
     *server = apr_pcalloc(pool, sizeof(**server));
+    (*server)->owner = (mc_owner){ take_server, drop_server, *server };
     (*server)->pool = pool;
     atomic_init(&(*server)->config, config);
     atomic_init(&(*server)->references, 1);
@@ -94,6 +108,12 @@ mc_server_unref(mc_server *server)
     }
     pthread_mutex_destroy(&server->looking);
     apr_pool_destroy(server->pool);
+}
+
+const mc_owner *
+mc_server_owner(const mc_server *server)
+{
+    return &server->owner;
 }
 
 const mc_config *
@@ -240,6 +260,8 @@ mc_server_handle(mc_http_response **response, mc_server *server, const mc_http_r
         ctx->headers = request->headers;
     mc_server_account account;
     mc_server_account_begin(&account, config, request, ctx, pool);
+    if (ctx->owner == NULL)
+        ctx->owner = &server->owner;
     mc_admission admission = { .admissions = ctx->process->admissions,
                                .client = request->client,
                                .most_origin_requests = config->max_origin_requests };

@@ -7,6 +7,9 @@
 
 extern const mc_key mc_root_keys[];
 
+/* What keeps a server beyond a request. */
+const mc_owner *mc_server_owner(const mc_server *server);
+
 /* The enabled services, in dispatch order. */
 apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build);
 

@@ -28,22 +28,53 @@ is_older_than_mark(const mc_watch *watch, const mc_mark_set *marks, const mc_til
     return !unsure || mc_marks_drawn(marks, key->z, key->x, key->y) <= mark;
 }
 
-/* Whether what the tile shows has changed since it was made. */
-static bool
-has_changed(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime)
+/* When what the tile shows was seen to have changed since the tile was made; 0: it has not. */
+static apr_time_t
+time_of_change(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime)
 {
     const mc_mark_set *marks = marks_of(tileset, key);
     apr_time_t mark = marks == NULL ? 0 : mc_marks_find(marks, key->z, key->x, key->y);
-    return mark != 0 && is_older_than_mark(tileset->watch, marks, key, mtime, mark);
+    return mark != 0 && is_older_than_mark(tileset->watch, marks, key, mtime, mark) ? mark : 0;
+}
+
+/* <stale_while_revalidate>, in microseconds; 0: without it. */
+static apr_interval_time_t
+revalidation_of(const mc_tileset *tileset)
+{
+    const mc_watch *shown = tileset->shown;
+    return shown == NULL ? 0 : (apr_interval_time_t)(shown->revalidation * APR_USEC_PER_SEC);
+}
+
+static mc_freshness
+freshness_of_changed(const mc_tileset *tileset, apr_time_t changed, const mc_ctx *ctx)
+{
+    apr_interval_time_t bound = revalidation_of(tileset);
+    apr_time_t now = ctx->process == NULL ? apr_time_now() : mc_changes_now(ctx->process->changes);
+    return tileset->watch->waits || (bound > 0 && now > changed + bound) ? MC_STALE_MUST_WAIT : MC_STALE_BEHIND;
 }
 
 mc_freshness
 mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx)
 {
-    bool changed = tileset->watch != NULL && has_changed(tileset, key, mtime);
-    if (!changed && !mc_tileset_too_old(tileset, mtime))
+    apr_time_t changed = tileset->watch == NULL ? 0 : time_of_change(tileset, key, mtime);
+    bool expired = mc_tileset_too_old(tileset, mtime);
+    if (changed == 0 && !expired)
         return MC_FRESH;
-    return ctx->wants_fresh || (changed && tileset->watch->waits) ? MC_STALE_MUST_WAIT : MC_STALE_MAY_SERVE;
+    if (ctx->wants_fresh)
+        return MC_STALE_MUST_WAIT;
+    if (changed != 0)
+        return freshness_of_changed(tileset, changed, ctx);
+    apr_time_t end = mtime + apr_time_from_sec(tileset->auto_expire) + revalidation_of(tileset);
+    return apr_time_now() <= end ? MC_STALE_BEHIND : MC_STALE_MAY_SERVE;
+}
+
+bool
+mc_tileset_older_than(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, apr_time_t time)
+{
+    const mc_mark_set *marks = marks_of(tileset, key);
+    apr_time_t mark = marks == NULL ? 0 : mc_marks_find(marks, key->z, key->x, key->y);
+    return marks == NULL ||
+           is_older_than_mark(tileset->watch, marks, key, mtime, mark != 0 && mark < time ? mark : time);
 }
 
 apr_time_t

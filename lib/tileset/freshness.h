@@ -6,6 +6,7 @@
 
 typedef enum mc_freshness {
     MC_FRESH,           /* goes out */
+    MC_STALE_BEHIND,    /* goes out, and a new one is made behind the answer: nobody waits */
     MC_STALE_MAY_SERVE, /* goes out while somebody makes a new one */
     MC_STALE_MUST_WAIT, /* who wants it waits for the new one, and gets it only where that fails (<stale_if_error>) */
 } mc_freshness;
@@ -16,6 +17,10 @@ typedef enum mc_freshness {
  */
 mc_freshness mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime,
                                   const mc_ctx *ctx);
+
+/* Whether a stored tile of that time may be older than a change that was seen at `time`, or earlier, as the marks of
+ * the process say. Only for tilesets with `watch`. */
+bool mc_tileset_older_than(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, apr_time_t time);
 
 /* When a render that begins now begins, by the clock that changes are seen by: the time that its tiles are stored with,
  * so that a change during the render makes them old. 0: no changes are followed for the tileset. */
@@ -28,7 +33,8 @@ void mc_tileset_note_render(const mc_tileset *tileset, const mc_tile_key *key, a
 static inline bool
 mc_tileset_may_be_stale(const mc_tileset *tileset)
 {
-    return tileset->auto_expire > 0 || tileset->watch != NULL || (tileset->master != NULL && tileset->master->watch != NULL);
+    return tileset->auto_expire > 0 || tileset->watch != NULL ||
+           (tileset->master != NULL && tileset->master->watch != NULL);
 }
 
 /* Whether the rules of expiry (auto_expire) alone say that a tile of that time is stale. */

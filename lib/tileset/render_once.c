@@ -9,6 +9,7 @@
 #include "base/seldom.h"
 #include "base/semaphore.h"
 #include "mapcache/trace.h"
+#include "tileset/refresh.h"
 #include "tileset/tileset_counters.h"
 #include "tileset/tileset_private.h"
 
@@ -157,18 +158,21 @@ follow_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ct
 /*
  * An old tile at once is better than a new one after a while: whoever gets lock and flight without waiting renders, all
  * others keep *tile. The lock comes first, as it also tells of other processes, and a flight that ends without a render
- * would mislead those on it who have no tile at all. An error: rendering fails, now or a moment ago.
+ * would mislead those on it who have no tile at all. *busy: another one renders. An error: rendering fails, now or a
+ * moment ago.
  */
 static mc_error *
-refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx,
-                   apr_pool_t *pool)
+refresh_stale_tile(mc_tile **tile, bool *busy, mc_tileset *tileset, const mc_tile_key *key, const char *name,
+                   mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_lock *lock = NULL;
     mc_flight_role role;
     mc_flight *flight = NULL;
     const char *flight_name = mc_tileset_flight_name(tileset, name, pool);
+    *busy = false;
     if (tileset->locker != NULL) {
         MC_TRY(mc_locker_try(&lock, tileset->locker, name, ctx, pool));
+        *busy = lock == NULL;
         if (lock == NULL)
             return MC_OK;
     }
@@ -177,6 +181,7 @@ refresh_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, 
         error = lead_render(tile, flight, tileset, key, *tile, ctx, pool);
     else if (error == MC_OK && role == MC_FAILED)
         error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "rendering the tile has failed before");
+    *busy = error == MC_OK && role == MC_FOLLOW;
     mc_lock_release(lock);
     return error;
 }
@@ -237,12 +242,45 @@ static mc_error *
 replace_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const char *name, mc_ctx *ctx,
                    apr_pool_t *pool)
 {
+    bool busy;
     (*tile)->stale = true;
     if (expect_place(tileset, ctx, pool) != MC_OK)
         return MC_OK;
     MC_SLOW(ctx);
-    mc_error *error = refresh_stale_tile(tile, tileset, key, name, ctx, pool);
+    mc_error *error = refresh_stale_tile(tile, &busy, tileset, key, name, ctx, pool);
     return error == MC_OK ? MC_OK : keep_stale_tile(*tile, tileset, error, ctx);
+}
+
+/* A mc_refresh_work: draws the metatile, unless that has been done, or somebody is at it. */
+static mc_error *
+refresh_behind(bool *busy, const mc_tile_request *wanted, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tileset *tileset = wanted->tileset;
+    mc_tile *tile = NULL;
+    ctx->past_memory = true;
+    mc_error *error = mc_cache_get(&tile, tileset->cache, key, ctx, pool);
+    ctx->past_memory = false;
+    MC_TRY(error);
+    if (tile == NULL || mc_tileset_freshness(tileset, key, tile->mtime, ctx) == MC_FRESH)
+        return MC_OK;
+    return refresh_stale_tile(&tile, busy, tileset, key, mc_tileset_lock_name(tileset, key, pool), ctx, pool);
+}
+
+/* *tile goes out as it is, and is drawn anew behind the answer; where that has failed a moment ago, as far as it is
+ * better than the error. False: there is nobody who would draw it. */
+static bool
+leave_refresh(mc_error **error, mc_tile *tile, mc_tileset *tileset, const mc_tile_key *key, const char *name,
+              mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *flight_name = mc_tileset_flight_name(tileset, name, pool);
+    const mc_tile_request wanted = { .tileset = tileset };
+    *error = mc_flight_failure(ctx->process->flights, flight_name, pool);
+    if (*error == MC_OK && !mc_refresh_later(flight_name, refresh_behind, &wanted, key, ctx))
+        return false;
+    tile->stale = true;
+    if (*error != MC_OK)
+        *error = keep_stale_tile(tile, tileset, *error, ctx);
+    return true;
 }
 
 /* Waits for the one who leads. Where that one has found its tile and rendered nothing, the tile of this key may be
@@ -304,12 +342,15 @@ render_metatile_once(mc_tile **tile, mc_freshness freshness, mc_tileset *tileset
                      apr_pool_t *pool)
 {
     mc_tile *stale = *tile;
+    mc_error *error;
     if (tileset->cache->ops->keeps_nothing)
         return render_unkept(tile, tileset, key, ctx, pool);
     const char *name = mc_tileset_lock_name(tileset, key, pool);
-    if (stale != NULL && freshness == MC_STALE_MAY_SERVE)
+    if (stale != NULL && freshness == MC_STALE_BEHIND && leave_refresh(&error, stale, tileset, key, name, ctx, pool))
+        return error;
+    if (stale != NULL && freshness != MC_STALE_MUST_WAIT)
         return replace_stale_tile(tile, tileset, key, name, ctx, pool);
-    mc_error *error = wait_for_render(tile, tileset, key, stale, name, ctx, pool);
+    error = wait_for_render(tile, tileset, key, stale, name, ctx, pool);
     if (error == MC_OK || stale == NULL)
         return error;
     *tile = stale;

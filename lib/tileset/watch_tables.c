@@ -3,6 +3,8 @@
 #include <apr_strings.h>
 
 #include "changes/watch.h"
+#include "mapcache/upkeep.h"
+#include "tileset/settle.h"
 #include "tileset/tileset_private.h"
 
 /* Pixels more for tiles that are drawn of other tiles, resampled. */
@@ -70,6 +72,22 @@ add_watch_links(mc_watch *watch, const mc_tileset *tileset, apr_pool_t *pool)
         add_watch_link(watch, tileset, tileset->dense_links[i]);
 }
 
+static void
+note_memory_of_part(void *baton, mc_cache *part)
+{
+    double *longest = baton;
+    *longest = part->remember_for > *longest ? part->remember_for : *longest;
+}
+
+static double
+longest_memory(const mc_tileset *tileset)
+{
+    double longest = tileset->cache == NULL ? 0 : tileset->cache->remember_for;
+    if (tileset->cache != NULL)
+        mc_cache_parts(tileset->cache, note_memory_of_part, &longest);
+    return longest;
+}
+
 /* Vector tiles have what lies in their own buffer, whatever styles say. */
 static double
 vector_buffer_of(const mc_tileset *tileset)
@@ -89,6 +107,9 @@ mc_tileset_connect_watch(mc_tileset *tileset, const mc_node *node, mc_build *bui
     bool told = watch->tables->nelts > 0;
     table_search search = { watch, apr_hash_make(build->pool), 0, 0, build->pool };
     search_source_tables(&search, tileset->source);
+    watch->settle = mc_tileset_settle;
+    watch->subject = tileset;
+    watch->memory = longest_memory(tileset);
     watch->timeless = tileset->cache == NULL || !mc_cache_keeps_time(tileset->cache);
     watch->metabuffer = tileset->metabuffer;
     watch->vector_buffer = vector_buffer_of(tileset);

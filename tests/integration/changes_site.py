@@ -1,12 +1,10 @@
 """A site whose tiles show tables of PostGIS that change: squares with a colour, drawn by mapcache.fcgi with <changes>."""
+import math
 import os
 import subprocess
-import threading
-import time
 from xml.sax.saxutils import escape
 
-from conftest import sanitizer_environment, wait_until
-from fastcgi import Client, Server
+from conftest import sanitizer_environment
 from patience import patience
 
 HALF = 20037508.342789244
@@ -40,12 +38,13 @@ def script(build, *tables):
     return made.stdout
 
 
-def configuration(folder, connection, cache="disk", changes="<changes><poll>1</poll></changes>", more="", tilesets="", extra=""):
+def configuration(folder, connection, cache="disk", changes="<changes><poll>1</poll></changes>", more="", tilesets="", extra="",
+                  table="<table>squares</table>"):
     (folder / "squares.sld").write_text(STYLE)
     path = folder / "mapcache.xml"
     path.write_text(f"""<mapcache>{changes}
   <source name="squares" type="postgis"><connection>{escape(connection)}</connection>
-    <layer name="squares"><table>squares</table><style>squares.sld</style></layer></source>
+    <layer name="squares">{table}<style>squares.sld</style></layer></source>
   {CACHES[cache].format(folder=folder)}
   <format name="tiles" type="MVT"/>
   <tileset name="squares"><source>squares</source><cache>store</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
@@ -61,7 +60,6 @@ def configuration(folder, connection, cache="disk", changes="<changes><poll>1</p
 
 def tile_of(lon, lat, z):
     """The tile of the web's usual numbering in which a place lies."""
-    import math
     n = 2 ** z
     x = int((lon + 180) / 360 * n)
     y = int((1 - math.log(math.tan(math.radians(lat)) + 1 / math.cos(math.radians(lat))) / math.pi) / 2 * n)

@@ -53,6 +53,18 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
 
 
+class LockedTable:
+    def __init__(self, server, table):
+        self.process = subprocess.Popen(server.session("")[:-2], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        cwd=server.folder)
+        self.process.stdin.write(f"BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE; SELECT 'locked';\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline().strip() == "locked"
+
+    def release(self):
+        self.process.communicate("ROLLBACK;\n", timeout=patience(30))
+
+
 class Postgres:
     def __init__(self, port=None, settings=(), start=True):
         self.port = port or free_port()
@@ -131,6 +143,10 @@ class Postgres:
     def sql(self, text, database="postgres"):
         """The rows of a statement, "|" between columns."""
         return self._run(*self.session(text, database), stdout=subprocess.PIPE, text=True).stdout.splitlines()
+
+    def locked(self, table):
+        """Nobody reads the table until release() of what is returned."""
+        return LockedTable(self, table)
 
     def connection(self, more=""):
         """libpq's connection string, with the password in it."""

@@ -1,0 +1,142 @@
+/* What is read of a change log becomes marks. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "changes/changes_counters.h"
+#include "changes/changes_private.h"
+#include "changes/mark_boxes.h"
+
+/* Microseconds by which clocks may differ without being moved, beside what the way to the database takes. */
+#define CLOCK_NOISE 5000
+
+/* Seconds that marks are kept for longer than they have to be, and from one look for those to the next. */
+#define KEPT 30
+#define FORGET_EACH 10
+
+void
+mc_changes_visit_tables(mc_changes *changes, const char *connection, mc_watch_visit *visit, void *baton)
+{
+    for (int i = 0; i < changes->following_count; i++) {
+        const apr_array_header_t *watches = changes->followings[i].watches;
+        for (int j = 0; j < watches->nelts; j++) {
+            mc_watch *watch = APR_ARRAY_IDX(watches, j, mc_watch *);
+            for (int k = 0; k < watch->tables->nelts; k++) {
+                const mc_watch_table *table = &APR_ARRAY_IDX(watch->tables, k, const mc_watch_table);
+                if (strcmp(table->connection, connection) == 0)
+                    visit(baton, watch, table);
+            }
+        }
+    }
+}
+
+static void
+push_table_name(void *baton, mc_watch *watch, const mc_watch_table *table)
+{
+    apr_array_header_t *names = baton;
+    (void)watch;
+    APR_ARRAY_PUSH(names, const char *) = apr_pstrdup(names->pool, table->table);
+}
+
+unsigned
+mc_changes_list_names(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool)
+{
+    mc_changes *changes = baton;
+    *names = apr_array_make(pool, 8, sizeof(const char *));
+    pthread_mutex_lock(&changes->lock);
+    mc_changes_visit_tables(changes, connection, push_table_name, *names);
+    unsigned number = atomic_load(&changes->number);
+    pthread_mutex_unlock(&changes->lock);
+    return number;
+}
+
+unsigned
+mc_changes_names_number(void *baton)
+{
+    return atomic_load(&((mc_changes *)baton)->number);
+}
+
+/* The marking of one batch. */
+typedef struct batch_marking {
+    const mc_log_batch *batch;
+    const apr_array_header_t *found; /* mc_log_name */
+    const mc_box_set *everything;
+    apr_time_t time;
+    int index; /* of the next name */
+    int64_t ranges;
+    apr_pool_t *pool;
+} batch_marking;
+
+static void
+mark_table(void *baton, mc_watch *watch, const mc_watch_table *table)
+{
+    batch_marking *marking = baton;
+    const mc_log_batch *batch = marking->batch;
+    int index = marking->index++;
+    if (batch->lost) {
+        marking->ranges += mc_mark_boxes(watch, table, 0, marking->everything, marking->time, marking->pool);
+        return;
+    }
+    for (int i = 0; i < marking->found->nelts; i++) {
+        const mc_log_name *name = &APR_ARRAY_IDX(marking->found, i, const mc_log_name);
+        for (int j = 0; j < batch->tables->nelts && name->index == index; j++) {
+            const mc_log_table *changed = &APR_ARRAY_IDX(batch->tables, j, const mc_log_table);
+            if (changed->relation == name->relation)
+                marking->ranges +=
+                    mc_mark_boxes(watch, table, changed->srid, changed->boxes, marking->time, marking->pool);
+        }
+    }
+}
+
+/* The clock of the first database is that of all hosts. Differences below what can be measured are none. */
+static apr_time_t
+settle_clock(mc_changes *changes, const char *connection, const mc_log_batch *batch)
+{
+    if (strcmp(mc_listener_connection(changes->listeners[0]), connection) == 0) {
+        apr_interval_time_t size = batch->offset < 0 ? -batch->offset : batch->offset;
+        atomic_store(&changes->offset, size <= batch->trip + CLOCK_NOISE ? 0 : batch->offset);
+    }
+    apr_time_t offset = atomic_load(&changes->offset);
+    return batch->seen + offset + (offset == 0 ? 0 : batch->trip);
+}
+
+/* Marks that no store has anything older than any more, nor any memory. With the lock held. */
+static void
+forget_settled_marks(mc_changes *changes)
+{
+    apr_time_t limit = mc_changes_now(changes) - (apr_interval_time_t)((changes->memory + KEPT) * APR_USEC_PER_SEC);
+    for (int i = 0; i < changes->listener_count; i++) {
+        apr_time_t unsettled = mc_listener_unsettled(changes->listeners[i]);
+        if (mc_listener_last_read(changes->listeners[i]) == 0)
+            return;
+        limit = unsettled != 0 && unsettled - 1 < limit ? unsettled - 1 : limit;
+    }
+    if (limit < changes->forgotten + APR_USEC_PER_SEC * FORGET_EACH)
+        return;
+    changes->forgotten = limit;
+    mc_marks_forget(changes->marks, limit);
+}
+
+apr_time_t
+mc_changes_take(void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
+                apr_pool_t *pool)
+{
+    mc_changes *changes = baton;
+    mc_box_set *everything = mc_box_set_create(pool);
+    everything->whole = true;
+    pthread_mutex_lock(&changes->lock);
+    batch_marking marking = { batch, found, everything, settle_clock(changes, connection, batch), 0, 0, pool };
+    if (batch->lost || batch->tables->nelts > 0)
+        mc_changes_visit_tables(changes, connection, mark_table, &marking);
+    forget_settled_marks(changes);
+    pthread_mutex_unlock(&changes->lock);
+    mc_count(changes->process->metrics, MC_COUNT_change_reads_total, 1);
+    mc_count(changes->process->metrics, MC_COUNT_change_rows_total, (uint64_t)batch->rows);
+    mc_count(changes->process->metrics, MC_COUNT_change_marks_total, (uint64_t)marking.ranges);
+    if (!batch->lost)
+        return marking.time;
+    mc_count(changes->process->metrics, MC_COUNT_change_losses_total, 1);
+    mc_ctx ctx = { .pool = pool, .log = changes->log };
+    mc_log_write(&ctx, MC_LOG_WARN,
+                 "a change log has lost what was not read of it: all of its tables count as changed");
+    return marking.time;
+}

@@ -1,0 +1,48 @@
+/* What the files of mc_changes share. */
+#ifndef MC_CHANGES_CHANGES_PRIVATE_H
+#define MC_CHANGES_CHANGES_PRIVATE_H
+
+#include <pthread.h>
+
+#include "changes/changes.h"
+#include "changes/keeper.h"
+#include "changes/listener.h"
+
+enum { MC_LISTENERS_MAX = 16, MC_FOLLOWINGS_MAX = 256 };
+
+struct mc_changes {
+    mc_process *process;
+    const mc_log *log;
+    mc_marks *marks;
+    _Atomic apr_time_t offset; /* of the first database's clock from ours */
+    _Atomic unsigned number;   /* changes with what is followed */
+    pthread_mutex_t lock;      /* of what follows, also while watches are used */
+    mc_following followings[MC_FOLLOWINGS_MAX];
+    int following_count;
+    mc_listener *listeners[MC_LISTENERS_MAX]; /* the first one is that of the reference clock */
+    mc_keeper *keepers[MC_LISTENERS_MAX];     /* of the same databases */
+    int listener_count;
+    double memory;        /* seconds that marks are kept though the stores have nothing older any more */
+    apr_time_t forgotten; /* all marks up to that time are */
+};
+
+typedef void mc_watch_visit(void *baton, mc_watch *watch, const mc_watch_table *table);
+
+/* Calls `visit` with each table of all watches that stands in the database, in one order for one number. With the lock
+ * held. */
+void mc_changes_visit_tables(mc_changes *changes, const char *connection, mc_watch_visit *visit, void *baton);
+
+/* ---- change_marking.c: what a listener asks and tells; the baton is the mc_changes */
+
+unsigned mc_changes_list_names(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
+unsigned mc_changes_names_number(void *baton);
+apr_time_t mc_changes_take(void *baton, const char *connection, const mc_log_batch *batch,
+                           const apr_array_header_t *found, apr_pool_t *pool);
+
+/* ---- change_settling.c: what a keeper asks and tells */
+
+void mc_changes_list_settled(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
+mc_error *mc_changes_settle(void *baton, const char *connection, const mc_log_batch *batch,
+                            const apr_array_header_t *found, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+#endif
