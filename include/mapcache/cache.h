@@ -109,6 +109,11 @@ typedef struct mc_cache_ops {
     /* What the store says of its tiles as a JSON object with a member "vector_layers" (TileJSON 3.0.0), in `pool`;
      * NULL: it says nothing. NULL for stores that cannot. */
     mc_error *(*metadata)(mc_buf **json, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool);
+    /* The same as lists and list of stores that are folders of files: going over an area costs a look at each of its
+     * folders that is there, in place of a look for each tile that could be. NULL: the store has no such folders. */
+    bool (*lists_folders)(const mc_cache *cache);
+    mc_error *(*list_folders)(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
+                              void *baton, mc_ctx *ctx);
     /* Whether tiles are stored with mc_tile_write.made as their time; NULL: they are not. */
     bool (*keeps_time)(const mc_cache *cache);
     /* Of stores in files: the folder that all files are below, or the only file (*file is true then); NULL: there is no

@@ -68,9 +68,12 @@ settle_level(settling *work, const mc_tile_range *range)
     bool outer = work->ctx->past_memory;
     work->error = MC_OK;
     work->ctx->past_memory = true;
-    mc_error *error = !mc_cache_lists(work->tileset->cache, &work->key)
-                          ? settle_every_tile(work, range)
-                          : mc_cache_list(work->tileset->cache, &work->key, range, settle_listed_tile, work, work->ctx);
+    mc_cache *cache = work->tileset->cache;
+    bool folders = cache->ops->lists_folders != NULL && cache->ops->lists_folders(cache);
+    mc_error *error = folders ? cache->ops->list_folders(cache, &work->key, range, settle_listed_tile, work, work->ctx)
+                      : mc_cache_lists(cache, &work->key)
+                          ? mc_cache_list(cache, &work->key, range, settle_listed_tile, work, work->ctx)
+                          : settle_every_tile(work, range);
     work->ctx->past_memory = outer;
     return work->error != MC_OK ? mc_error_copy(work->error, work->ctx->pool) : error;
 }

@@ -91,7 +91,7 @@ def test_clients_may_be_made_to_wait(build, squares, tmp_path):
 
 def test_expired_tiles_are_drawn_behind_the_answer_where_that_is_configured(build, squares, tmp_path):
     path = path_of(tile_of(*PLACE, 8))
-    more = "<auto_expire>1</auto_expire><stale_while_revalidate>3600</stale_while_revalidate>"
+    more = "<auto_expire>3</auto_expire><stale_while_revalidate>3600</stale_while_revalidate>"
     with serving(build, tmp_path, squares.connection(), **site(squares, more)) as server:
         assert server.get(path).header("Age") is None
         stale = wait_until(lambda: answer if (answer := server.get(path)).header("Age") else None, "the tile has expired", SOON)

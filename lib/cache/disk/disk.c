@@ -388,6 +388,8 @@ const mc_cache_ops mc_cache_disk = {
     .upkeep = mc_disk_upkeep,
     .tells_groups = mc_disk_tells_groups,
     .keeps_time = disk_keeps_time,
+    .lists_folders = mc_disk_lists_folders,
+    .list_folders = mc_disk_list_folders,
     .measure = mc_disk_measure,
     .place = mc_disk_place,
 };
