@@ -204,9 +204,10 @@ const mc_cli_command mc_cli_commands[] = {
       .page = "seeding.md" },
     { "invalidate", "print the SQL that tells servers which tiles have changed", "--sql [TABLE ...] [OPTIONS]",
       &mc_invalidate_option_table, mc_command_invalidate, mc_check_invalidate_options, .argument = "TABLE",
-      .about = "Prints SQL for psql: a log of changed boxes, and triggers that write into the log whenever rows of the\n"
-               "tables change. Servers with <changes> in their configuration follow the log, and draw the tiles anew\n"
-               "that show the boxes. The SQL may be run again at any time; it needs PostgreSQL 13 with PostGIS.",
+      .about =
+          "Prints SQL for psql: a log of changed boxes, and triggers that write into the log whenever rows of the\n"
+          "tables change. Servers with <changes> in their configuration follow the log, and draw the tiles anew\n"
+          "that show the boxes. The SQL may be run again at any time; it needs PostgreSQL 13 with PostGIS.",
       .statuses = "0 printed\n1 a wrong option or configuration", .also = "mapcache.xml(5) mapcache-purge(1)",
       .examples = "mapcache invalidate --sql public.roads | psql gis\nchanges of one table are logged from now on\n"
                   "mapcache invalidate --sql -c mapcache.xml | psql gis\nall tables that the configuration shows\n"

@@ -13,6 +13,12 @@
 #define KEPT 30
 #define FORGET_EACH 10
 
+apr_time_t
+mc_changes_now(const mc_changes *changes)
+{
+    return apr_time_now() + (changes == NULL ? 0 : atomic_load_explicit(&changes->offset, memory_order_relaxed));
+}
+
 void
 mc_changes_visit_tables(mc_changes *changes, const char *connection, mc_watch_visit *visit, void *baton)
 {

@@ -37,12 +37,6 @@ mc_changes_destroy(mc_changes *changes)
     free(changes);
 }
 
-apr_time_t
-mc_changes_now(const mc_changes *changes)
-{
-    return apr_time_now() + (changes == NULL ? 0 : atomic_load_explicit(&changes->offset, memory_order_relaxed));
-}
-
 /* ---- what is followed */
 
 /* By host and configuration, where nothing else is configured. */
