@@ -94,7 +94,8 @@ leave_newer_tiles(behind_batch *batch, mc_cache *cache, apr_time_t made, mc_ctx 
     }
     mc_error *error = mc_layered_get_all(stored, cache, keys, batch->count, ctx, ctx->pool);
     for (int i = 0; i < batch->count && error == MC_OK; i++)
-        batch->done[i] = stored[i] != NULL && stored[i]->mtime > made;
+        batch->done[i] =
+            stored[i] != NULL && stored[i]->mtime > (batch->writes[i].made != 0 ? batch->writes[i].made : made);
     return error != MC_OK && error->kind == MC_ERR_UNAVAILABLE ? error : MC_OK;
 }
 
@@ -399,7 +400,8 @@ mc_write_behind_get(mc_tile **tile, mc_write_behind *queue, const mc_tile_key *k
     pthread_mutex_lock(&queue->lock);
     const mc_behind_tile *found = mc_behind_queue_find(&queue->queue, key);
     if (found != NULL && tile != NULL)
-        *tile = mc_tile_create(mc_buf_attach(mc_buf_ref(found->write.data), pool), found->put->made, pool);
+        *tile = mc_tile_create(mc_buf_attach(mc_buf_ref(found->write.data), pool),
+                               found->write.made != 0 ? found->write.made : found->put->made, pool);
     pthread_mutex_unlock(&queue->lock);
     return found != NULL;
 }

@@ -200,6 +200,74 @@ START_TEST(unwritable_places_give_errors_without_their_path)
 }
 END_TEST
 
+typedef struct met_tiles {
+    int count, sum;
+    int most;
+} met_tiles;
+
+static bool
+meet_tile(void *baton, int x, int y)
+{
+    met_tiles *met = baton;
+    met->sum += x * 7 + y;
+    return ++met->count < met->most;
+}
+
+START_TEST(folders_tell_the_tiles_of_an_area)
+{
+    static const int places[][2] = { { 0, 0 },       { 999, 1000 },  { 1000, 999 },     { 1000000, 2 },
+                                     { 1000001, 3 }, { 2001002, 5 }, { 2001002, 1005 }, { 2001003, 1000005 } };
+    const mc_tile_range areas[] = { { 0, 0, 3000000, 3000000 },       { 999, 0, 1001, 1001 },
+                                    { 1000000, 2, 1000001, 3 },       { 2001002, 5, 2001003, 6 },
+                                    { 2001000, 6, 3000000, 5000000 }, { 5, 5, 900, 900 } };
+    mc_cache *cache = disk("", "");
+    ck_assert(cache->ops->lists_folders(cache));
+    ck_assert(!cache->ops->lists_folders(disk("arcgis", "")));
+    mc_tile_key key = roads(5, 0, 0);
+    met_tiles none = { 0, 0, 100 };
+    ck_ok(cache->ops->list_folders(cache, &key, &areas[0], meet_tile, &none, &ctx)); /* there is no folder */
+    ck_assert_int_eq(none.count, 0);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        key = roads(5, places[i][0], places[i][1]);
+        put_text(cache, &key, "tile");
+    }
+    run_shell(
+        "cd %s/c/roads/WGS84/05 && mkdir -p abc 000/x 000/000/12 && : > 000/000/000/000/000/000.png.1.2.tmp && : > 7 &&"
+        " mkdir 000/000/000/000/000/001.png.d && : > 000/000/0x0");
+    for (size_t a = 0; a < sizeof(areas) / sizeof(areas[0]); a++) {
+        met_tiles met = { 0, 0, 100 };
+        int count = 0, sum = 0;
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+            if (places[i][0] >= areas[a].minx && places[i][0] < areas[a].maxx && places[i][1] >= areas[a].miny &&
+                places[i][1] < areas[a].maxy) {
+                count++;
+                sum += places[i][0] * 7 + places[i][1];
+            }
+        ck_ok(cache->ops->list_folders(cache, &key, &areas[a], meet_tile, &met, &ctx));
+        ck_assert_int_eq(met.count, count);
+        ck_assert_int_eq(met.sum, sum);
+    }
+    met_tiles two = { 0, 0, 2 };
+    ck_ok(cache->ops->list_folders(cache, &key, &areas[0], meet_tile, &two, &ctx));
+    ck_assert_int_eq(two.count, 2);
+}
+END_TEST
+
+START_TEST(a_file_has_the_time_that_its_tile_was_put_with)
+{
+    mc_cache *cache = disk("", "");
+    mc_tile_key key = roads(5, 9, 12);
+    mc_tile *tile;
+    mc_tile_write put = { .key = key, .data = buf_of_text("tile"), .made = INT64_C(1600000000123456) };
+    ck_assert(mc_cache_keeps_time(cache));
+    ck_assert(!mc_cache_keeps_time(disk("", "<symlink_blank/>")));
+    ck_ok(mc_cache_put(cache, &put, 1, &ctx));
+    ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+    ck_assert_int_eq(tile->mtime, put.made);
+}
+END_TEST
+
 CACHE_MAIN("disk cache", layouts_have_the_paths_of_the_reference, dimensions_are_folders_last_first,
            tiles_of_one_colour_are_links_to_one_file, transparent_tiles_are_not_written_when_asked_for,
-           a_stored_colour_is_expanded, nobody_reads_half_a_tile, unwritable_places_give_errors_without_their_path)
+           a_stored_colour_is_expanded, nobody_reads_half_a_tile, unwritable_places_give_errors_without_their_path,
+           folders_tell_the_tiles_of_an_area, a_file_has_the_time_that_its_tile_was_put_with)
