@@ -39,7 +39,8 @@ mc_place_box(mc_extent *box, bool *whole, const mc_projection *projection, const
     mc_extent home = grid->extent, made = *box;
     if (mc_projection_box(&home, projection, true)) {
         const mc_extent wide = widen_extent(&home, BESIDE * (home.maxx - home.minx), BESIDE * (home.maxy - home.miny));
-        if (!clip_changed_box(&made, &wide)) /* a turn around the globe may bring it back: the whole world is no rare box */
+        if (!clip_changed_box(&made,
+                              &wide)) /* a turn around the globe may bring it back: the whole world is no rare box */
             made = *box;
     }
     mc_extent narrow = made;
