@@ -9,10 +9,11 @@
 #include "changes/watch.h"
 #include "cli/commands.h"
 #include "cli/common/help.h"
+#include "cli/common/json_line.h"
 #include "mapcache/server.h"
 
 typedef struct invalidate_options {
-    bool sql, drop;
+    bool sql, drop, json;
     const char *config, *geometry, *role;
 } invalidate_options;
 
@@ -25,6 +26,7 @@ static const mc_cli_option invalidate_rows[] = {
     MC_OPTION_TEXT("geometry", 0, "COLUMN", AT(geometry),
                    "the column whose boxes are logged; default: all spatial ones"),
     MC_OPTION_TEXT("role", 0, "NAME", AT(role), "role of the servers that read the log, if it is not the log's owner"),
+    MC_OPTION_JSON(AT(json), "an object for each database, with its tables and its SQL"),
     MC_OPTION_END,
 };
 
@@ -82,7 +84,18 @@ static void
 print_script(const apr_array_header_t *tables, const invalidate_options *options, apr_pool_t *pool)
 {
     const mc_changes_script script = { tables, options->geometry, options->role, options->drop };
-    fputs(mc_changes_write_script(&script, pool), stdout);
+    const char *sql = mc_changes_write_script(&script, pool);
+    if (!options->json) {
+        fputs(sql, stdout);
+        return;
+    }
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_open_array(line.json, "tables");
+    for (int i = 0; i < tables->nelts; i++)
+        mc_json_string(line.json, NULL, APR_ARRAY_IDX(tables, i, const char *));
+    mc_json_close(line.json);
+    mc_json_string(line.json, "sql", sql);
+    mc_cli_json_line_end(&line);
 }
 
 /* All tables that the maps of a configuration show. */
@@ -109,7 +122,7 @@ print_configured(const mc_cli_call *call, const invalidate_options *options)
         return 1;
     }
     for (int i = 0; i < databases->nelts; i++) {
-        if (databases->nelts > 1)
+        if (databases->nelts > 1 && !options->json)
             printf("-- Database %d of %d, in the order of the configuration.\n", i + 1, databases->nelts);
         print_script(APR_ARRAY_IDX(databases, i, shown_database).tables, options, call->pool);
     }

@@ -213,7 +213,7 @@ def test_what_comes_from_outside_does_no_harm(build, squares, tmp_path):
                     " VALUES ('squares'::regclass, 4326, 20, 0, 10, 5), ('squares'::regclass, 77777, 1, 1, 1, 1)")
         change(squares, "new")
         wait_for_new(server, {path: before})
-        assert counter(server, "change_rows_total") >= rows + 7
+        wait_until(lambda: counter(server, "change_rows_total") >= rows + 7, "all rows are read", SOON)
         assert body(server, other) == far
 
 

@@ -1,5 +1,6 @@
 """The change log that `mapcache invalidate --sql` makes: which boxes each kind of statement logs, for which tables, and how the log
 is kept within its bounds."""
+import json
 import os
 import subprocess
 
@@ -176,6 +177,11 @@ def test_mistakes_are_told(build, tmp_path):
                   ["--sql", "-c", str(tmp_path / "none.xml")]):
         made = invalidate(build, *words)
         assert made.returncode == 1 and made.stderr and not made.stdout, words
+
+
+def test_the_script_as_json(build):
+    shown = json.loads(invalidate(build, "--sql", "--json", "a.b", HOSTILE).stdout)
+    assert shown["tables"] == ["a.b", HOSTILE] and shown["sql"] == invalidate(build, "--sql", "a.b", HOSTILE).stdout
 
 
 def test_everything_can_be_dropped(build, database):
