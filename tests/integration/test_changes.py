@@ -12,6 +12,7 @@ from conftest import SOON, wait_until
 from fastcgi import Client, Server
 from patience import patience
 from postgres import Postgres
+from serving import Serving
 
 PLACE = (10.1, 46.1)
 VECTORS = """<tileset name="vectors"><source>squares</source><cache>store</cache><grid>GoogleMapsCompatible</grid><format>tiles</format>
@@ -280,3 +281,17 @@ def test_without_changes_nothing_is_followed(build, squares, tmp_path):
         assert body(server, path) == before
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize("kind", ["apache", "nginx"])
+def test_behind_web_servers(build, squares, folder, kind):
+    """All processes of a server see the change: of many answers none is old any more."""
+    path = path_of(tile_of(*PLACE, 8))
+    folder.chmod(0o777)
+    file = configuration(folder, squares.connection())
+    with Serving(build, file, server=kind) as server:
+        before = server.get(path).body
+        wait_until(lambda: squares.sql("SELECT 1 FROM pg_stat_activity WHERE application_name = 'mapcache-changes'"),
+                   "the server follows the log", SOON)
+        change(squares, "new")
+        wait_until(lambda: all(server.get(path).body != before for _ in range(30)), "no answer is old", SOON)
