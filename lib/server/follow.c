@@ -3,9 +3,8 @@
 #include "server/server_private.h"
 
 void
-mc_server_follow(mc_server *server, mc_process *process)
+mc_config_follow_changes(const mc_config *config, const mc_owner *owner, mc_process *process)
 {
-    const mc_config *config = mc_server_config(server);
     if (config->changes == NULL || process->changes == NULL)
         return;
     apr_array_header_t *watches = apr_array_make(config->tilesets->pool, 8, sizeof(mc_watch *));
@@ -14,7 +13,6 @@ mc_server_follow(mc_server *server, mc_process *process)
         if (tileset->watch != NULL)
             APR_ARRAY_PUSH(watches, mc_watch *) = tileset->watch;
     }
-    mc_server_ref(server);
-    mc_changes_follow(process->changes,
-                      &(mc_following){ config->file, config->changes, watches, mc_server_owner(server) });
+    owner->take(owner->thing);
+    mc_changes_follow(process->changes, &(mc_following){ config->file, config->changes, watches, owner });
 }

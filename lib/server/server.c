@@ -110,16 +110,16 @@ mc_server_unref(mc_server *server)
     apr_pool_destroy(server->pool);
 }
 
-const mc_owner *
-mc_server_owner(const mc_server *server)
-{
-    return &server->owner;
-}
-
 const mc_config *
 mc_server_config(const mc_server *server)
 {
     return atomic_load_explicit(&server->config, memory_order_acquire);
+}
+
+void
+mc_server_follow(mc_server *server, mc_process *process)
+{
+    mc_config_follow_changes(mc_server_config(server), &server->owner, process);
 }
 
 static mc_error *

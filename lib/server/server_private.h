@@ -7,8 +7,9 @@
 
 extern const mc_key mc_root_keys[];
 
-/* What keeps a server beyond a request. */
-const mc_owner *mc_server_owner(const mc_server *server);
+/* Follows the change logs that the tilesets of a configuration show, until it is followed by a later one of the same
+ * file; `owner` keeps the configuration meanwhile. */
+void mc_config_follow_changes(const mc_config *config, const mc_owner *owner, mc_process *process);
 
 /* The enabled services, in dispatch order. */
 apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build);
