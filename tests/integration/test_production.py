@@ -119,7 +119,7 @@ def test_prometheus_takes_the_configuration_alarms_and_the_dashboard(folder):
     alarms = re.findall(r"`((?:rate\(|up ==)[^`]*)`", page)
     dashboard = json.loads((ROOT / "docs/grafana.json").read_text())
     shown = [target["expr"].replace("$__rate_interval", "5m") for panel in dashboard["panels"] for target in panel["targets"]]
-    assert len(alarms) == 5 and len(shown) > 20
+    assert len(alarms) >= 5 and len(shown) > 20
     rules = [{"alert": f"alarm{number}", "expr": text} for number, text in enumerate(alarms)]
     rules += [{"record": f"shown:{number}", "expr": text} for number, text in enumerate(shown)]
     (folder / "rules.json").write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}))  # JSON is YAML, too
