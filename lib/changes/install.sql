@@ -68,6 +68,11 @@ DECLARE
     boxes text;
     sound boolean;
     many boolean;
+    ss integer[];
+    x0s float8[];
+    y0s float8[];
+    x1s float8[];
+    y1s float8[];
     x float8;
     y float8;
     w float8;
@@ -97,19 +102,25 @@ BEGIN
             '(SELECT ST_SRID(g) AS s, g::box3d AS b FROM (' || array_to_string(parts, ' UNION ALL ')
             || ') shapes OFFSET 0) boxes WHERE b IS NOT NULL)';
         EXECUTE 'SELECT coalesce(bool_and(least(x0, y0, x1, y1) > -1e150 AND greatest(x0, y0, x1, y1) < 1e150), true), '
-                'count(*) > 256 FROM (SELECT * FROM ' || boxes || ' b LIMIT 257) few' INTO sound, many;
+                'count(*) > 256, array_agg(s), array_agg(x0), array_agg(y0), array_agg(x1), array_agg(y1) '
+                'FROM (SELECT * FROM ' || boxes || ' b LIMIT 257) few' INTO sound, many, ss, x0s, y0s, x1s, y1s;
         IF many THEN
             EXECUTE 'SELECT min(least(x0, y0)) > -1e150 AND max(greatest(x1, y1)) < 1e150, min(x0), min(y0), '
                     'nullif(max(x1) - min(x0), 0) / 16, nullif(max(y1) - min(y0), 0) / 16 FROM ' || boxes || ' b'
                 INTO sound, x, y, w, h;
         END IF;
-        EXECUTE 'INSERT INTO mapcache_changes.log (relation, srid, minx, miny, maxx, maxy) '
-            || CASE WHEN NOT sound THEN 'VALUES ($1, 0, NULL, NULL, NULL, NULL)'
-                    WHEN many THEN 'SELECT $1, s, min(x0), min(y0), max(x1), max(y1) FROM ' || boxes || ' b GROUP BY s, '
-                        'least(floor(coalesce(((x0 + x1) / 2 - $2) / $4, 0)), 15), '
-                        'least(floor(coalesce(((y0 + y1) / 2 - $3) / $5, 0)), 15)'
-                    ELSE 'SELECT DISTINCT $1, s, x0, y0, x1, y1 FROM ' || boxes || ' b' END
-            USING TG_RELID, x, y, w, h;
+        IF NOT sound THEN
+            INSERT INTO mapcache_changes.log (relation, srid) VALUES (TG_RELID, 0);
+        ELSIF many THEN
+            EXECUTE 'INSERT INTO mapcache_changes.log (relation, srid, minx, miny, maxx, maxy) '
+                    'SELECT $1, s, min(x0), min(y0), max(x1), max(y1) FROM ' || boxes || ' b GROUP BY s, '
+                    'least(floor(coalesce(((x0 + x1) / 2 - $2) / $4, 0)), 15), '
+                    'least(floor(coalesce(((y0 + y1) / 2 - $3) / $5, 0)), 15)'
+                USING TG_RELID, x, y, w, h;
+        ELSE -- its plan is kept: most statements change few rows
+            INSERT INTO mapcache_changes.log (relation, srid, minx, miny, maxx, maxy)
+                SELECT DISTINCT TG_RELID, few.* FROM unnest(ss, x0s, y0s, x1s, y1s) few;
+        END IF;
     END IF;
     GET DIAGNOSTICS logged = ROW_COUNT;
     IF logged > 0 THEN
