@@ -283,9 +283,8 @@ find_fullest_level(const mc_marks *marks)
 
 /* Four neighbours of the fullest level become one. */
 static void
-coarsen_fullest_level(mc_marks *marks)
+coarsen_level(mc_marks *marks, uint32_t fullest)
 {
-    uint32_t fullest = find_fullest_level(marks);
     mark_copy *copies;
     begin_rebuilding(marks);
     int count = take_entries(&copies, marks, 0);
@@ -363,14 +362,37 @@ add_rectangle(mark_level *level, const mc_tile_range *range, apr_time_t time)
     set_rectangle(&level->rectangles[best], &both, time);
 }
 
+/* False: each level has one mark at most, and the table is full nevertheless. */
+static bool
+make_room_for_mark(mc_marks *marks)
+{
+    while (marks->used >= marks->capacity / 2) {
+        uint32_t fullest = find_fullest_level(marks);
+        if (level_of_place(marks, fullest)->entries <= 1)
+            return false;
+        coarsen_level(marks, fullest);
+    }
+    return true;
+}
+
+static void
+mark_rectangle_of_level(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time)
+{
+    begin_rebuilding(set->marks);
+    add_rectangle(&set->levels[z], range, time);
+    end_rebuilding(set->marks);
+}
+
 static void
 mark_one_by_one(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time)
 {
     mc_marks *marks = set->marks;
     for (int y = range->miny; y < range->maxy; y++)
         for (int x = range->minx; x < range->maxx; x++) {
-            while (marks->used >= marks->capacity / 2)
-                coarsen_fullest_level(marks);
+            if (!make_room_for_mark(marks)) {
+                mark_rectangle_of_level(set, z, range, time);
+                return;
+            }
             int shift = atomic_load_explicit(&set->levels[z].shift, memory_order_relaxed);
             put_entry(marks, &(mark_copy){ place_of(set, z), x >> shift, y >> shift, time });
         }
@@ -388,9 +410,7 @@ mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t tim
     if (area_of(units.minx, units.miny, units.maxx, units.maxy) <= SINGLE_MARKS) {
         mark_one_by_one(set, z, &units, time);
     } else {
-        begin_rebuilding(marks);
-        add_rectangle(&set->levels[z], &units, time);
-        end_rebuilding(marks);
+        mark_rectangle_of_level(set, z, &units, time);
     }
     if (atomic_load_explicit(&set->newest, memory_order_relaxed) < time)
         atomic_store_explicit(&set->newest, time, memory_order_release);

@@ -71,6 +71,21 @@ START_TEST(the_unit_is_the_metatile)
 }
 END_TEST
 
+START_TEST(a_table_that_is_smaller_than_its_levels_marks_by_rectangles)
+{
+    set_up_grid();
+    mc_marks *marks = mc_marks_create(16);
+    mc_mark_set *sets[] = { mc_marks_set(marks, "a", &grid, 1, 1), mc_marks_set(marks, "b", &grid, 1, 1) };
+    for (int i = 0; i < 2 * LEVELS; i++) {
+        const mc_tile_range range = one_tile(0, 0);
+        mc_marks_add(sets[i % 2], i / 2, &range, 10 + i);
+    }
+    for (int i = 0; i < 2 * LEVELS; i++)
+        ck_assert_int_eq(mc_marks_find(sets[i % 2], i / 2, 0, 0), 10 + i);
+    mc_marks_destroy(marks);
+}
+END_TEST
+
 START_TEST(large_ranges_are_rectangles_that_join)
 {
     set_up_grid();
@@ -216,7 +231,8 @@ START_TEST(who_looks_while_the_table_is_rebuilt_misses_nothing)
 }
 END_TEST
 
-UNIT_MAIN("marks", a_marked_tile_is_found_and_no_other, the_unit_is_the_metatile, large_ranges_are_rectangles_that_join,
+UNIT_MAIN("marks", a_marked_tile_is_found_and_no_other, the_unit_is_the_metatile,
+          a_table_that_is_smaller_than_its_levels_marks_by_rectangles, large_ranges_are_rectangles_that_join,
           nothing_is_missed_when_there_is_no_room, what_is_applied_is_forgotten_and_marks_are_fine_again,
           a_tileset_with_other_metatiles_keeps_its_marks, own_renders_are_remembered,
           who_looks_while_the_table_is_rebuilt_misses_nothing)
