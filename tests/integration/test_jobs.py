@@ -9,7 +9,7 @@ import time
 
 import pytest
 from conftest import SOON, wait_until
-from jobs_site import PROGRAM, Queue, boxes, last_line, seeded_alone, wms
+from jobs_site import Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
 from patience import patience
 from postgres import Postgres
@@ -77,21 +77,6 @@ def test_workers_killed_at_random_in_namespaces_of_their_own(tmp_path, database)
     assert shown["state"] == "done" and shown["failed"] == 0
     assert shown["done"] + shown["skipped"] == shown["metatiles"]  # each counted once, whoever died over it
     assert queue.tiles() == expected
-
-
-def test_a_worker_that_gets_no_threads_gives_back_what_it_leased(tmp_path, database):
-    """Whatever it leases, and however often. Stacks are so large that memory is left for the rest where there is no room for one more."""
-    queue = Queue(tmp_path / "threads", database)
-    job = queue.enqueue("-z", "0,2")
-    said = tmp_path / "said"
-    with open(said, "wb") as errors:
-        worker = subprocess.Popen(["prlimit", "--as=3000000000", "--stack=67108864", PROGRAM, "jobs", "work", "-c", str(queue.config), "-n", "1000"],
-                                  stdout=subprocess.DEVNULL, stderr=errors)
-    wait_until(lambda: worker.poll() is not None or said.read_text().count("cannot start a thread") >= 2, "it has tried twice")
-    worker.terminate()
-    assert worker.wait(timeout=patience(60)) == 0, said.read_text()
-    assert queue.job(job)["state"] == "open" and {unit["state"] for unit in queue.units(job)} == {"returned"}
-    assert last_line(queue.worker("--drain"))["done"] == queue.job(job)["metatiles"]
 
 
 def test_values_that_a_dimension_does_not_have_are_refused(tmp_path, database):
@@ -188,6 +173,49 @@ def test_the_job_with_the_higher_priority_comes_first(tmp_path, database, origin
     assert len(widths) == 16 + 64 and widths == sorted(widths, reverse=True)  # all of level 3, then all of level 4
 
 
+def preloaded(folder, build, source):
+    """The environment of a program whose calls of the C library go through SOURCE first."""
+    if "MAPCACHE_SANITIZE:STRING=" in (build / "CMakeCache.txt").read_text() and \
+            "MAPCACHE_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text():
+        pytest.skip("a sanitizer does not bear another library in front of it")
+    (folder / "first.c").write_text(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "first.so", folder / "first.c", "-ldl"], check=True)
+    return {"LD_PRELOAD": str(folder / "first.so")}
+
+
+FEW_THREADS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *data)
+{
+    static atomic_int asked;
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+    return ++asked % 20 == 0 ? EAGAIN : real(thread, attributes, run, data);
+}
+"""
+
+
+def test_a_worker_that_gets_no_threads_gives_back_what_it_leased(tmp_path, database, build):
+    """Whatever the worker leases, and however often: each twentieth thread is refused."""
+    queue = Queue(tmp_path / "threads", database)
+    job = queue.enqueue("-z", "0,2")
+    worker = queue.worker("-n", 1000, env=preloaded(tmp_path, build, FEW_THREADS))
+    refused = []
+    while len(refused) < 2:
+        line = worker.stderr.readline()
+        assert line, "the worker has ended"
+        refused += [line] if "cannot start a thread" in line else []
+    worker.terminate()
+    worker.communicate(timeout=patience(60))
+    assert worker.returncode == 0
+    assert queue.job(job)["state"] == "open" and {unit["state"] for unit in queue.units(job)} == {"returned"}
+    assert last_line(queue.worker("--drain"))["done"] == queue.job(job)["metatiles"]
+
+
 JUMPS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -226,14 +254,9 @@ int gettimeofday(struct timeval *restrict time, void *restrict zone)
 
 
 def test_a_worker_whose_clock_jumps_does_no_harm(tmp_path, database, origin, build):
-    if "MAPCACHE_SANITIZE:STRING=" in (build / "CMakeCache.txt").read_text() and \
-            "MAPCACHE_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text():
-        pytest.skip("a sanitizer does not bear another library in front of it")
-    (tmp_path / "jumps.c").write_text(JUMPS)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "jumps.so", tmp_path / "jumps.c", "-ldl"], check=True)
     queue = Queue(tmp_path / "clock", database, wms(origin, "/late/60/pattern?"), lease=5)
     job = queue.enqueue("-z", "0,4")
-    workers = [queue.worker("--drain"), queue.worker("--drain", env={"LD_PRELOAD": str(tmp_path / "jumps.so")})]
+    workers = [queue.worker("--drain"), queue.worker("--drain", env=preloaded(tmp_path, build, JUMPS))]
     results = [last_line(worker) for worker in workers]
     shown = queue.job(job)
     assert shown["state"] == "done" and shown["done"] == shown["metatiles"]
