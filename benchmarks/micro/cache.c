@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
-#include "base/shared_cache.h"
 #include "cache/cache_base.h"
 #include "cache/memory.h"
 #include "measure.h"
+#include "memory/shared_cache.h"
 
 enum { TILE_BYTES = 17000, COLUMNS = 64, ROWS = 32, GETS = COLUMNS * ROWS, THREADS = 50 };
 

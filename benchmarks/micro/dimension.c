@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock_cache.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/dimension.h"
 #include "measure.h"
+#include "memory/clock_cache.h"
 
 enum { PRODUCTS = 401, TILES = 25 };
 

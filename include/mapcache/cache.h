@@ -246,7 +246,7 @@ mc_error *mc_cache_writes_flush(mc_ctx *ctx) MC_CHECKED;
 struct mc_memory *mc_memory_create(apr_int64_t bytes);
 void mc_memory_destroy(struct mc_memory *memory);
 
-/* How full the memory is (lib/base/clock_cache.h). `statistics` is unchanged where `memory` is NULL. */
+/* How full the memory is (lib/memory/clock_cache.h). `statistics` is unchanged where `memory` is NULL. */
 struct mc_clock_cache_statistics;
 void mc_memory_stat(struct mc_memory *memory, struct mc_clock_cache_statistics *statistics);
 

@@ -180,7 +180,7 @@ mc_tile *mc_tile_create(mc_buf *data, apr_time_t mtime, apr_pool_t *pool);
 typedef struct mc_memory_key {
     size_t size;
     bool looked;         /* memory was asked for it, and */
-    uint32_t generation; /* what was forgotten since is not remembered (base/shared_cache.h) */
+    uint32_t generation; /* what was forgotten since is not remembered (memory/shared_cache.h) */
     char bytes[MC_PATH_MAX + 1024];
 } mc_memory_key;
 

@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/shared_cache.h"
 #include "cache/cache_base.h"
 #include "cache/cache_counters.h"
 #include "cache/memory.h"
+#include "memory/shared_cache.h"
 
 typedef struct memory_remembered {
     mc_stamp stamp;

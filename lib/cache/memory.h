@@ -6,8 +6,8 @@
 #ifndef MC_CACHE_MEMORY_H
 #define MC_CACHE_MEMORY_H
 
-#include "base/clock_cache.h"
 #include "mapcache/ctx.h"
+#include "memory/clock_cache.h"
 
 typedef enum mc_share {
     MC_SHARE_TILES, /* encoded, as they are stored */

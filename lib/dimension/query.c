@@ -16,9 +16,9 @@
 
 #include "base/admission.h"
 #include "base/clock.h"
-#include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "dimension/dimension_counters.h"
+#include "memory/clock_cache.h"
 #include "text/text.h"
 #include "text/time.h"
 

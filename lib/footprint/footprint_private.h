@@ -4,10 +4,10 @@
 
 #include <stdatomic.h>
 
-#include "base/clock_cache.h"
 #include "cache/cache_base.h"
 #include "cache/sqlite/coverage.h"
 #include "footprint/footprint.h"
+#include "memory/clock_cache.h"
 
 /* The footprint of a stored tile, decoded right into its box; one reference, the caller's. */
 mc_error *mc_footprint_decode(mc_footprint **footprint, mc_tile *tile, const mc_grid *grid, mc_ctx *ctx,

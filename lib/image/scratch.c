@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/budget.h"
-#include "base/pages.h"
+#include "memory/pages.h"
 
 #define KEPT_BLOCKS 64
 #define KEPT_BYTES ((size_t)16 << 20)

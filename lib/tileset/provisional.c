@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/clock_cache.h"
+#include "memory/clock_cache.h"
 #include "tileset/tileset_private.h"
 
 typedef struct provisional_tile {

@@ -3,10 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock_cache.h"
 #include "base/files.h"
 #include "cache/archive/tiff_index.h"
 #include "fuzz_support.h"
+#include "memory/clock_cache.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

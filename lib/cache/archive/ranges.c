@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock_cache.h"
 #include "base/files.h"
+#include "memory/clock_cache.h"
 
 void
 mc_ranges_look(mc_ranged_file *file, const char *path)

@@ -5,11 +5,11 @@
  */
 #include <apr_strings.h>
 
-#include "base/clock_cache.h"
 #include "cache/archive/place.h"
 #include "cache/blocks/blocks.h"
 #include "cache/blocks/cog_fit.h"
 #include "cache/blocks/tile_mask.h"
+#include "memory/clock_cache.h"
 
 typedef struct cog_cache {
     mc_block_cache block;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "cache/keyvalue/keyvalue.h"
+#include "digest/digest.h"
 
 /* A name that ends at the next '/', so that what is behind it begins in one place only. */
 static bool

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "cache/rest/rest_base.h"
 #include "cache/rest/signed_headers.h"
+#include "digest/digest.h"
 #include "text/text.h"
 
 /* The version of the service that is asked for: the rules of its signature are those since 2015-02-21. */

@@ -5,9 +5,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "cache/rest/rest_base.h"
 #include "cache/rest/signed_headers.h"
+#include "digest/digest.h"
 #include "text/text.h"
 
 /* What follows a bucket in the name of its host. */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/digest.h"
 #include "cache/rest/rest_base.h"
 #include "cache/rest/signed_headers.h"
+#include "digest/digest.h"
 #include "text/secret.h"
 #include "text/text.h"
 

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/digest.h"
 #include "cache/rest/aws_options.h"
 #include "cache/rest/rest_base.h"
 #include "cache/rest/signed_headers.h"
+#include "digest/digest.h"
 #include "text/text.h"
 
 typedef struct s3_cache {

@@ -11,9 +11,9 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/wait.h"
 #include "cache/rest/rest_base.h"
+#include "digest/digest.h"
 #include "http/http_address.h"
 #include "text/secret.h"
 #include "text/text.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "cache/rest/signed_headers.h"
+#include "digest/digest.h"
 
 enum { SCOPE_BYTES = 256, DATE_BYTES = 32, DAY_SIZE = 8 /* of a date */ };
 

@@ -1,8 +1,8 @@
 /*
  * Drawing labels. Glyphs become masks of coverage by our own rasteriser, upright ones at four places in a pixel; those
- * masks are kept for the process, in a table with locks of its own (base/clock_cache.h). The glyphs of a label are put
- * together in a plane of the label's size, and the halo is what lies within its radius of that coverage: so that halo
- * and ink that are not opaque are laid once.
+ * masks are kept for the process, in a table with locks of its own (memory/clock_cache.h). The glyphs of a label are
+ * put together in a plane of the label's size, and the halo is what lies within its radius of that coverage: so that
+ * halo and ink that are not opaque are laid once.
  */
 #include <apr_strings.h>
 #include <math.h>
@@ -14,8 +14,8 @@
 #include <smmintrin.h>
 #endif
 
-#include "base/clock_cache.h"
 #include "draw/label/label_private.h"
+#include "memory/clock_cache.h"
 
 enum {
     MASK_BYTES = 8 << 20, /* of kept masks */

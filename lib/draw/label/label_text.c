@@ -1,6 +1,6 @@
 /*
  * From a label's text to glyphs in pixels. Lines that have been shaped are remembered for the process: the same names
- * are drawn on map after map. The table has locks of its own (base/clock_cache.h).
+ * are drawn on map after map. The table has locks of its own (memory/clock_cache.h).
  */
 #include <apr_strings.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock_cache.h"
 #include "draw/label/label_private.h"
+#include "memory/clock_cache.h"
 #include "text/utf8.h"
 
 enum { SHAPED_BYTES = 8 << 20, LINES_MAX = 64 };

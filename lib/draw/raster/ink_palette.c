@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock_cache.h"
+#include "memory/clock_cache.h"
 
 enum {
     KEPT_BYTES = 4 << 20,

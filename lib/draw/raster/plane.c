@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/budget.h"
-#include "base/pages.h"
 #include "image/scratch.h"
+#include "memory/pages.h"
 
 enum { KEPT = 64 };
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock_cache.h"
 #include "base/module.h"
 #include "base/stamp.h"
 #include "draw/style/expression.h"
 #include "draw/symbol/picture_private.h"
+#include "memory/clock_cache.h"
 
 enum { REMEMBERED_BYTES = 32 << 20, NAME_SIZE_MAX = 255 };
 

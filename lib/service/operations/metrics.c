@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-#include "base/clock_cache.h"
-#include "base/shared_cache.h"
 #include "cache/memory.h"
 #include "cache/write_behind.h"
 #include "mapcache/upkeep.h"
+#include "memory/clock_cache.h"
+#include "memory/shared_cache.h"
 #include "service/operations/operations.h"
 #include "telemetry/answers.h"
 

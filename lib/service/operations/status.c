@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/clock_cache.h"
 #include "base/metrics.h"
-#include "base/shared_cache.h"
 #include "base/workers.h"
 #include "cache/memory.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/upkeep.h"
+#include "memory/clock_cache.h"
+#include "memory/shared_cache.h"
 #include "service/operations/operations.h"
 #include "text/json_writer.h"
 #include "text/text.h"

@@ -1,11 +1,11 @@
 /* Stored tiles in memory that processes share: two processes are two memories on one mapping here; children that are
- * killed are in base/test_shared_cache_kills.c and in tests/integration/test_shared_memory.py. */
+ * killed are in memory/test_shared_cache_kills.c and in tests/integration/test_shared_memory.py. */
 #include "cache_fixture.h"
 
 #include "base/budget.h"
-#include "base/shared_cache.h"
 #include "cache/cache_counters.h"
 #include "cache/memory.h"
+#include "memory/shared_cache.h"
 
 static struct mc_shared_cache *shared;
 static mc_process other_process;

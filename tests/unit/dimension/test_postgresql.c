@@ -3,9 +3,9 @@
 
 #include <float.h>
 
-#include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "mapcache/dimension.h"
+#include "memory/clock_cache.h"
 
 static mc_build build;
 

@@ -14,10 +14,10 @@
 #include <unistd.h>
 #include <utime.h>
 
-#include "base/clock_cache.h"
 #include "base/metrics.h"
 #include "db/sqlite/handles.h"
 #include "dimension/query.h"
+#include "memory/clock_cache.h"
 
 extern char catalogue_folder[64];
 extern const char *catalogue_file;

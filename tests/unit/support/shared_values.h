@@ -2,7 +2,7 @@
 #ifndef SHARED_VALUES_H
 #define SHARED_VALUES_H
 
-#include "base/shared_cache.h"
+#include "memory/shared_cache.h"
 
 enum { SHARED_VALUE_MAX = 40000 };
 

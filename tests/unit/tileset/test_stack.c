@@ -1,8 +1,8 @@
 /* Tiles made of sub-tiles: order, combinations, what passes as it is, what is stored, what is missing. */
 #include "stack_fixture.h"
 
-#include "base/clock_cache.h"
 #include "base/workers.h"
+#include "memory/clock_cache.h"
 
 START_TEST(the_last_value_is_on_top)
 {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "cache/keyvalue/keyvalue.h"
+#include "digest/digest.h"
 
 static const mc_keyvalue_rules memcached = { .longest = 250 };
 static const mc_keyvalue_rules redis = { .longest = 4096, .blanks = true };

@@ -1,5 +1,5 @@
 /* See pages.h. */
-#include "base/pages.h"
+#include "memory/pages.h"
 
 #include <stdint.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* Digests that prove who asks, and that bytes are whole: SHA-256 (FIPS 180-4), HMAC (RFC 2104), MD5 (RFC 1321). */
-#ifndef MC_BASE_DIGEST_H
-#define MC_BASE_DIGEST_H
+#ifndef MC_DIGEST_DIGEST_H
+#define MC_DIGEST_DIGEST_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* See shared_blocks.h. */
-#include "base/shared_blocks.h"
+#include "memory/shared_blocks.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The blocks of SHA-256 (FIPS 180-4, 6.2.2): in C for all processors, and by the instructions that many have for it. */
-#ifndef MC_BASE_DIGEST_BLOCKS_H
-#define MC_BASE_DIGEST_BLOCKS_H
+#ifndef MC_DIGEST_DIGEST_BLOCKS_H
+#define MC_DIGEST_DIGEST_BLOCKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

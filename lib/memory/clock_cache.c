@@ -4,7 +4,7 @@
  * the first other one goes. So a get need not move its entry, and a scan through many keys does not wash out those that
  * are used.
  */
-#include "base/clock_cache.h"
+#include "memory/clock_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SHA-256 for processors that have instructions for it: about ten times as fast as digest_plain.c. */
-#include "base/digest_blocks.h"
+#include "digest/digest_blocks.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock_cache.h"
 #include "base/hash.h"
+#include "memory/clock_cache.h"
 
 static atomic_int freed;
 

@@ -1,5 +1,5 @@
 /* See shared_cache.h, and docs/internals/cache/shared-memory.md for why nobody waits and nothing is ever half there. */
-#include "base/shared_cache.h"
+#include "memory/shared_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
-#include "base/shared_blocks.h"
 #include "mapcache/error.h"
+#include "memory/shared_blocks.h"
 
 enum { STRIPES_MAX = 64, STRIPE_BYTES = 4 << 20, BLOCKS_MIN = 16, USED_MAX = 3, HAND_STEPS = 64, CHAIN_STEPS = 64 };
 

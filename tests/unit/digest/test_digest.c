@@ -1,8 +1,8 @@
 /* Digests against the examples of their standards. */
 #include "unit.h"
 
-#include "base/digest.h"
-#include "base/digest_blocks.h"
+#include "digest/digest.h"
+#include "digest/digest_blocks.h"
 
 static void
 expect_digest(const uint8_t *digest, size_t size, const char *wanted)

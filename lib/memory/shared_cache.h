@@ -7,8 +7,8 @@
  * A value is a head of MC_SHARED_HEAD bytes, for what the user has to know before anything is copied, and any number of
  * bytes. Nothing in it may be a pointer.
  */
-#ifndef MC_BASE_SHARED_CACHE_H
-#define MC_BASE_SHARED_CACHE_H
+#ifndef MC_MEMORY_SHARED_CACHE_H
+#define MC_MEMORY_SHARED_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

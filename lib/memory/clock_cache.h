@@ -2,8 +2,8 @@
  * A table of values, bounded in bytes, that drops what has not been used. For what many threads read and few write:
  * a get takes one short lock of one shard, marks the entry as used and counts a reference; nothing moves.
  */
-#ifndef MC_BASE_CLOCK_CACHE_H
-#define MC_BASE_CLOCK_CACHE_H
+#ifndef MC_MEMORY_CLOCK_CACHE_H
+#define MC_MEMORY_CLOCK_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>

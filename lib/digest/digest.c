@@ -1,4 +1,4 @@
-#include "base/digest.h"
+#include "digest/digest.h"
 
 #include <apr_md5.h>
 #include <apr_sha1.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/digest_blocks.h"
+#include "digest/digest_blocks.h"
 
 #if defined(__SSE4_2__)
 #include <nmmintrin.h>

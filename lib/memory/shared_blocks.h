@@ -3,8 +3,8 @@
  * atomic, because readers read while a writer writes, and every number from the mapping is held against its bound,
  * because such a reader may see anything.
  */
-#ifndef MC_BASE_SHARED_BLOCKS_H
-#define MC_BASE_SHARED_BLOCKS_H
+#ifndef MC_MEMORY_SHARED_BLOCKS_H
+#define MC_MEMORY_SHARED_BLOCKS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* Large memory straight from the system: freed memory goes back at once, and large pages make the first access cheap.
  */
-#ifndef MC_BASE_PAGES_H
-#define MC_BASE_PAGES_H
+#ifndef MC_MEMORY_PAGES_H
+#define MC_MEMORY_PAGES_H
 
 #include <stddef.h>
 
