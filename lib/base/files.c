@@ -9,13 +9,37 @@
 
 #include "mapcache/error.h"
 
+/* From the deepest folder up, until one can be made or is there: mostly most of them are. Where nothing else is wrong
+ * than that folders are missing, `missing` is the '/' behind the first of these, or NULL; false for anything else. */
+static bool
+find_missing_folder(char **missing, char *path)
+{
+    *missing = NULL;
+    for (char *slash = strrchr(path, '/'); slash != NULL && slash != path;) {
+        *slash = '\0';
+        const int code = mkdir(path, 0777) == 0 ? 0 : errno;
+        char *above = strrchr(path, '/');
+        *slash = '/';
+        if (code == 0 || code == EEXIST)
+            return true;
+        if (code != ENOENT)
+            return false;
+        *missing = slash;
+        slash = above;
+    }
+    return true;
+}
+
 int
 mc_files_make_folders(const char *path)
 {
     char *copy = strdup(path);
+    char *slash;
     int reason = 0;
     MC_ASSERT(copy != NULL);
-    for (char *slash = *copy == '\0' ? NULL : strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    if (!find_missing_folder(&slash, copy)) /* whatever it is, the first folder that cannot be made says it best */
+        slash = strchr(copy + 1, '/');
+    for (; slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, 0777) == 0 || errno == EEXIST)
             reason = 0; /* then those above it are there, too, whatever was said of them */

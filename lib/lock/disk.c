@@ -1,7 +1,7 @@
 /*
  * Locks between processes of one machine: one byte of one lock file for each name, at the name's hash, locked through
  * an open file description of its own (F_OFD_SETLK). The kernel queues who waits, wakes them, and releases the lock of
- * a process that dies. The file stays empty.
+ * a process that dies. The file stays empty. Some descriptions stay open for the locks that come next.
  */
 #include <apr_strings.h>
 #include <errno.h>
@@ -31,11 +31,11 @@ open_failure(const char *path, const char *reason, apr_pool_t *pool)
 
 /* In a folder where everybody may create files, a lock file of somebody else could be there to hold us up. */
 static bool
-is_trusted(const struct stat *file, const struct stat *directory)
+is_trusted(const struct stat *file, bool in_public)
 {
     if (!S_ISREG(file->st_mode) || file->st_nlink > 1)
         return false;
-    return (directory->st_mode & S_IWOTH) == 0 || file->st_uid == geteuid() || file->st_uid == 0;
+    return !in_public || file->st_uid == geteuid() || file->st_uid == 0;
 }
 
 enum { CREATE_FLAGS = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW };
@@ -63,29 +63,33 @@ create_lock_file(const char *path, const struct stat *directory, apr_pool_t *poo
     return status == EINVAL ? open(path, CREATE_FLAGS, 0660) : -1; /* a file system that cannot do it */
 }
 
-/* One attempt. *fd is -1 when the file is not ours to use, or was there and is gone. */
+/* One attempt. file->fd is -1 when the file is not ours to use, or was there and is gone. */
 static mc_error *
-try_open(int *fd, const char *path, const struct stat *directory, apr_pool_t *pool)
+try_open(mc_lock_file *file, const char *path, const struct stat *directory, apr_pool_t *pool)
 {
     /* Opening first without O_CREAT: the kernel may refuse that flag for files of others in sticky folders. Who finds
      * that another one has just made the file opens that one: all must lock the same file. */
     for (int i = 0; i < OPEN_ATTEMPTS; i++) {
-        *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (*fd >= 0 || errno != ENOENT)
+        file->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (file->fd >= 0 || errno != ENOENT)
             break;
-        *fd = create_lock_file(path, directory, pool);
-        if (*fd >= 0 || errno != EEXIST)
+        file->fd = create_lock_file(path, directory, pool);
+        if (file->fd >= 0 || errno != EEXIST)
             break;
     }
-    if (*fd < 0 && (errno == EACCES || errno == EEXIST || errno == ENOENT || errno == ELOOP))
+    if (file->fd < 0 && (errno == EACCES || errno == EEXIST || errno == ENOENT || errno == ELOOP))
         return MC_OK;
-    if (*fd < 0)
+    if (file->fd < 0)
         return open_failure(path, strerror(errno), pool);
-    struct stat file;
-    if (fstat(*fd, &file) != 0 || !is_trusted(&file, directory)) {
-        close(*fd);
-        *fd = -1;
+    struct stat info;
+    file->in_public = (directory->st_mode & S_IWOTH) != 0;
+    if (fstat(file->fd, &info) != 0 || !is_trusted(&info, file->in_public)) {
+        close(file->fd);
+        file->fd = -1;
+        return MC_OK;
     }
+    file->device = info.st_dev;
+    file->inode = info.st_ino;
     return MC_OK;
 }
 
@@ -102,22 +106,29 @@ tell_passed_over(mc_disk_locker *disk, const char *shared, const char *own, mc_c
                  problem != NULL ? problem : apr_pstrcat(pool, shared, " cannot be opened", NULL), own);
 }
 
+static const char *
+common_path(const mc_disk_locker *disk, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, disk->directory, "/mapcache.lock", NULL);
+}
+
 /* The common lock file; where that is another user's, one for this user alone. */
 static mc_error *
-open_lock_file(int *fd, mc_disk_locker *disk, mc_ctx *ctx, apr_pool_t *pool)
+open_lock_file(mc_lock_file *file, mc_disk_locker *disk, mc_ctx *ctx, apr_pool_t *pool)
 {
     struct stat folder;
     mc_severity severity;
     if (stat(disk->directory, &folder) != 0)
         return open_failure(disk->directory, strerror(errno), pool);
-    const char *shared = apr_pstrcat(pool, disk->directory, "/mapcache.lock", NULL);
+    const char *shared = common_path(disk, pool);
     const char *own = apr_psprintf(pool, "%s.%lu", shared, (unsigned long)geteuid());
     for (int i = 0; i < OPEN_ATTEMPTS; i++) {
-        MC_TRY(try_open(fd, shared, &folder, pool));
-        if (*fd >= 0)
+        MC_TRY(try_open(file, shared, &folder, pool));
+        file->common = file->fd >= 0;
+        if (file->common)
             return MC_OK;
-        MC_TRY(try_open(fd, own, &folder, pool));
-        if (*fd < 0)
+        MC_TRY(try_open(file, own, &folder, pool));
+        if (file->fd < 0)
             continue;
         tell_passed_over(disk, shared, own, ctx, pool);
         return MC_OK;
@@ -200,12 +211,50 @@ wait_for_byte(int fd, struct flock byte, apr_time_t until, mc_ctx *ctx)
     return w.done ? w.status : ETIMEDOUT;
 }
 
-/* False if somebody has deleted the file meanwhile: those who come later lock another one. */
+/* False if somebody has deleted or replaced the file meanwhile: those who come later lock another one. */
 static bool
-still_exists(int fd)
+is_lock_file_in_place(const mc_lock_file *file, const mc_disk_locker *disk, apr_pool_t *pool)
 {
-    struct stat file;
-    return fstat(fd, &file) == 0 && file.st_nlink > 0;
+    struct stat info;
+    if (!file->common)
+        return fstat(file->fd, &info) == 0 && info.st_nlink > 0;
+    return stat(common_path(disk, pool), &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode &&
+           is_trusted(&info, file->in_public);
+}
+
+/* A common lock file that is open and not in use; false: there is none. */
+static bool
+take_idle_file(mc_lock_file *file, mc_disk_locker *disk)
+{
+    pthread_mutex_lock(&disk->mutex);
+    const pid_t process = getpid();
+    if (disk->process != process) {
+        while (disk->idle_count > 0)
+            close(disk->idle[--disk->idle_count].fd);
+        disk->process = process;
+    }
+    const bool found = disk->idle_count > 0;
+    if (found)
+        *file = disk->idle[--disk->idle_count];
+    pthread_mutex_unlock(&disk->mutex);
+    return found;
+}
+
+/* Unlocks the file, and keeps it open for the next lock where there is room. */
+static void
+leave_file(const mc_lock_file *file, struct flock byte, mc_disk_locker *disk)
+{
+    byte.l_type = F_UNLCK;
+    bool kept = false;
+    if (file->common && fcntl(file->fd, F_OFD_SETLK, &byte) == 0) {
+        pthread_mutex_lock(&disk->mutex);
+        kept = disk->process == getpid() && disk->idle_count < MC_LOCK_FILES_IDLE;
+        if (kept)
+            disk->idle[disk->idle_count++] = *file;
+        pthread_mutex_unlock(&disk->mutex);
+    }
+    if (!kept)
+        close(file->fd); /* a lock goes with its open file description */
 }
 
 /* Locks of our own kind do not tell whose they are; one of another program may. */
@@ -217,22 +266,30 @@ describe_holder(int fd, struct flock byte, apr_pool_t *pool)
     return "a process has locked the lock file";
 }
 
+/* What is held: the file, and which byte of it. */
+typedef struct disk_hold {
+    mc_lock_file file;
+    struct flock byte;
+} disk_hold;
+
 static mc_error *
 disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr_time_t until, mc_ctx *ctx,
              apr_pool_t *pool)
 {
-    struct flock byte = byte_of(name);
     mc_disk_locker *disk = locker->baton;
+    disk_hold *hold = apr_palloc(pool, sizeof(*hold));
+    const struct flock byte = hold->byte = byte_of(name);
     for (;;) {
-        int fd;
-        MC_TRY(open_lock_file(&fd, disk, ctx, pool));
+        if (!take_idle_file(&hold->file, disk))
+            MC_TRY(open_lock_file(&hold->file, disk, ctx, pool));
+        const int fd = hold->file.fd;
         int status = fcntl(fd, F_OFD_SETLK, &byte) == 0 ? 0 : errno;
         if (status == EAGAIN || status == EACCES) {
             *waited = true;
             status = until > mc_clock_now() ? wait_for_byte(fd, byte, until, ctx) : ETIMEDOUT;
         }
-        if (status == 0 && still_exists(fd)) {
-            *held = (void *)(intptr_t)fd;
+        if (status == 0 && is_lock_file_in_place(&hold->file, disk, pool)) {
+            *held = hold;
             return MC_OK;
         }
         bool late = status == ETIMEDOUT || (status == 0 && mc_clock_now() > until);
@@ -249,9 +306,19 @@ disk_acquire(void **held, bool *waited, mc_locker *locker, const char *name, apr
 static void
 disk_release(mc_locker *locker, void *held, mc_ctx *ctx)
 {
-    (void)locker;
+    const disk_hold *hold = held;
     (void)ctx;
-    close((int)(intptr_t)held); /* the lock goes with its open file description */
+    leave_file(&hold->file, hold->byte, locker->baton);
+}
+
+static apr_status_t
+close_idle_files(void *baton)
+{
+    mc_disk_locker *disk = baton;
+    while (disk->idle_count > 0)
+        close(disk->idle[--disk->idle_count].fd);
+    pthread_mutex_destroy(&disk->mutex);
+    return APR_SUCCESS;
 }
 
 static const mc_locker_ops disk_ops = { disk_acquire, disk_release, mc_disk_locker_inspect, NULL };
@@ -263,6 +330,8 @@ mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool)
     mc_disk_locker *disk = apr_pcalloc(pool, sizeof(*disk));
     disk->directory = directory == NULL ? "/tmp" : apr_pstrdup(pool, directory);
     disk->usual = strcmp(disk->directory, "/tmp") == 0;
+    pthread_mutex_init(&disk->mutex, NULL);
+    apr_pool_cleanup_register(pool, disk, close_idle_files, apr_pool_cleanup_null);
     locker->ops = &disk_ops;
     locker->baton = disk;
     locker->timeout = timeout_seconds;

@@ -2,7 +2,9 @@
 #ifndef MC_LOCK_LOCKER_H
 #define MC_LOCK_LOCKER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "mapcache/lock.h"
 
@@ -34,11 +36,26 @@ struct mc_locker {
     apr_pool_t *pool;
 };
 
+/* The lock file, opened for one lock at a time. */
+typedef struct mc_lock_file {
+    int fd;
+    bool common;    /* the file that all users' processes lock, not one for this user alone */
+    bool in_public; /* in a folder where everybody may create files */
+    dev_t device;   /* of the file, as is the next one */
+    ino_t inode;
+} mc_lock_file;
+
+enum { MC_LOCK_FILES_IDLE = 8 };
+
 /* The baton of a disk locker. */
 typedef struct mc_disk_locker {
     const char *directory;
     bool usual;       /* the folder of who has not chosen one: each user for himself is nothing to warn about there */
     atomic_bool told; /* that the common lock file is passed over */
+    pthread_mutex_t mutex; /* of the rest: common lock files that wait for the next lock */
+    pid_t process;         /* that has opened them: locks of a description go with it into a forked process */
+    int idle_count;
+    mc_lock_file idle[MC_LOCK_FILES_IDLE];
 } mc_disk_locker;
 
 /* Why the lock file at `path` is not this user's to use ("PATH belongs to user NAME"); NULL where nothing is wrong with

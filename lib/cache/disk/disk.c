@@ -138,9 +138,10 @@ disk_read(mc_tile **tile, disk_cache *cache, const char *path, const mc_tile_key
     apr_time_t now = 0;
     if (remember) {
         now = apr_time_now();
-        if (!mc_stamp_take_plain(&stamp, path))
-            remember = false; /* reading says what is wrong */
-        else {
+        remember = mc_stamp_take_plain(&stamp, path);
+        if (!remember && (errno == ENOENT || errno == ENOTDIR))
+            return MC_OK;
+        if (remember) { /* else reading says what is wrong */
             mc_memory_key_build(&memory_key, 2, path, key);
             if (mc_memory_get(tile, &memory_key, &stamp, ctx, pool))
                 return MC_OK;
@@ -227,14 +228,15 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, apr_time_t time, 
     const char *temporary = temporary_name(path, ctx->pool);
     const int retries = cache->creation_retry, missing = cache->base.cache.quota == NULL ? 0 : FOLDERS_AGAIN;
     for (int attempt = 0;; attempt++) {
-        bool made = false;
+        bool begun, made;
         if (link != NULL) {
-            made = symlink(link, temporary) == 0;
+            begun = made = symlink(link, temporary) == 0;
         } else {
             int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            made = file >= 0 && write_tile_file(file, data, time);
+            begun = file >= 0;
+            made = begun && write_tile_file(file, data, time);
             int code = errno;
-            if (file >= 0 && close(file) != 0)
+            if (begun && close(file) != 0)
                 made = false;
             else
                 errno = code;
@@ -242,7 +244,8 @@ create_file(disk_cache *cache, char *path, const mc_buf *data, apr_time_t time, 
         if (made && rename(temporary, path) == 0)
             return MC_OK;
         int code = errno;
-        (void)unlink(temporary);
+        if (begun)
+            (void)unlink(temporary);
         if (code == ENOENT)
             MC_TRY(check_disk_root(cache, ctx));
         int reason = code == ENOENT || code == ENOTDIR ? mc_files_make_folders(path) : 0;

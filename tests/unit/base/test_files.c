@@ -33,6 +33,15 @@ START_TEST(folders_are_made_once)
     close(file);
     ck_assert_int_eq(mc_files_make_folders(apr_pstrcat(pool, path, "/c/d", NULL)), ENOTDIR);
     unlink(path);
+    const char *deep = apr_pstrcat(pool, folder, "/a/b/c//d/e/file", NULL);
+    ck_assert_int_eq(mc_files_make_folders(deep), 0);
+    ck_assert(stat(apr_pstrcat(pool, folder, "/a/b/c/d/e", NULL), &info) == 0 && S_ISDIR(info.st_mode));
+    rmdir(apr_pstrcat(pool, folder, "/a/b/c/d/e", NULL));
+    rmdir(apr_pstrcat(pool, folder, "/a/b/c/d", NULL));
+    ck_assert_int_eq(symlink("nowhere", apr_pstrcat(pool, folder, "/a/b/c/d", NULL)), 0);
+    ck_assert_int_ne(mc_files_make_folders(deep), 0);
+    unlink(apr_pstrcat(pool, folder, "/a/b/c/d", NULL));
+    rmdir(apr_pstrcat(pool, folder, "/a/b/c", NULL));
     rmdir(apr_pstrcat(pool, folder, "/a/b", NULL));
     rmdir(apr_pstrcat(pool, folder, "/a", NULL));
     rmdir(folder);

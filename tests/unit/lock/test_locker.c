@@ -184,6 +184,103 @@ START_TEST(a_deleted_file_is_made_anew)
 }
 END_TEST
 
+/* How many descriptors of the process are of the lock file of the folder. */
+static int
+count_open_lock_files(const char *folder)
+{
+    int count = 0;
+    DIR *descriptors = opendir("/proc/self/fd");
+    for (struct dirent *entry = readdir(descriptors); entry != NULL; entry = readdir(descriptors)) {
+        char target[4096] = "";
+        if (readlinkat(dirfd(descriptors), entry->d_name, target, sizeof(target) - 1) > 0)
+            count += strncmp(target, folder, strlen(folder)) == 0;
+    }
+    closedir(descriptors);
+    return count;
+}
+
+START_TEST(a_file_stays_open_for_the_next_lock)
+{
+    const char *folder = new_folder();
+    apr_pool_t *own;
+    apr_pool_create(&own, pool);
+    mc_locker *locker = mc_locker_disk(folder, 5, own);
+    mc_lock *locks[20];
+    bool waited;
+    for (int i = 0; i < 20; i++)
+        ck_ok(mc_locker_acquire(&locks[i], &waited, locker, apr_psprintf(pool, "%d", i), &ctx, pool));
+    ck_assert_int_eq(count_open_lock_files(folder), 20);
+    for (int i = 0; i < 20; i++)
+        mc_lock_release(locks[i]);
+    const int idle = count_open_lock_files(folder);
+    ck_assert(idle > 0 && idle < 20);
+    for (int i = 0; i < 3; i++) {
+        ck_ok(mc_locker_acquire(&locks[0], &waited, locker, "0", &ctx, pool));
+        ck_assert_int_eq(count_open_lock_files(folder), idle);
+        pid_t other = holder(folder, "1"); /* nothing is held of a file that is open only */
+        ck_fails(UNAVAILABLE,
+                 mc_locker_acquire(&locks[1], &waited, mc_locker_disk(folder, 0.05, pool), "1", &ctx, pool));
+        kill(other, SIGKILL);
+        waitpid(other, NULL, 0);
+        mc_lock_release(locks[0]);
+    }
+    apr_pool_destroy(own);
+    ck_assert_int_eq(count_open_lock_files(folder), 0);
+    remove_folder(folder);
+}
+END_TEST
+
+/* Whoever locked a file that is not at its place any more would lock for himself alone. */
+START_TEST(a_file_that_was_replaced_is_not_locked)
+{
+    const char *folder = new_folder(), *path = apr_pstrcat(pool, folder, "/mapcache.lock", NULL);
+    mc_locker *locker = mc_locker_disk(folder, 0.05, pool);
+    mc_lock *lock;
+    bool waited;
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    mc_lock_release(lock);
+    ck_assert_int_eq(rename(path, apr_pstrcat(pool, folder, "/moved", NULL)), 0);
+    pid_t other = holder(folder, "a"); /* makes a new one */
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    mc_lock_release(lock);
+    remove_folder(folder);
+}
+END_TEST
+
+/* An open file description is one for parent and child: its locks would not keep them from each other. */
+START_TEST(a_forked_process_opens_the_file_itself)
+{
+    const char *folder = new_folder();
+    mc_locker *locker = mc_locker_disk(folder, 0.05, pool);
+    mc_lock *lock;
+    bool waited;
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    mc_lock_release(lock);
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "b", &ctx, pool));
+    mc_lock_release(lock);
+    pid_t child = fork();
+    if (child == 0) { /* holds both, by what its parent has left open and by what it has not */
+        mc_lock *own;
+        bool taken = mc_locker_acquire(&own, &waited, locker, "a", &ctx, pool) == MC_OK &&
+                     mc_locker_acquire(&own, &waited, locker, "b", &ctx, pool) == MC_OK;
+        raise(taken ? SIGSTOP : SIGKILL);
+        _exit(0);
+    }
+    int status;
+    ck_assert(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    ck_fails(UNAVAILABLE, mc_locker_acquire(&lock, &waited, locker, "b", &ctx, pool));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ck_ok(mc_locker_acquire(&lock, &waited, locker, "a", &ctx, pool));
+    mc_lock_release(lock);
+    remove_folder(folder);
+}
+END_TEST
+
 START_TEST(links_are_not_followed_and_paths_are_not_told)
 {
     const char *folder = new_folder();
@@ -348,6 +445,7 @@ END_TEST
 
 UNIT_MAIN("locker", to_try_is_not_to_wait, a_lock_excludes_its_own_name_only, threads_take_turns,
           a_dead_holder_frees_the_lock_at_once, the_deadline_of_the_request_bounds_the_wait,
-          a_deleted_file_is_made_anew, links_are_not_followed_and_paths_are_not_told,
+          a_deleted_file_is_made_anew, a_file_stays_open_for_the_next_lock, a_file_that_was_replaced_is_not_locked,
+          a_forked_process_opens_the_file_itself, links_are_not_followed_and_paths_are_not_told,
           a_squatted_file_in_an_open_folder_is_passed_over, foreign_lock_files_are_named,
           root_and_the_owner_of_the_folder_exclude_each_other)
