@@ -137,6 +137,7 @@ typedef struct mc_store_state {
 struct mc_cache {
     const mc_cache_ops *ops;
     const char *name;
+    mc_position position;
     int retries;
     double retry_delay;  /* seconds, doubles with each retry */
     bool used;           /* a tileset or another cache names it */

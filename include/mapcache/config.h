@@ -39,6 +39,18 @@ const mc_node *mc_node_child(const mc_node *node, const char *name);
 const mc_node *mc_node_next(const mc_node *node); /* the next sibling of the same name, or NULL */
 const char *mc_node_attr(const mc_node *node, const char *name);
 
+/* Where an element stands: for people, once the tree is forgotten. */
+typedef struct mc_position {
+    const char *file; /* NULL: of what no file has */
+    int line;
+} mc_position;
+
+static inline mc_position
+mc_node_position(const mc_node *node)
+{
+    return node == 0 ? (mc_position){ 0, 0 } : (mc_position){ node->file, node->line };
+}
+
 /* A hash of what the element says: its name, attributes, text and children, whatever file and line they stand in. */
 uint64_t mc_node_hash(const mc_node *node);
 
@@ -269,6 +281,7 @@ typedef struct mc_build {
     const struct mc_changes_config *changes; /* of <changes> (lib/changes/watch.h); NULL without it */
     unsigned colors_taken;                   /* of the colours of layers without a style, a bit for each */
     bool mirror;                             /* <mapcache mode> is one of the mirror modes */
+    bool status_page;                        /* the service status has its page */
     apr_hash_t *missing;                     /* "cache NAME" -> const char * reason: declared, but not built */
     const char *waiting; /* the reason of those whose data are not there: somebody has complained already */
 } mc_build;

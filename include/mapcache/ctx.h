@@ -29,6 +29,10 @@ typedef struct mc_log {
     void *baton;
 } mc_log;
 
+/* Told of errors and warnings, whatever the level of the log: for the status page. Called from any thread. */
+struct mc_ctx;
+typedef void mc_log_tap(const struct mc_ctx *ctx, mc_log_level level, const char *message);
+
 /* One for each process, built by lib/server after the fork. Every member has its own lock inside. A NULL member is
  * "off". */
 typedef struct mc_process {
@@ -55,6 +59,7 @@ typedef struct mc_process {
     bool lasting;                           /* serves until it is told to end, and then closes what it has open */
     _Atomic bool draining;                  /* it has been told to end */
     _Atomic bool reload_failed;             /* an older configuration is served than the one that is there */
+    _Atomic(mc_log_tap *) tap;              /* NULL: no configuration has a status page, nothing is noted for it */
 } mc_process;
 
 /* What a request's tilesets live in, and how it is kept beyond the request: each taking is dropped once, on any thread.

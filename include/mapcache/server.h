@@ -72,6 +72,7 @@ typedef struct mc_config {
     apr_array_header_t *formats;  /* mc_format *, builtin ones first */
     apr_array_header_t *caches;   /* mc_cache * */
     apr_hash_t *tilesets_by_name;
+    apr_hash_t *sources;          /* mc_source * by name */
     bool names_use_separators;    /* a tileset's name has `;`, `@` or `[`, which stand between names in addresses */
     apr_hash_t *cubes;            /* mc_cube * by name */
     apr_array_header_t *services; /* struct mc_service *, in dispatch order (docs/reference/services.md 1) */
@@ -99,6 +100,7 @@ typedef struct mc_config {
     struct mc_jobs *jobs;                    /* the queue that seeders share, or NULL */
     const struct mc_changes_config *changes; /* of <changes>; NULL: no change log is followed */
     bool metrics;                            /* the service of that name is offered: spans feed its histograms */
+    bool status_page;                        /* the service status has its page, which all configurations are shown by */
     apr_time_t mtime;                        /* of the file when it was read */
     apr_array_header_t *pending;             /* of struct mc_data_pending: data of short forms that are not there */
 } mc_config;

@@ -113,9 +113,22 @@ typedef struct mc_source_ops {
     void (*inspect)(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr_pool_t *pool);
 } mc_source_ops;
 
+/*
+ * How a source has answered this process: of its calls for maps. Any thread may read and write the fields.
+ */
+typedef struct mc_source_state {
+    _Atomic bool fails;        /* the last call did */
+    _Atomic uint64_t calls;    /* with their repetitions one each */
+    _Atomic uint64_t failures; /* of these */
+    _Atomic apr_time_t failed; /* microseconds of mc_clock_now(): the last failure */
+    _Atomic int kind;          /* mc_error_kind of the last failure */
+} mc_source_state;
+
 struct mc_source {
     const mc_source_ops *ops;
     const char *name;
+    mc_position position;
+    mc_source_state state;
     mc_metadata *metadata;
     int retries;
     double retry_delay;

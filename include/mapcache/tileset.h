@@ -26,6 +26,7 @@ enum { mc_variants_max = 4 };
 
 typedef struct mc_tileset {
     const char *name;
+    mc_position position;
     bool client_named; /* the name is what a client has sent (mirror modes) */
     mc_metadata *metadata;
     mc_cache *cache;

@@ -2,6 +2,7 @@
 #include "mapcache/ctx.h"
 
 #include <apr_strings.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/syscall.h>
@@ -13,16 +14,31 @@
 
 static const char *const level_names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug" };
 
+/* Who is told of errors and warnings beside the log; NULL: nobody. */
+static mc_log_tap *
+log_tap(const mc_ctx *ctx, mc_log_level level)
+{
+    return level > MC_LOG_WARN || ctx->process == NULL
+               ? NULL
+               : atomic_load_explicit(&ctx->process->tap, memory_order_acquire);
+}
+
 void
 mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
 {
-    if (ctx->log == NULL || level > ctx->log->level)
+    const bool logged = ctx->log != NULL && level <= ctx->log->level;
+    mc_log_tap *tap = log_tap(ctx, level);
+    if (!logged && tap == NULL)
         return;
     va_list args;
     va_start(args, format);
     char *message = apr_pvsprintf(ctx->pool, format, args);
     va_end(args);
     mc_controls_blank(message);
+    if (tap != NULL)
+        tap(ctx, level, message);
+    if (!logged)
+        return;
     if (ctx->account != NULL)
         message = apr_pstrcat(ctx->pool, message, " [", mc_account_text(ctx->account, ctx->pool), "]", NULL);
     ctx->log->write(ctx->log->baton, level, message);
@@ -31,9 +47,14 @@ mc_log_write(const mc_ctx *ctx, mc_log_level level, const char *format, ...)
 void
 mc_log_error(const mc_ctx *ctx, mc_log_level level, const mc_error *error)
 {
-    if (error != NULL && error->told && level < MC_LOG_INFO)
+    const char *chain = mc_error_chain(error, ctx->pool);
+    if (error != NULL && error->told && level < MC_LOG_INFO) {
+        mc_log_tap *tap = log_tap(ctx, level);
+        if (tap != NULL)
+            tap(ctx, level, chain);
         level = MC_LOG_INFO;
-    mc_log_write(ctx, level, "%s", mc_error_chain(error, ctx->pool));
+    }
+    mc_log_write(ctx, level, "%s", chain);
 }
 
 static void

@@ -84,6 +84,12 @@ mc_metrics_annex(mc_metrics *metrics)
     return metrics == NULL || metrics->annex == 0 ? NULL : (char *)metrics + metrics->annex;
 }
 
+size_t
+mc_metrics_annex_size(const mc_metrics *metrics)
+{
+    return metrics == NULL || metrics->annex == 0 ? 0 : metrics->size - metrics->annex;
+}
+
 void
 mc_metrics_destroy(mc_metrics *metrics)
 {

@@ -25,5 +25,8 @@ mc_cache_from_config(const mc_node *node, mc_build *build)
             return NULL;
         }
     const mc_cache_ops *ops = mc_kind_choose(mc_cache_kinds, "cache", node, strcmp, build);
-    return ops == NULL ? NULL : ops->from_config(node, build);
+    mc_cache *cache = ops == NULL ? NULL : ops->from_config(node, build);
+    if (cache != NULL)
+        cache->position = mc_node_position(node);
+    return cache;
 }

@@ -6,7 +6,9 @@
 
 #include "base/clock.h"
 #include "mapcache/trace.h"
+#include "server/monitoring.h"
 #include "telemetry/answers.h"
+#include "telemetry/slow_requests.h"
 #include "telemetry/telemetry.h"
 
 /* Names of so many layers are told of a map. */
@@ -27,17 +29,20 @@ mc_server_account_begin(mc_server_account *of, const mc_config *config, const mc
     unsigned kept =
         config->telemetry == NULL ? 0 : mc_telemetry_begin(config->telemetry, account, http->headers, ctx->process);
     of->told = mc_telemetry_wants(config->telemetry, account);
-    if (of->told || config->metrics)
+    of->counted = config->metrics || mc_monitoring_on(ctx->process);
+    if (of->told || of->counted)
         of->begin = mc_clock_now();
+    if (mc_monitoring_on(ctx->process))
+        kept |= MC_TRACE_SPANS;
     if (config->server_timing)
         kept |= MC_TRACE_SUMS;
-    if (ctx->trace == NULL && (kept != 0 || config->metrics))
+    if (ctx->trace == NULL && (kept != 0 || of->counted))
         ctx->trace = mc_trace_create(NULL, NULL, http->client, NULL, pool);
     if (ctx->trace == NULL)
         return;
     mc_trace_keep(ctx->trace, kept);
     mc_trace_set_account(ctx->trace, account);
-    if (config->metrics)
+    if (of->counted)
         mc_trace_set_metrics(ctx->trace, ctx->process->metrics);
 }
 
@@ -105,6 +110,20 @@ tell_of_trace(const mc_account *account, mc_http_response *response, bool server
         apr_table_mergen(response->headers, "Server-Timing", apr_psprintf(pool, "traceparent;desc=\"%s\"", value));
 }
 
+/* For the status page. Its own requests would be all that a quiet server shows. */
+static void
+monitor_request(const mc_server_account *of, const mc_telemetry_answer *answer, const mc_config *config, mc_ctx *ctx,
+                apr_pool_t *pool)
+{
+    const mc_account *account = &of->account;
+    mc_monitor *monitor = mc_monitor_of(ctx->process->metrics);
+    const bool own = account->service != NULL && strcmp(account->service, "status") == 0;
+    if (!own && mc_slow_requests_want(monitor, answer->duration, answer->begin + answer->duration))
+        mc_slow_requests_add(monitor, account, answer, ctx->trace,
+                             mc_monitoring_position(config, account->tileset, pool), pool);
+    mc_monitoring_report(config, ctx->process, account->status >= 500, pool);
+}
+
 void
 mc_server_account_end(mc_server_account *of, mc_http_response *response, const mc_config *config, mc_ctx *ctx,
                       apr_pool_t *pool)
@@ -114,17 +133,19 @@ mc_server_account_end(mc_server_account *of, mc_http_response *response, const m
         apr_table_setn(response->headers, "Server-Timing", mc_trace_server_timing(ctx->trace, pool));
     if (account->context.sampled)
         tell_of_trace(account, response, config->server_timing, pool);
-    if (config->metrics || of->told) {
+    if (of->counted || of->told) {
         const mc_answer_result result = mc_answer_classify(account);
         const mc_telemetry_answer answer = { .begin = of->begin,
                                              .duration = mc_clock_now() - of->begin,
                                              .bytes = response->body == NULL ? 0 : response->body->size,
                                              .result = mc_answer_result_name(result),
                                              .hit = result == MC_ANSWER_hit };
-        if (config->metrics)
+        if (of->counted)
             mc_answers_count(ctx->process->metrics, of->label, of->several, account, result, answer.duration);
         if (of->told)
             mc_telemetry_end(config->telemetry, account, &answer, ctx, pool);
+        if (mc_monitoring_on(ctx->process))
+            monitor_request(of, &answer, config, ctx, pool);
     }
     ctx->account = NULL;
     if (ctx->trace != NULL)

@@ -11,6 +11,7 @@ typedef struct mc_server_account {
     struct mc_answer_label *label; /* of the tileset that is asked for; NULL: of none */
     bool several;                  /* tilesets are asked for */
     bool told;                     /* traces or lines tell of the request */
+    bool counted;                  /* metrics or the status page do */
     apr_time_t begin;              /* by mc_clock_now() */
 } mc_server_account;
 

@@ -415,6 +415,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     mc_quota_compare_places(root.caches, build);
     mc_config_warn_lost_tiles(root.tilesets, build);
     config->tilesets_by_name = build->tilesets;
+    config->sources = build->sources;
     config->cubes = build->cubes;
     if (root.jobs != NULL)
         config->jobs = build->jobs = mc_jobs_from_config(root.jobs, build);
@@ -422,6 +423,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     for (int i = 0; i < config->services->nelts; i++)
         if (APR_ARRAY_IDX(config->services, i, const mc_service *)->ops == &mc_service_metrics)
             config->metrics = true;
+    config->status_page = build->status_page;
     mc_services_check(config, node, build->diagnostics);
     if (config->services->nelts == 0)
         mc_complain(build->diagnostics, MC_WARNING, node,

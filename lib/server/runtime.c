@@ -27,6 +27,7 @@
 #include "service/documents.h"
 #include "telemetry/answers.h"
 #include "telemetry/exporter.h"
+#include "telemetry/process_reports.h"
 #include "tileset/refresh.h"
 
 /* Connections to origins that are kept open while idle. */
@@ -241,6 +242,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_flights_destroy(process->flights);
     mc_budget_set(0, NULL);
     atomic_store(&refusal_metrics, NULL);
+    mc_process_reports_leave(mc_monitor_of(process->metrics));
     if (!runtime->metrics_shared)
         mc_metrics_destroy(process->metrics);
     mc_semaphore_destroy(process->drawing);
@@ -260,7 +262,7 @@ mc_runtime_limit_requests(mc_runtime *runtime, const mc_config *config, int thre
 struct mc_metrics *
 mc_runtime_metrics_create(void)
 {
-    return mc_metrics_create_with(mc_answers_size());
+    return mc_metrics_create_with(mc_answers_size() + mc_monitor_size());
 }
 
 void

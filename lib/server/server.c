@@ -15,6 +15,7 @@
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
 #include "server/account.h"
+#include "server/monitoring.h"
 #include "server/server_counters.h"
 #include "server/server_private.h"
 
@@ -116,9 +117,16 @@ mc_server_config(const mc_server *server)
     return atomic_load_explicit(&server->config, memory_order_acquire);
 }
 
+const mc_config *
+mc_server_config_of(const mc_owner *owner)
+{
+    return owner == NULL || owner->take != take_server ? NULL : mc_server_config(owner->thing);
+}
+
 void
 mc_server_follow(mc_server *server, mc_process *process)
 {
+    mc_monitoring_follow(mc_server_config(server), process);
     mc_config_follow_changes(mc_server_config(server), &server->owner, process);
 }
 

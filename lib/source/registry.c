@@ -12,5 +12,8 @@ mc_source *
 mc_source_from_config(const mc_node *node, mc_build *build)
 {
     const mc_source_ops *ops = mc_kind_choose(mc_source_kinds, "source", node, strcmp, build);
-    return ops == NULL ? NULL : ops->from_config(node, build);
+    mc_source *source = ops == NULL ? NULL : ops->from_config(node, build);
+    if (source != NULL)
+        source->position = mc_node_position(node);
+    return source;
 }

@@ -113,6 +113,22 @@ check_source_image(const mc_buf *data, const mc_source *source, apr_pool_t *pool
                          "source \"%s\" answered with something that is no PNG, JPEG or WebP", source->name);
 }
 
+/* What a client or the budget of this process is to blame for says nothing of a source. */
+static void
+note_source_result(mc_source_state *state, const mc_error *error, const mc_ctx *ctx)
+{
+    const bool fails = error != MC_OK && mc_error_status(error->kind) >= 500 && error->kind != MC_ERR_BUSY &&
+                       error->kind != MC_ERR_NO_MEMORY && !mc_ctx_abandoned(ctx);
+    atomic_fetch_add_explicit(&state->calls, 1, memory_order_relaxed);
+    if (fails) {
+        atomic_store(&state->kind, (int)error->kind);
+        atomic_store(&state->failed, mc_clock_now());
+        atomic_fetch_add(&state->failures, 1);
+    }
+    if ((fails || error == MC_OK) && atomic_load_explicit(&state->fails, memory_order_relaxed) != fails)
+        atomic_store(&state->fails, fails);
+}
+
 /* Before the first attempt of a call: whether the origin may be asked. Seeding has a back-off of its own, and a tile
  * that is refused at once would count as one that failed. */
 static mc_error *
@@ -184,6 +200,8 @@ mc_source_render_stack(mc_rendered *map, mc_source *const *sources, const mc_ren
     do {
         error = render_once(map, sources, wanted, count, &call_ctx, pool);
     } while (error != MC_OK && repeat_source_call(insistent, error, attempt++, &call_ctx));
+    for (int i = 0; i < count; i++)
+        note_source_result(&sources[i]->state, error, ctx);
     if (error != MC_OK) {
         *map = (mc_rendered){ 0 };
         mc_span_note(&span, "ERROR");

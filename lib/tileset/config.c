@@ -374,6 +374,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     mc_tileset *tileset = apr_pcalloc(build->pool, sizeof(*tileset));
     tileset->stale_told = apr_pcalloc(build->pool, sizeof(*tileset->stale_told));
     tileset->name = build->mirror ? "mirror" : config.name;
+    tileset->position = mc_node_position(node);
     tileset->label = apr_pcalloc(build->pool, sizeof(*tileset->label));
     tileset->label->name = tileset->name;
     tileset->metadata = mc_metadata_create(build->pool);
