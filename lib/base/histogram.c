@@ -30,6 +30,29 @@ mc_histogram_add_all(mc_histogram *sum, const mc_histogram *histogram)
     sum->microseconds += atomic_load_explicit(&histogram->microseconds, memory_order_relaxed);
 }
 
+int64_t
+mc_histogram_bound(int bucket)
+{
+    return bounds[bucket];
+}
+
+double
+mc_histogram_quantile(const mc_histogram *histogram, double share)
+{
+    uint64_t count = 0, below = 0;
+    for (int i = 0; i < MC_HISTOGRAM_BUCKETS; i++)
+        count += histogram->buckets[i];
+    const double rank = share * (double)count;
+    for (int i = 0; count > 0 && i < MC_HISTOGRAM_BOUNDS; i++) {
+        const uint64_t here = histogram->buckets[i];
+        const double lower = i == 0 ? 0 : (double)bounds[i - 1];
+        if (here > 0 && (double)(below + here) >= rank)
+            return lower + ((double)bounds[i] - lower) * (rank - (double)below) / (double)here;
+        below += here;
+    }
+    return count == 0 ? 0 : (double)bounds[MC_HISTOGRAM_BOUNDS - 1];
+}
+
 /* Microseconds as decimal seconds, exactly. */
 static const char *
 format_metric_seconds(uint64_t microseconds, apr_pool_t *pool)

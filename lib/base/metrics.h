@@ -79,6 +79,13 @@ typedef struct mc_histogram {
 void mc_histogram_add(mc_histogram *histogram, int64_t microseconds);
 void mc_histogram_add_all(mc_histogram *sum, const mc_histogram *histogram);
 
+/* Upper bound of a bucket but the last, in microseconds. */
+int64_t mc_histogram_bound(int bucket);
+
+/* Microseconds that `share` (0 to 1) of what was added did not exceed: between the bounds of a bucket by the count, as
+ * PromQL's histogram_quantile; of the last bucket its lower bound. 0: nothing was added. */
+double mc_histogram_quantile(const mc_histogram *histogram, double share);
+
 /* The samples of one histogram of the family `name` (without "mapcache_"); `labels`: "span=\"x\"". */
 mc_error *mc_histogram_write(mc_buf *out, const char *name, const char *labels, const mc_histogram *histogram,
                              apr_pool_t *pool) MC_CHECKED;

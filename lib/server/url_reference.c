@@ -42,7 +42,8 @@ static const char example_page_head[] =
     "      <service type=\"wms\" enabled=\"true\"><format allow_client_override=\"true\">PNG</format></service> "
     "<service type=\"demo\" enabled=\"true\"/>\n"
     "      <service type=\"metrics\" enabled=\"true\"/> <service type=\"health\" enabled=\"true\"/>\n"
-    "      <service type=\"ready\" enabled=\"true\"/> <service type=\"status\" enabled=\"true\"/>\n"
+    "      <service type=\"ready\" enabled=\"true\"/> <service type=\"status\" "
+    "enabled=\"true\"><page>true</page></service>\n"
     "      <service type=\"jobs\" "
     "enabled=\"true\"><token>b07c2e9d51f84a6630ab42ce</token><public>true</public></service>\n"
     "    </mapcache>\n\n";

@@ -180,6 +180,33 @@ tileset_at(const answer_table *table, int place)
     return atomic_load_explicit(&name->state, memory_order_acquire) == NAMED ? name->text : NULL;
 }
 
+static void
+sum_answers(mc_answer_sums *sums, const answer_table *table, int place)
+{
+    memset(sums, 0, sizeof(*sums));
+    sums->tileset = tileset_at(table, place);
+    sums->named = place >= FIRST_TILESET;
+    for (int i = 0; i < STRIPES; i++) {
+        const answer_counts *counts = &table->counts[i][place];
+        for (int result = 0; result < MC_ANSWER_RESULT_COUNT; result++)
+            sums->results[result] += atomic_load_explicit(&counts->results[result], memory_order_relaxed);
+        mc_histogram_add_all(&sums->times, &counts->times);
+    }
+}
+
+void
+mc_answers_visit(mc_metrics *metrics, void (*visit)(void *baton, const mc_answer_sums *sums), void *baton)
+{
+    const answer_table *table = mc_metrics_annex(metrics);
+    mc_answer_sums sums;
+    for (int place = 0; table != NULL && place < PLACES; place++) {
+        if (tileset_at(table, place) == NULL)
+            continue;
+        sum_answers(&sums, table, place);
+        visit(baton, &sums);
+    }
+}
+
 static uint64_t
 sum_responses(const answer_table *table, int tileset, int service, int status)
 {

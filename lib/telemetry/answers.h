@@ -47,6 +47,17 @@ size_t mc_answers_size(void);
 void mc_answers_count(mc_metrics *metrics, mc_answer_label *label, bool several, const mc_account *account,
                       mc_answer_result result, int64_t microseconds);
 
+/* What has been counted of one tileset. */
+typedef struct mc_answer_sums {
+    const char *tileset; /* its label */
+    bool named;          /* false: "(none)", "(other)" or "(several)" */
+    uint64_t results[MC_ANSWER_RESULT_COUNT];
+    mc_histogram times;
+} mc_answer_sums;
+
+/* Calls `visit` for each tileset, and for what belongs to none, whose answers have been counted. */
+void mc_answers_visit(mc_metrics *metrics, void (*visit)(void *baton, const mc_answer_sums *sums), void *baton);
+
 /* The families responses_total, answers_total and response_seconds. */
 mc_error *mc_answers_write(mc_metrics *metrics, mc_metrics_format format, mc_buf *out, apr_pool_t *pool) MC_CHECKED;
 

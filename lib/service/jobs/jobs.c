@@ -309,22 +309,6 @@ jobs_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *po
     return MC_OK;
 }
 
-static void
-jobs_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool)
-{
-    (void)status, (void)call;
-    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
-    mc_json_open_object(json, NULL);
-    mc_json_string(json, "error", error->message);
-    if (error->locator != NULL)
-        mc_json_string(json, "field", error->locator);
-    mc_json_close(json);
-    mc_json_space(json, "\n");
-    body->mime = "application/json";
-    if (mc_json_finish(&body->text, json) != MC_OK)
-        *body = (mc_document){ 0 };
-}
-
 /* A job is told what to do by POST; jobs are listed and added at one address; the rest is only read. What is no address
  * has no methods of its own: that it is not there is the better answer. */
 static const char *
@@ -354,5 +338,5 @@ const mc_service_ops mc_service_jobs = {
     .methods = jobs_methods,
     .body_limit = jobs_body_limit,
     .unlisted = true,
-    .report = jobs_report,
+    .report = mc_operations_report,
 };

@@ -40,6 +40,22 @@ mc_operations_respond_json(mc_request *request, mc_json_writer *json)
     return MC_OK;
 }
 
+void
+mc_operations_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool)
+{
+    (void)status, (void)call;
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "error", error->message);
+    if (error->locator != NULL)
+        mc_json_string(json, "field", error->locator);
+    mc_json_close(json);
+    mc_json_space(json, "\n");
+    body->mime = "application/json";
+    if (mc_json_finish(&body->text, json) != MC_OK)
+        *body = (mc_document){ 0 };
+}
+
 /* The layers that answer 503 until the configuration or the build is another one. */
 static void
 write_unavailable_layers(mc_json_writer *json, const mc_config *config)

@@ -30,4 +30,7 @@ void mc_operations_respond(mc_request *request, mc_buf *text, const char *mime);
 /* The same with a document in JSON, whose last line is ended here. */
 mc_error *mc_operations_respond_json(mc_request *request, mc_json_writer *json) MC_CHECKED;
 
+/* report: an error as a JSON object, {"error": message, "field": parameter}. */
+void mc_operations_report(mc_document *body, int *status, const mc_error *error, const mc_call *call, apr_pool_t *pool);
+
 #endif

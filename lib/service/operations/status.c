@@ -1,4 +1,5 @@
-/* <service type="status">: what the process that answers is doing, and what all of them have done, as JSON. */
+/* <service type="status">: what the process that answers is doing, and what all of them have done, as JSON; and the page
+ * for operators with its own JSON. */
 #include <apr_strings.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -12,7 +13,9 @@
 #include "mapcache/upkeep.h"
 #include "memory/clock_cache.h"
 #include "memory/shared_cache.h"
-#include "service/operations/operations.h"
+#include "service/operations/status.h"
+#include "service/page_asset.h"
+#include "telemetry/monitor.h"
 #include "text/json_writer.h"
 #include "text/text.h"
 
@@ -141,12 +144,13 @@ write_status_quotas(mc_json_writer *json, const mc_config *config, mc_ctx *ctx)
     mc_json_close(json);
 }
 
+static const mc_process no_process = { 0 };
+
+/* What everybody may see who may see /status. */
 static mc_error *
-status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+answer_brief_status(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
-    static const mc_process nothing = { 0 };
-    MC_TRY(mc_operations_check(call, pool));
-    const mc_process *process = ctx->process == NULL ? &nothing : ctx->process;
+    const mc_process *process = ctx->process == NULL ? &no_process : ctx->process;
     apr_time_t started = mc_metrics_started(process->metrics);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
@@ -162,8 +166,139 @@ status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *
     return mc_operations_respond_json(request, json);
 }
 
-MC_OPERATORS_OPERATION(status, "application/json", "Uptime, memory, threads, stores and whether they work, counters.");
+/* --- the page ----------------------------------------------------------------------------------------------------- */
+
+static const mc_key status_keys[] = {
+    MC_SERVICE_KEYS(mc_status_service),
+    MC_KEY_BOOL("page", offsetof(mc_status_service, has_page),
+                "Whether `/status/` has a page for operators with the last errors, the slowest requests, tilesets, "
+                "sources and stores, and `/status/status.json` what the page shows. Both name what strangers should "
+                "not see: who may have them is left to the web server (docs/access.md).",
+                .flags = MC_KEY_OURS, .fallback = "false"),
+    MC_KEY_END,
+};
+
+static mc_service *
+status_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
+{
+    mc_status_service *service = apr_pcalloc(build->pool, sizeof(*service));
+    if (!mc_service_read(&service->base, ops, node, build))
+        return NULL;
+    if (service->base.service.cors == NULL)
+        service->base.service.cors = "off";
+    service->jobs = mc_status_jobs_create(build->pool);
+    build->status_page = build->status_page || service->has_page;
+    return &service->base.service;
+}
+
+#define TILESETS_LISTED "30" /* where the client names no number */
+
+static const mc_param_row page_params[] = {
+    MC_PARAM_INTEGER("offset", offsetof(mc_status_params, offset), "How many tilesets of the list are left out.",
+                     .min = 0, .max = 1000000, .fallback = "0", .locator = "offset",
+                     .refusal = "offset is a number from {min} to {max}"),
+    MC_PARAM_INTEGER("limit", offsetof(mc_status_params, limit),
+                     "How many tilesets are listed at most, those with the most requests first.", .min = 0, .max = 200,
+                     .fallback = TILESETS_LISTED, .locator = "limit",
+                     .refusal = "limit is a number from {min} to {max}"),
+    MC_PARAM_TEXT("find", offsetof(mc_status_params, find), "Only tilesets with that text in their name or title.",
+                  .max = 100, .flags = MC_PARAM_EMPTY, .locator = "find", .refusal = "find has at most {max} bytes"),
+    MC_PARAM_ID("request", offsetof(mc_status_params, request),
+                "The number of one of the slow requests: it is answered alone, with its spans.", .min = 1,
+                .locator = "request", .refusal = "request is the number of a slow request"),
+    MC_PARAM_END,
+};
+
+static const mc_operation status_operations[] = {
+    { "the request",
+      "/status",
+      { NULL },
+      { { "/status", 200, "application/json", "Uptime, memory, threads, stores and whether they work, counters.",
+          NULL } } },
+    { "the page for operators",
+      "/status/status.json",
+      { page_params },
+      { { "/status/", 200, "text/html", "The page; where `<page>` is true.", NULL },
+        { "/status/status.json?limit=10", 200, "application/json", "What the page shows.", NULL },
+        { "/status/status.json?request=1000000", 404, "application/json", "No such request is kept any more.", NULL } } },
+    { 0 },
+};
+
+static void
+write_page_configuration(mc_json_writer *json, const mc_call *call, apr_pool_t *pool)
+{
+    char file[128];
+    mc_monitor_copy_path(file, sizeof(file), call->config->file);
+    mc_json_open_object(json, "configuration");
+    mc_json_string(json, "file", file);
+    mc_json_string(json, "modified", mc_http_date(apr_time_sec(call->config->mtime), pool));
+    mc_json_integer(json, "layers", call->config->tilesets->nelts);
+    mc_json_close(json);
+}
+
+static mc_error *
+answer_page_overview(mc_request *request, const mc_status_params *params, const mc_call *call, mc_ctx *ctx,
+                     apr_pool_t *pool)
+{
+    const mc_process *process = ctx->process == NULL ? &no_process : ctx->process;
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "version", MC_VERSION);
+    mc_json_integer(json, "time", apr_time_now() / 1000);
+    mc_json_integer(json, "clock_ms", mc_clock_now() / 1000);
+    mc_json_integer(json, "started", mc_metrics_started(process->metrics) / 1000);
+    write_page_configuration(json, call, pool);
+    mc_status_write_requests(json, process->metrics);
+    mc_status_write_tilesets(json, params, call, process->metrics, pool);
+    mc_status_write_processes(json, process->metrics, pool);
+    write_status_shared_memory(json, process);
+    mc_status_write_jobs(json, (mc_status_service *)call->service, call->config, ctx, pool);
+    mc_status_write_slow(json, process->metrics, pool);
+    mc_status_write_errors(json, process->metrics, pool);
+    write_status_counters(json, process->metrics);
+    mc_json_close(json);
+    return mc_operations_respond_json(request, json);
+}
+
+static mc_error *
+answer_page_json(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_process *process = ctx->process == NULL ? &no_process : ctx->process;
+    mc_status_params params = { 0 };
+    MC_TRY(mc_params_read(&params, page_params, call, pool));
+    if (params.request == 0)
+        return answer_page_overview(request, &params, call, ctx, pool);
+    mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
+    mc_json_open_object(json, NULL);
+    if (!mc_status_write_slow_request(json, params.request, process->metrics, pool))
+        return mc_error_create(pool, MC_ERR_NOT_FOUND, "no such request is kept any more");
+    mc_json_close(json);
+    return mc_operations_respond_json(request, json);
+}
+
+static mc_error *
+status_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *path = call->full_path;
+    if (strcmp(path, "status") == 0)
+        return answer_brief_status(request, call, ctx, pool);
+    if (((const mc_status_service *)call->service)->has_page && strncmp(path, "status/", 7) == 0) {
+        if (path[7] == '\0') {
+            mc_request_page(request, mc_status_page(call, pool));
+            request->u.document.momentary = true;
+            return MC_OK;
+        }
+        if (strcmp(path + 7, "status.json") == 0)
+            return answer_page_json(request, call, ctx, pool);
+        if (strncmp(path + 7, "static/", 7) == 0)
+            return mc_status_static(request, path + 14, pool);
+    }
+    return mc_error_create(pool, MC_ERR_NOT_FOUND, "no service answers to the path \"%s\"", path);
+}
 
 const mc_service_ops mc_service_status = {
-    MC_OPERATORS_SERVICE(status, "What the server is doing and has done, as JSON."),
+    MC_SERVICE(status, "status", status_keys, status_from_config,
+               "What the server is doing and has done: as JSON, and as a page for operators."),
+    .unlisted = true,
+    .report = mc_operations_report,
 };
