@@ -4,7 +4,7 @@ import { byId, element, fetchJson, here } from './dom.js';
 import { bytes, difference, drawRates, duration, hitShare, milliseconds, number, percent, quantile, rateText } from './status_chart.js';
 import { drawFlame } from './status_flame.js';
 
-const INTERVAL = 2000, LONGEST = 60000, WINDOW = 60000, RATES = 90, LISTED = 30;
+const INTERVAL = 2000, LONGEST = 60000, WINDOW = 60000, RATES = 90, LISTED = 12;
 const looks = []; /* of the last minute, the latest one last */
 const rates = []; /* requests a second between two looks */
 let offset = 0, wait = INTERVAL, timer = 0, asking = false, again = false;
@@ -34,7 +34,7 @@ const columns = {
     { head: 'Message', text: function (item) { return item.text; }, small: function (item) { return item.url; }, code: function (item) { return item.position; }, full: true },
   ],
   slow: [
-    { head: 'Took', text: function (item) { return milliseconds(item.ms); }, right: true },
+    { head: 'Took', text: function (item) { return milliseconds(item.ms); }, brief: true },
     { head: 'At', text: function (item) { return clock(item.time); }, brief: true },
     { head: 'Status', text: function (item) { return item.status; } },
     { head: 'Result', text: function (item) { return item.result; } },
@@ -170,7 +170,7 @@ function showFigures(now) {
   }
   figure('errors', before ? rateText(60 * lately.results.error / seconds) : '-');
   figure('errors-since', 'since the start ' + number(requests.results.error));
-  drawRates(byId('rates'), rates, RATES);
+  drawRates(byId('rates'), rates, Math.max(15, rates.length));
 }
 
 /* --- sections -------------------------------------------------------------------------------------------------- */

@@ -47,10 +47,10 @@ export function drawFlame(figure, request) {
     }).map(function (span) {
       const from = Math.max(span.begin_us, view[0]), to = Math.min(span.begin_us + span.us, view[1]);
       const made = element('button', { type: 'button', text: shortName(span), title: shortName(span) + '\n' + time(span.us),
-        className: span.note === 'ERROR' ? 'error' : '', ariaPressed: String(span === chosen), data: { span: span.number } });
+        className: (span.note === 'ERROR' ? 'error ' : '') + ((to - from) / size < 0.03 ? 'narrow' : ''), ariaPressed: String(span === chosen), data: { span: span.number } });
       made.style.setProperty('--hue', hue(span.name));
       made.style.left = 100 * (from - view[0]) / size + '%';
-      made.style.width = 'max(2px, ' + 100 * (to - from) / size + '%)';
+      made.style.width = 'max(2px, ' + (100 * (to - from) / size).toFixed(4) + '%)';
       made.style.top = placed.rows.get(span.number) * ROW + 'px';
       made.addEventListener('click', function () { choose(span); });
       return made;
