@@ -100,9 +100,9 @@ typedef struct mc_config {
     struct mc_jobs *jobs;                    /* the queue that seeders share, or NULL */
     const struct mc_changes_config *changes; /* of <changes>; NULL: no change log is followed */
     bool metrics;                            /* the service of that name is offered: spans feed its histograms */
-    bool status_page;                        /* the service status has its page, which all configurations are shown by */
-    apr_time_t mtime;                        /* of the file when it was read */
-    apr_array_header_t *pending;             /* of struct mc_data_pending: data of short forms that are not there */
+    bool status_page;            /* the service status has its page, which all configurations are shown by */
+    apr_time_t mtime;            /* of the file when it was read */
+    apr_array_header_t *pending; /* of struct mc_data_pending: data of short forms that are not there */
 } mc_config;
 
 /* Builds the model in the order of docs/reference/configuration.md 1.1. Opens nothing but the file (and watermarks).

@@ -24,12 +24,13 @@ typedef struct mc_account {
     const char *path; /* what follows it, decoded */
     const char *query;
     const char *client;
-    const char *service; /* type of the service that answers; NULL: none was found yet */
-    const char *tileset; /* name in the configuration; NULL: none, or not known yet */
-    const char *grid;    /* of a tile, with its place there; NULL: no tile is asked for */
-    int z, x, y;         /* columns from the left, rows from the bottom */
-    int width, height;   /* of a map, in pixels; 0: no map is asked for */
-    int status;          /* of the answer; 0: not known yet */
+    const char *service;            /* type of the service that answers; NULL: none was found yet */
+    const char *tileset;            /* name in the configuration; NULL: none, or not known yet */
+    const char *grid;               /* of a tile, with its place there; NULL: no tile is asked for */
+    int z, x, y;                    /* columns from the left, rows from the bottom */
+    int width, height;              /* of a map, in pixels; 0: no map is asked for */
+    int status;                     /* of the answer; 0: not known yet */
+    const struct mc_config *config; /* that answers, for the status page; NULL: nothing is noted for it */
     _Atomic unsigned events;
     mc_trace_context context;
 } mc_account;

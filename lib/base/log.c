@@ -18,9 +18,8 @@ static const char *const level_names[] = { "emerg", "alert", "crit", "error", "w
 static mc_log_tap *
 log_tap(const mc_ctx *ctx, mc_log_level level)
 {
-    return level > MC_LOG_WARN || ctx->process == NULL
-               ? NULL
-               : atomic_load_explicit(&ctx->process->tap, memory_order_acquire);
+    return level > MC_LOG_WARN || ctx->process == NULL ? NULL
+                                                       : atomic_load_explicit(&ctx->process->tap, memory_order_acquire);
 }
 
 void

@@ -53,7 +53,7 @@ mc_metrics *mc_metrics_create(void);
 
 /* The same with so many bytes more for what a higher room counts by itself: zeroed, and as shared as the rest. */
 mc_metrics *mc_metrics_create_with(size_t bytes);
-void *mc_metrics_annex(mc_metrics *metrics); /* NULL without, and of NULL */
+void *mc_metrics_annex(mc_metrics *metrics);             /* NULL without, and of NULL */
 size_t mc_metrics_annex_size(const mc_metrics *metrics); /* at least what was asked for; 0 without, and of NULL */
 
 void mc_metrics_destroy(mc_metrics *metrics);

@@ -32,8 +32,10 @@ mc_server_account_begin(mc_server_account *of, const mc_config *config, const mc
     of->counted = config->metrics || mc_monitoring_on(ctx->process);
     if (of->told || of->counted)
         of->begin = mc_clock_now();
-    if (mc_monitoring_on(ctx->process))
+    if (mc_monitoring_on(ctx->process)) {
+        account->config = config;
         kept |= MC_TRACE_SPANS;
+    }
     if (config->server_timing)
         kept |= MC_TRACE_SUMS;
     if (ctx->trace == NULL && (kept != 0 || of->counted))

@@ -19,7 +19,6 @@
 #include "http/http.h"
 #include "http/http_breakers.h"
 #include "remote/remote.h"
-#include "server/server_private.h"
 #include "telemetry/incidents.h"
 #include "telemetry/process_reports.h"
 #include "text/secret.h"
@@ -47,11 +46,12 @@ note_incident(const mc_ctx *ctx, mc_log_level level, const char *message)
     mc_monitor *monitor = mc_monitor_of(ctx->process->metrics);
     if (monitor == NULL)
         return;
-    const mc_config *config = mc_server_config_of(ctx->owner);
-    const char *tileset = ctx->account == NULL ? NULL : ctx->account->tileset;
+    const mc_account *account = ctx->account;
+    const char *position = account == NULL || account->config == NULL
+                               ? NULL
+                               : mc_monitoring_position(account->config, account->tileset, ctx->pool);
     mc_incident *incident = apr_palloc(ctx->pool, sizeof(*incident));
-    mc_incident_describe(incident, level, message, ctx->account,
-                         config == NULL ? NULL : mc_monitoring_position(config, tileset, ctx->pool), ctx->pool);
+    mc_incident_describe(incident, level, message, account, position, ctx->pool);
     mc_incidents_add(monitor, incident);
 }
 
@@ -87,13 +87,12 @@ report_stores(mc_process_report *report, const mc_config *config, uint32_t model
     for (int i = 0; i < config->caches->nelts; i++) {
         const mc_cache *cache = APR_ARRAY_IDX(config->caches, i, const mc_cache *);
         const bool fails = atomic_load(&cache->state.fails), asked = atomic_load(&cache->state.asked);
-        mc_backend_report *backend =
-            fails != failing ? NULL
-                             : add_backend_report(report, MC_BACKEND_STORE,
-                                                  fails   ? MC_BACKEND_FAILS
-                                                  : asked ? MC_BACKEND_WORKS
-                                                          : MC_BACKEND_UNASKED,
-                                                  cache->name);
+        mc_backend_report *backend = fails != failing ? NULL
+                                                      : add_backend_report(report, MC_BACKEND_STORE,
+                                                                           fails   ? MC_BACKEND_FAILS
+                                                                           : asked ? MC_BACKEND_WORKS
+                                                                                   : MC_BACKEND_UNASKED,
+                                                                           cache->name);
         if (backend == NULL)
             continue;
         backend->model = model;
@@ -112,13 +111,12 @@ report_sources(mc_process_report *report, const mc_config *config, uint32_t mode
         const mc_source *source = apr_hash_this_val(i);
         const bool fails = atomic_load(&source->state.fails);
         const uint64_t calls = atomic_load(&source->state.calls);
-        mc_backend_report *backend =
-            fails != failing ? NULL
-                             : add_backend_report(report, MC_BACKEND_SOURCE,
-                                                  fails       ? MC_BACKEND_FAILS
-                                                  : calls > 0 ? MC_BACKEND_WORKS
-                                                              : MC_BACKEND_UNASKED,
-                                                  source->name);
+        mc_backend_report *backend = fails != failing ? NULL
+                                                      : add_backend_report(report, MC_BACKEND_SOURCE,
+                                                                           fails       ? MC_BACKEND_FAILS
+                                                                           : calls > 0 ? MC_BACKEND_WORKS
+                                                                                       : MC_BACKEND_UNASKED,
+                                                                           source->name);
         if (backend == NULL)
             continue;
         backend->model = model;

@@ -262,7 +262,9 @@ mc_runtime_limit_requests(mc_runtime *runtime, const mc_config *config, int thre
 struct mc_metrics *
 mc_runtime_metrics_create(void)
 {
-    return mc_metrics_create_with(mc_answers_size() + mc_monitor_size());
+    mc_metrics *metrics = mc_metrics_create_with(mc_answers_size() + mc_monitor_size());
+    mc_monitor_init(metrics);
+    return metrics;
 }
 
 void

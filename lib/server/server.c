@@ -117,12 +117,6 @@ mc_server_config(const mc_server *server)
     return atomic_load_explicit(&server->config, memory_order_acquire);
 }
 
-const mc_config *
-mc_server_config_of(const mc_owner *owner)
-{
-    return owner == NULL || owner->take != take_server ? NULL : mc_server_config(owner->thing);
-}
-
 void
 mc_server_follow(mc_server *server, mc_process *process)
 {

@@ -11,9 +11,6 @@ extern const mc_key mc_root_keys[];
  * file; `owner` keeps the configuration meanwhile. */
 void mc_config_follow_changes(const mc_config *config, const mc_owner *owner, mc_process *process);
 
-/* The configuration that a server has whose owner it is (mc_ctx.owner); NULL: it is none of a server. */
-const mc_config *mc_server_config_of(const mc_owner *owner);
-
 /* The enabled services, in dispatch order. */
 apr_array_header_t *mc_services_from_config(const apr_array_header_t *nodes, const mc_node *legacy, mc_build *build);
 

@@ -84,7 +84,7 @@ find_incident_place(mc_incident *incidents, const mc_incident *incident)
 void
 mc_incidents_add(mc_monitor *monitor, const mc_incident *incident)
 {
-    if (monitor == NULL || !mc_monitor_turn_take(&monitor->incidents.turn))
+    if (monitor == NULL || !mc_monitor_turn_take(&monitor->incidents.turn, MC_MONITOR_WRITER_PATIENCE))
         return;
     mc_incident *place = find_incident_place(monitor->incidents.incidents, incident);
     const bool again = place->count > 0 && is_same_incident(place, incident);
@@ -116,7 +116,7 @@ int
 mc_incidents_copy(mc_incident *to, mc_monitor *monitor)
 {
     int count = 0;
-    if (monitor == NULL || !mc_monitor_turn_take(&monitor->incidents.turn))
+    if (monitor == NULL || !mc_monitor_turn_take(&monitor->incidents.turn, MC_MONITOR_READER_PATIENCE))
         return 0;
     for (int i = 0; i < MC_INCIDENTS_MAX; i++)
         if (monitor->incidents.incidents[i].count > 0)

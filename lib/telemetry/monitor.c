@@ -1,14 +1,14 @@
 /* See monitor.h. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "telemetry/answers.h"
 #include "telemetry/monitor_tables.h"
 
-enum { PATIENCE = 1000, ALIGNMENT = 64 };
+enum { ALIGNMENT = 64 };
 
 /* Where a monitor begins behind the counted answers. */
 static size_t
@@ -38,25 +38,43 @@ mc_monitor_process_lives(int process)
 }
 
 bool
-mc_monitor_turn_take(mc_monitor_turn *turn)
+mc_monitor_turn_take(mc_monitor_turn *turn, int milliseconds)
 {
-    const int own = getpid();
-    for (int i = 0; i < PATIENCE; i++) {
-        int holder = 0;
-        if (atomic_compare_exchange_strong(turn, &holder, own))
-            return true;
-        if (holder != own && i == 0 && !mc_monitor_process_lives(holder) &&
-            atomic_compare_exchange_strong(turn, &holder, own))
-            return true;
-        sched_yield();
+    struct timespec until;
+    int status = pthread_mutex_trylock(&turn->lock);
+    if (status == EBUSY) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        const long nanoseconds = until.tv_nsec + milliseconds * 1000000L;
+        until.tv_sec += nanoseconds / 1000000000L;
+        until.tv_nsec = nanoseconds % 1000000000L;
+        status = pthread_mutex_timedlock(&turn->lock, &until);
     }
-    return false;
+    if (status == EOWNERDEAD) /* what it has left half written is ended when it is read */
+        status = pthread_mutex_consistent(&turn->lock);
+    return status == 0;
 }
 
 void
 mc_monitor_turn_give(mc_monitor_turn *turn)
 {
-    atomic_store(turn, 0);
+    pthread_mutex_unlock(&turn->lock);
+}
+
+void
+mc_monitor_init(mc_metrics *metrics)
+{
+    mc_monitor *monitor = mc_monitor_of(metrics);
+    pthread_mutexattr_t attributes;
+    if (monitor == NULL)
+        return;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&monitor->incidents.turn.lock, &attributes);
+    pthread_mutex_init(&monitor->slow.turn.lock, &attributes);
+    for (int i = 0; i < MC_PROCESS_REPORTS_MAX; i++)
+        pthread_mutex_init(&monitor->slots[i].turn.lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
 }
 
 void

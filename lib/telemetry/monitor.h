@@ -3,12 +3,13 @@
  * finds its stores, sources and servers. All of it is in the shared memory behind the counters (base/metrics.h), with a
  * fixed size: the page sees the same whichever process answers.
  *
- * Nobody waits for a lock here: a table that another thread or process works on for long is left alone, and what was to
+ * Nobody waits for long here: a table that another thread or process does not let go of is left alone, and what was to
  * be written is dropped. A process that dies leaves nothing locked.
  */
 #ifndef MC_TELEMETRY_MONITOR_H
 #define MC_TELEMETRY_MONITOR_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -19,14 +20,22 @@ typedef struct mc_monitor mc_monitor;
 /* Bytes of mc_metrics_create_with, with those of mc_answers_size(), which come first. */
 size_t mc_monitor_size(void);
 
+/* Before any other use, by the process that has made `metrics`. */
+void mc_monitor_init(mc_metrics *metrics);
+
 /* NULL where `metrics` is NULL or has no room for it: all functions of a monitor then do nothing. */
 mc_monitor *mc_monitor_of(mc_metrics *metrics);
 
-/* Whose turn it is to use a table: a process, 0 for nobody. */
-typedef _Atomic int mc_monitor_turn;
+/* Whose turn it is to use a table: of one thread of all processes. */
+typedef struct mc_monitor_turn {
+    pthread_mutex_t lock;
+} mc_monitor_turn;
 
-/* Waits for some moments at most. False: another one has the turn. A turn of a process that is dead is taken over. */
-bool mc_monitor_turn_take(mc_monitor_turn *turn);
+/* Milliseconds that whoever writes waits for a turn at most, while a client waits; and whoever reads for people. */
+enum { MC_MONITOR_WRITER_PATIENCE = 5, MC_MONITOR_READER_PATIENCE = 250 };
+
+/* False: another one has had the turn all the time. A turn of a process that has died is free. */
+bool mc_monitor_turn_take(mc_monitor_turn *turn, int milliseconds);
 void mc_monitor_turn_give(mc_monitor_turn *turn);
 
 /* Whether a process of that number is there. */

@@ -9,6 +9,7 @@
 #include "telemetry/monitor_tables.h"
 
 #define REPORT_INTERVAL APR_USEC_PER_SEC
+#define LONGEST_SILENCE (86400 * APR_USEC_PER_SEC)
 
 static _Atomic apr_time_t next_report; /* of this process: mc_clock_now() */
 
@@ -66,7 +67,7 @@ void
 mc_process_reports_put(mc_monitor *monitor, mc_process_report *report, uint32_t model)
 {
     mc_process_slot *slot = monitor == NULL ? NULL : claim_process_slot(monitor);
-    if (slot == NULL || !mc_monitor_turn_take(&slot->turn))
+    if (slot == NULL || !mc_monitor_turn_take(&slot->turn, MC_MONITOR_WRITER_PATIENCE))
         return;
     report->process = getpid();
     report->seen = report->started = mc_clock_now();
@@ -106,16 +107,21 @@ int
 mc_process_reports_visit(mc_monitor *monitor, void (*visit)(void *baton, const mc_process_report *report), void *baton,
                          apr_pool_t *pool)
 {
-    int count = 0;
+    int count = 0, patience = MC_MONITOR_READER_PATIENCE;
     mc_process_report *report = apr_palloc(pool, sizeof(*report));
     for (int i = 0; monitor != NULL && i < MC_PROCESS_REPORTS_MAX; i++) {
         mc_process_slot *slot = &monitor->slots[i];
         const int process = atomic_load(&slot->process);
-        if (process == 0 || !mc_monitor_process_lives(process) || !mc_monitor_turn_take(&slot->turn))
+        if (process == 0 || !mc_monitor_process_lives(process))
             continue;
+        if (!mc_monitor_turn_take(&slot->turn, patience)) { /* a process that is stopped */
+            patience = 0;
+            continue;
+        }
         memcpy(report, &slot->report, sizeof(*report));
         mc_monitor_turn_give(&slot->turn);
-        if (report->process != process) /* it has not reported yet */
+        /* It has not reported yet, or died long ago and left its number to another program. */
+        if (report->process != process || mc_clock_now() - report->seen > LONGEST_SILENCE)
             continue;
         check_process_report(report);
         visit(baton, report);

@@ -131,7 +131,7 @@ mc_slow_requests_add(mc_monitor *monitor, const mc_account *account, const mc_te
     if (trace != NULL)
         fill_slow_spans(slow, trace, answer->begin);
     mc_slow_table *table = &monitor->slow;
-    if (!mc_monitor_turn_take(&table->turn))
+    if (!mc_monitor_turn_take(&table->turn, MC_MONITOR_WRITER_PATIENCE))
         return;
     mc_slow_request *place = find_slow_place(table, mc_clock_now());
     if (place->number == 0 || place->expires <= mc_clock_now() || place->duration < slow->duration) {
@@ -168,7 +168,7 @@ int
 mc_slow_requests_copy(mc_slow_request *to, mc_monitor *monitor)
 {
     int count = 0;
-    if (monitor == NULL || !mc_monitor_turn_take(&monitor->slow.turn))
+    if (monitor == NULL || !mc_monitor_turn_take(&monitor->slow.turn, MC_MONITOR_READER_PATIENCE))
         return 0;
     const apr_time_t now = mc_clock_now();
     for (int i = 0; i < MC_SLOW_REQUESTS_MAX; i++)

@@ -1,5 +1,5 @@
-/* <service type="status">: what the process that answers is doing, and what all of them have done, as JSON; and the page
- * for operators with its own JSON. */
+/* <service type="status">: what the process that answers is doing, and what all of them have done, as JSON; and the
+ * page for operators with its own JSON. */
 #include <apr_strings.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -220,7 +220,8 @@ static const mc_operation status_operations[] = {
       { page_params },
       { { "/status/", 200, "text/html", "The page; where `<page>` is true.", NULL },
         { "/status/status.json?limit=10", 200, "application/json", "What the page shows.", NULL },
-        { "/status/status.json?request=1000000", 404, "application/json", "No such request is kept any more.", NULL } } },
+        { "/status/status.json?request=1000000", 404, "application/json", "No such request is kept any more.",
+          NULL } } },
     { 0 },
 };
 

@@ -18,8 +18,8 @@ typedef struct backend_sum {
 } backend_sum;
 
 typedef struct report_sums {
-    apr_hash_t *by_name;          /* backend_sum * */
-    apr_array_header_t *backends; /* backend_sum * */
+    apr_hash_t *by_name;           /* backend_sum * */
+    apr_array_header_t *backends;  /* backend_sum * */
     apr_array_header_t *processes; /* mc_process_report, without their things */
     int process_count, reload_failed, marks;
     unsigned apart;
