@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-enum { STRIPES = 4, NAME_SIZE = 124, SERVICES = 16, CACHE_LINE = 64, PATIENCE = 1000 };
+enum { STRIPES = 4, SERVICES = 16, CACHE_LINE = 64, PATIENCE = 1000 };
 enum { NO_TILESET, OTHER_TILESETS, SEVERAL_TILESETS, FIRST_TILESET, PLACES = FIRST_TILESET + MC_ANSWER_TILESETS_MAX };
 enum { OTHER_SERVICES = 0, FIRST_SERVICE = 1 };
 enum { FREE, BEING_NAMED, NAMED };
@@ -17,7 +17,7 @@ enum { STATUSES = sizeof(statuses) / sizeof(statuses[0]) + 1 }; /* the last one:
 
 typedef struct shared_name {
     atomic_int state;
-    char text[NAME_SIZE];
+    char text[MC_ANSWER_NAME_SIZE];
 } shared_name;
 
 typedef struct answer_counts {
@@ -72,7 +72,7 @@ static bool
 is_shared_name(const shared_name *name, const char *text)
 {
     return atomic_load_explicit(&name->state, memory_order_acquire) == NAMED &&
-           strncmp(name->text, text, NAME_SIZE - 1) == 0;
+           strncmp(name->text, text, MC_ANSWER_NAME_SIZE - 1) == 0;
 }
 
 /* Whoever is writing a name finishes in a moment, unless its process has died. */
@@ -90,7 +90,7 @@ claim_shared_name(shared_name *names, int first, int count, const char *text)
     for (int i = first; i < count; i++) {
         int state = FREE;
         if (atomic_compare_exchange_strong(&names[i].state, &state, BEING_NAMED)) {
-            apr_cpystrn(names[i].text, text, NAME_SIZE);
+            apr_cpystrn(names[i].text, text, MC_ANSWER_NAME_SIZE);
             atomic_store_explicit(&names[i].state, NAMED, memory_order_release);
             return i;
         }

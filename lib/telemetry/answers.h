@@ -39,6 +39,9 @@ typedef struct mc_answer_label {
 /* Names of tilesets of all configurations since the start at most; later ones are counted as "(other)". */
 enum { MC_ANSWER_TILESETS_MAX = 1024 };
 
+/* Bytes of a label, its end included: longer names of tilesets are cut. */
+enum { MC_ANSWER_NAME_SIZE = 124 };
+
 /* Bytes of mc_metrics_create_with. */
 size_t mc_answers_size(void);
 

@@ -99,7 +99,7 @@ add_tileset_row(tileset_rows *rows, const char *name)
     tileset_row *row = apr_pcalloc(rows->pool, sizeof(*row));
     row->name = row->title = apr_pstrdup(rows->pool, name);
     APR_ARRAY_PUSH(rows->rows, tileset_row *) = row;
-    apr_hash_set(rows->by_name, row->name, APR_HASH_KEY_STRING, row);
+    apr_hash_set(rows->by_name, apr_pstrndup(rows->pool, name, MC_ANSWER_NAME_SIZE - 1), APR_HASH_KEY_STRING, row);
     return row;
 }
 

@@ -79,4 +79,23 @@ START_TEST(names_are_bounded_and_off_is_off)
 }
 END_TEST
 
-UNIT_MAIN("metrics", nothing_is_lost_between_threads, the_text_is_openmetrics, names_are_bounded_and_off_is_off)
+START_TEST(quantiles_lie_between_the_bounds_of_their_bucket)
+{
+    mc_histogram histogram = { 0 };
+    ck_assert_double_eq(mc_histogram_quantile(&histogram, 0.5), 0);
+    for (int i = 0; i < 10; i++)
+        mc_histogram_add(&histogram, 200); /* of the bucket from 100 to 250 */
+    ck_assert_double_eq_tol(mc_histogram_quantile(&histogram, 0.5), 175, 1e-9);
+    ck_assert_double_eq_tol(mc_histogram_quantile(&histogram, 1), 250, 1e-9);
+    for (int i = 0; i < 90; i++)
+        mc_histogram_add(&histogram, 40);
+    ck_assert_double_eq_tol(mc_histogram_quantile(&histogram, 0.45), 25, 1e-9);
+    ck_assert_double_eq_tol(mc_histogram_quantile(&histogram, 0.95), 175, 1e-9);
+    mc_histogram_add(&histogram, INT64_C(60000000));
+    ck_assert_double_eq(mc_histogram_quantile(&histogram, 1), 10000000); /* there is no upper bound */
+    ck_assert_int_eq(mc_histogram_bound(0), 50);
+}
+END_TEST
+
+UNIT_MAIN("metrics", nothing_is_lost_between_threads, the_text_is_openmetrics, names_are_bounded_and_off_is_off,
+          quantiles_lie_between_the_bounds_of_their_bucket)
