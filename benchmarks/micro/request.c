@@ -116,6 +116,7 @@ main(int argc, char **argv)
         fprintf(stderr, "%s\n", error == MC_OK ? "no paths, or no such number of threads" : error->message);
         return 1;
     }
+    mc_server_follow(server, mc_runtime_process(runtime));
     for (int i = 0; i < threads; i++) {
         runners[i] = (runner){ .server = server,
                                .runtime = runtime,
