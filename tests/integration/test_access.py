@@ -279,25 +279,59 @@ def test_rates_in_nginx(front):
 
 # --- operators --------------------------------------------------------------------------------------------------------
 
+OPERATORS = '<service type="metrics" enabled="true"/><service type="status" enabled="true"><page>true</page></service>'
+PATHS = ("metrics", "status", "status/", "status/status.json", "status/static/status.js")
+
+
 def test_pages_of_operators_in_apache(httpd, site, folder):
-    site.write_config(folder / "operators.xml", extra='<service type="metrics" enabled="true"/>')
+    site.write_config(folder / "operators.xml", extra=OPERATORS)
     text = blocks("Pages of operators", "apache-operators")[0].replace("/etc/mapcache/operators.xml", f"{folder}/operators.xml")
     web = httpd(text + f"MapCacheAlias /maps {site.config}\n")
-    assert web.get("/operators/metrics").status == 200
-    assert web.get("/maps/metrics").status == 404
-    site.write_config(folder / "operators.xml", extra='<service type="metrics" enabled="true"/>')
+    for path in PATHS:
+        assert web.get("/operators/" + path).status == 200, path
+        assert web.get("/maps/" + path).status == 404, path
+    before = json.loads(web.get("/operators/status/status.json?find=base").body)["tilesets"]["items"][0]["total"]
+    for _ in range(5):
+        assert web.get(TILE).status == 200
+    after = json.loads(web.get("/operators/status/status.json?find=base").body)["tilesets"]["items"][0]
+    assert after["total"] == before + 5  # of the other alias
 
 
 def test_strangers_do_not_see_pages_of_operators(httpd, front, site, folder):
-    site.write_config(folder / "operators.xml", extra='<service type="metrics" enabled="true"/>')
+    site.write_config(folder / "operators.xml", extra=OPERATORS)
     text = blocks("Pages of operators", "apache-operators")[0].replace("/etc/mapcache/operators.xml", f"{folder}/operators.xml")
-    assert httpd(text.replace(" 127.0.0.1", "")).get("/operators/metrics").status == 403
+    closed = httpd(text.replace(" 127.0.0.1", ""))
     server = blocks("Pages of operators", "nginx-operators")[0].replace("mapcache-operators", "mapcache")
-    site.write_config(extra='<service type="metrics" enabled="true"/>')
-    assert front(server.replace("allow 127.0.0.1;", "")).get("/operators/metrics").status == 403
+    site.write_config(extra=OPERATORS)
+    shut = front(server.replace("allow 127.0.0.1;", ""))
+    for path in PATHS:
+        assert closed.get("/operators/" + path).status == 403, path
+        assert shut.get("/operators/" + path).status == 403, path
+
+
+@pytest.mark.parametrize("kind", ["apache", "nginx"])
+@pytest.mark.parametrize("address", ["operator", "stranger"])
+def test_paths_of_operators_among_those_of_all(kind, address, site, request):
+    """Of the configuration that serves the tiles: closed for strangers, open for operators."""
+    site.write_config(extra=OPERATORS)
+    text = blocks("Pages of operators", f"{kind}-operators-paths")[0]
+    if address == "stranger":
+        text = text.replace(" 127.0.0.1", "").replace("allow;", "")
+    if kind == "apache":
+        web = request.getfixturevalue("httpd")(f"MapCacheAlias /maps {site.config}\n" + text)
+    else:
+        tiles = blocks("nginx: a key for each client", "nginx")[0].replace('if ($client = "") { return 403; }', "").replace("$client", "x")
+        web = request.getfixturevalue("front")(text + tiles)
+    for path in PATHS:
+        assert web.get("/maps/" + path).status == (200 if address == "operator" else 403), path
+    for path in ("/status/", "%73tatus/", "status//", "./status/", "x/../status/status.json"):
+        assert address == "operator" or web.get("/maps/" + path).status in (403, 404), path
+    assert web.get(TILE).status == 200
 
 
 def test_pages_of_operators_in_nginx(front, site):
-    site.write_config(extra='<service type="metrics" enabled="true"/>')
+    site.write_config(extra=OPERATORS)
     server = blocks("Pages of operators", "nginx-operators")[0].replace("mapcache-operators", "mapcache")
-    assert front(server).get("/operators/metrics").status == 200
+    web = front(server)
+    for path in PATHS:
+        assert web.get("/operators/" + path).status == 200, path

@@ -3,12 +3,18 @@ import collections
 import json
 import os
 import signal
+import subprocess
 import xml.sax.saxutils
 
 import pytest
 from browser import Browser
-from conftest import GRID, Site, tile_path, wait_until
+from changes_site import configuration as changes_configuration
+from changes_site import path_of, prepare, tile_of
+from conftest import GRID, SOON, Site, tile_path, wait_until
+from fastcgi import Server
 from origin import Origin
+from patience import patience
+from postgres import PASSWORD, Postgres
 
 MARKUP = "<img src=x onerror=\"document.title='broken'\"> & 'quotes'"
 MANY = 40
@@ -174,6 +180,48 @@ def test_the_page_is_off_unless_configured(site, apache):
         assert web.get("/mc/status/" + path).status == 404, path
 
 
+def test_databases_jobs_and_reloads_of_a_fastcgi_program(build, tmp_path):
+    """What is there is told, then what is not there any more: the database, and the configuration."""
+    with Postgres() as database:
+        prepare(build, database)
+        jobs = f"<jobs><connection>{xml.sax.saxutils.escape(database.connection())}</connection></jobs>"
+        config = changes_configuration(tmp_path, database.connection(), extra=jobs + PAGE)
+        subprocess.run([build / "bin/mapcache", "jobs", "enqueue", "-c", config, "-t", "squares", "-z", "0,4"], check=True, timeout=patience(60))
+        server = Server(build, config, tmp_path)
+        try:
+            def asked():
+                answer = server.get("/status/status.json")
+                assert answer.status == 200, answer.body
+                return json.loads(answer.body)
+
+            def until(condition, what):
+                wait_until(lambda: condition(asked()), what, SOON)
+
+            assert server.get(path_of(tile_of(10, 46, 3))).status == 200
+            until(lambda said: said["change_logs"] and said["change_logs"][0]["state"] == "works" and "read_seconds_ago" in said["change_logs"][0], "the log is read")
+            said = asked()
+            log = said["change_logs"][0]
+            assert log["led"] and log["name"] in find(said["tilesets"]["items"], name="squares")["logs"]
+            until(lambda said: said["servers"] and said["servers"][0]["state"] == "works", "the database is known")
+            job = find(said["jobs"]["items"], tileset="squares")
+            assert job["state"] == "open" and "owner" not in job and said["processes"]["reload_failed"] == 0
+            assert PASSWORD not in json.dumps(said)
+            good = config.read_text()
+            config.write_text(good.replace("<cache>store</cache>", "<cache>nowhere</cache>"))
+            server.program.process.send_signal(signal.SIGHUP)
+            until(lambda said: said["processes"]["reload_failed"] == 1, "a broken configuration is told of")
+            assert server.get(path_of(tile_of(10, 46, 3))).status == 200
+            database.stop()
+            until(lambda said: said["change_logs"][0]["state"] == "fails", "the database is away")
+            config.write_text(good)
+            server.program.process.send_signal(signal.SIGHUP)
+            until(lambda said: said["processes"]["reload_failed"] == 0, "a good one is served again")
+            until(lambda said: "failure" in said["jobs"], "the queue is away, which has been asked anew")
+            assert PASSWORD not in json.dumps(asked())
+        finally:
+            server.stop()
+
+
 # --- in a browser -------------------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
@@ -260,7 +308,6 @@ def test_an_unseen_page_does_not_ask_and_a_lost_server_is_asked_ever_less(page):
     assert "does not answer" in text(page, "#notice") and "asked again in 60 s" in text(page, "#live")
     page.script("""Object.defineProperty(document, 'hidden', { value: true, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'))""")
-    page.settled()
     before = page.script("return asked")
     page.settled()
     assert page.script("return asked") == before

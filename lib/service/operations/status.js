@@ -160,16 +160,16 @@ function showFigures(now) {
   const before = earlier(), requests = now.requests, lately = difference(requests, before && before.requests);
   const seconds = before ? (now.clock_ms - before.clock_ms) / 1000 : 0, all = hitShare(requests.results), share = hitShare(lately.results);
   figure('rate', before ? rateText(lately.total / seconds) : '-');
-  figure('total', number(requests.total) + ' since ' + new Date(now.started).toLocaleString([], { dateStyle: 'short', timeStyle: 'short' }));
+  figure('total', 'since start ' + number(requests.total));
   figure('hits', before && share.all > 0 ? percent(share.stored, share.all) : percent(all.stored, all.all));
-  figure('hits-since', 'since the start ' + percent(all.stored, all.all));
+  figure('hits-since', 'since start ' + percent(all.stored, all.all));
   for (const [key, part] of [['p50', 0.5], ['p95', 0.95], ['p99', 0.99]]) {
     const since = requests.total ? requests[key + '_ms'] : null, recent = before ? quantile(lately.buckets, requests.bounds_ms, part) : null;
     figure(key, milliseconds(recent === null ? since : recent));
-    figure(key + '-since', 'since the start ' + milliseconds(since));
+    figure(key + '-since', 'since start ' + milliseconds(since));
   }
   figure('errors', before ? rateText(60 * lately.results.error / seconds) : '-');
-  figure('errors-since', 'since the start ' + number(requests.results.error));
+  figure('errors-since', 'since start ' + number(requests.results.error));
   drawRates(byId('rates'), rates, Math.max(15, rates.length));
 }
 

@@ -67,5 +67,5 @@ export function drawRates(svg, values, most) {
     return ((first + index) * step).toFixed(1) + ' ' + (46 - 42 * value / top).toFixed(1);
   });
   const path = svg.firstElementChild || svg.appendChild(document.createElementNS('http://www.w3.org/2000/svg', 'path'));
-  path.setAttribute('d', points.length < 2 ? '' : 'M' + (first * step).toFixed(1) + ' 50 L' + points.join(' L') + ' L305 50');
+  path.setAttribute('d', points.length < 2 ? '' : 'M' + (first * step).toFixed(1) + ' 50 L' + points.join(' L') + ' L305 ' + points[points.length - 1].split(' ')[1] + ' L305 50');
 }
