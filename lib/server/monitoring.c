@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -169,14 +170,15 @@ report_change_log(void *baton, const mc_changes_state *state)
 static int64_t
 resident_memory(void)
 {
-    long pages = 0;
+    char line[128], *end;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL)
+    const bool read = file != NULL && fgets(line, sizeof(line), file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    if (!read)
         return 0;
-    if (fscanf(file, "%*d %ld", &pages) != 1)
-        pages = 0;
-    fclose(file);
-    return (int64_t)pages * sysconf(_SC_PAGESIZE);
+    (void)strtoll(line, &end, 10); /* of all addresses */
+    return (int64_t)strtoll(end, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
 static void

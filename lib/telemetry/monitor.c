@@ -99,6 +99,6 @@ mc_monitor_copy_path(char *to, size_t size, const char *path)
         mc_monitor_copy_text(to, size, path);
         return;
     }
-    memcpy(to, "...", 3);
+    to[0] = to[1] = to[2] = '.';
     memcpy(to + 3, path + length - (size - 4), size - 3); /* with its end */
 }

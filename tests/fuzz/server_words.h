@@ -44,6 +44,7 @@ static const char *const whole_requests[] = {
     "GET\n/metrics\n\nAccept: application/openmetrics-text\n\n",
     "GET\n/health\n\n\n",
     "GET\n/status\n\n\n",
+    "GET\n/status/status.json\nlimit=3&offset=1&find=a&request=2\n\n",
     "HEAD\n\n\n\n",
     "OPTIONS\n/tms/1.0.0/plain@WGS84/2/1/1.png\n\nOrigin: https://a.example\nAccess-Control-Request-Method: GET\n\n",
     "POST\n/\nSERVICE=WFS\nContent-Type: text/xml\n\n<GetFeature service=\"WFS\"><Query typeName=\"a\"/></GetFeature>",

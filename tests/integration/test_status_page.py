@@ -259,14 +259,17 @@ def page(desktop, web):
 
 
 @pytest.mark.parametrize("screen", ["desktop", "phone"])
-def test_the_page_shows_what_there_is(screen, web, request):
+def test_the_page_fits_its_screen(screen, web, request):
     assert web.get(tile("broken")).status >= 500 and web.get(tile("late")).status == 200 and web.get("/mc" + tile_path()).status == 200
     page = open_page(request.getfixturevalue(screen), web)
     shown = rows(page, "errors")
     assert any("broken" in row and "502" in row for row in shown), shown
     assert any("late" in row for row in rows(page, "slow")) and any("broken" in row for row in rows(page, "sources"))
     assert page.script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    assert "live" in text(page, "#live") and text(page, "#notice") == ""
+    assert "live" in text(page, "#live") and text(page, "#notice") == "" and page.console() == []
+
+
+def test_the_page_is_live_and_takes_no_text_for_markup(page, web):
     wait_until(lambda: text(page, "[data-figure=rate]") not in ("-", ""), "a rate between two looks")
     page.script("document.querySelector('#find').value = 'onerror'; document.querySelector('#find').dispatchEvent(new Event('input'))")
     wait_until(lambda: len(rows(page, "tilesets")) == 1, "the list is searched")
