@@ -75,7 +75,7 @@ find_incident_place(mc_incident *incidents, const mc_incident *incident)
     for (int i = 0; i < MC_INCIDENTS_MAX; i++) {
         if (incidents[i].count > 0 && is_same_incident(&incidents[i], incident))
             return &incidents[i];
-        if (incidents[i].count == 0 || (place->count > 0 && incidents[i].last < place->last))
+        if (incidents[i].count == 0 || (place->count > 0 && incidents[i].number < place->number))
             place = place->count == 0 ? place : &incidents[i];
     }
     return place;
@@ -93,6 +93,7 @@ mc_incidents_add(mc_monitor *monitor, const mc_incident *incident)
     *place = *incident;
     place->first = first;
     place->last = now;
+    place->number = ++monitor->incidents.last;
     place->count = count + 1;
     mc_monitor_turn_give(&monitor->incidents.turn);
 }
@@ -101,7 +102,7 @@ static int
 compare_incidents(const void *a, const void *b)
 {
     const mc_incident *one = a, *other = b;
-    return one->last == other->last ? 0 : one->last > other->last ? -1 : 1;
+    return one->number == other->number ? 0 : one->number > other->number ? -1 : 1;
 }
 
 void

@@ -11,6 +11,7 @@ enum { MC_INCIDENTS_MAX = 64 };
 /* Something that the log was told of as an error or a warning. Texts are cut, and have no secrets. */
 typedef struct mc_incident {
     apr_time_t first, last; /* microseconds since 1970: of the same thing */
+    uint64_t number;        /* of the last one among all: the order, whatever clocks say */
     uint64_t count;         /* how often it has happened between these; 0: nothing is here */
     int level;              /* mc_log_level */
     int status;             /* of the response; 0: of none, or it was not known yet */

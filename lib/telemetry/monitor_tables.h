@@ -8,6 +8,7 @@
 
 typedef struct mc_incident_table {
     mc_monitor_turn turn; /* of the rest */
+    uint64_t last;        /* number of the last incident */
     mc_incident incidents[MC_INCIDENTS_MAX];
 } mc_incident_table;
 
