@@ -20,16 +20,17 @@ typedef struct mc_slow_table {
     mc_slow_request requests[MC_SLOW_REQUESTS_MAX];
 } mc_slow_table;
 
+/* Apart from the reports, which take no memory before they are written. */
 typedef struct mc_process_slot {
     _Atomic int process;  /* whose slot it is; 0: nobody's */
-    mc_monitor_turn turn; /* of the rest */
-    mc_process_report report;
+    mc_monitor_turn turn; /* of the report of the same index */
 } mc_process_slot;
 
 struct mc_monitor {
     mc_incident_table incidents;
     mc_slow_table slow;
     mc_process_slot slots[MC_PROCESS_REPORTS_MAX];
+    mc_process_report reports[MC_PROCESS_REPORTS_MAX];
 };
 
 #endif

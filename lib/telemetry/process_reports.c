@@ -29,22 +29,21 @@ mc_process_reports_due(apr_time_t now, bool urgent)
     return atomic_compare_exchange_strong(&next_report, &next, now + REPORT_INTERVAL);
 }
 
-/* The slot of this process, or a free one, or that of a process that is dead; NULL: all are in use. */
-static mc_process_slot *
+/* The slot of this process, or a free one, or that of a process that is dead; -1: all are in use. */
+static int
 claim_process_slot(mc_monitor *monitor)
 {
     const int own = getpid();
     for (int i = 0; i < MC_PROCESS_REPORTS_MAX; i++)
         if (atomic_load(&monitor->slots[i].process) == own)
-            return &monitor->slots[i];
+            return i;
     for (int i = 0; i < MC_PROCESS_REPORTS_MAX; i++) {
-        mc_process_slot *slot = &monitor->slots[i];
-        int holder = atomic_load(&slot->process);
+        int holder = atomic_load(&monitor->slots[i].process);
         if ((holder == 0 || !mc_monitor_process_lives(holder)) &&
-            atomic_compare_exchange_strong(&slot->process, &holder, own))
-            return slot;
+            atomic_compare_exchange_strong(&monitor->slots[i].process, &holder, own))
+            return i;
     }
-    return NULL;
+    return -1;
 }
 
 /* What the slot has of other configuration files goes on behind what is new. */
@@ -66,18 +65,19 @@ keep_other_models(mc_process_report *report, const mc_process_report *before, ui
 void
 mc_process_reports_put(mc_monitor *monitor, mc_process_report *report, uint32_t model)
 {
-    mc_process_slot *slot = monitor == NULL ? NULL : claim_process_slot(monitor);
-    if (slot == NULL || !mc_monitor_turn_take(&slot->turn, MC_MONITOR_WRITER_PATIENCE))
+    static _Atomic int reporting; /* the process that has reported before: not a parent, not a dead one of its number */
+    const int slot = monitor == NULL ? -1 : claim_process_slot(monitor);
+    if (slot < 0 || !mc_monitor_turn_take(&monitor->slots[slot].turn, MC_MONITOR_WRITER_PATIENCE))
         return;
+    mc_process_report *place = &monitor->reports[slot];
     report->process = getpid();
     report->seen = report->started = mc_clock_now();
-    if (slot->report.process == report->process) {
-        report->started = slot->report.started;
-        keep_other_models(report, &slot->report, model);
+    if (atomic_exchange(&reporting, report->process) == report->process) {
+        report->started = place->started;
+        keep_other_models(report, place, model);
     }
-    memcpy(&slot->report, report,
-           offsetof(mc_process_report, backends) + (size_t)report->count * sizeof(report->backends[0]));
-    mc_monitor_turn_give(&slot->turn);
+    memcpy(place, report, offsetof(mc_process_report, backends) + (size_t)report->count * sizeof(report->backends[0]));
+    mc_monitor_turn_give(&monitor->slots[slot].turn);
 }
 
 void
@@ -118,7 +118,7 @@ mc_process_reports_visit(mc_monitor *monitor, void (*visit)(void *baton, const m
             patience = 0;
             continue;
         }
-        memcpy(report, &slot->report, sizeof(*report));
+        memcpy(report, &monitor->reports[i], sizeof(*report));
         mc_monitor_turn_give(&slot->turn);
         /* It has not reported yet, or died long ago and left its number to another program. */
         if (report->process != process || mc_clock_now() - report->seen > LONGEST_SILENCE)
