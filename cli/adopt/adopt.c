@@ -19,8 +19,12 @@
 /* Exit statuses. */
 enum { ADOPTED = 0, NOT_WRITTEN = 1, WITH_NOTES = 2, NOT_ALIKE = 3 };
 
+/* What draws layers of map files. */
+typedef enum adopt_styles { STYLES_OWN, STYLES_MAPSERVER } adopt_styles;
+
 typedef struct cli_adopt_options {
     const char *output, *compare, *report;
+    adopt_styles styles;
     bool force, json, quiet;
 } cli_adopt_options;
 
@@ -31,6 +35,10 @@ static const mc_cli_option adopt_rows[] = {
                    "ask the other server there, too, and report what is not the same: capabilities, tiles and maps"),
     MC_OPTION_TEXT("report", 0, "FILE", offsetof(cli_adopt_options, report),
                    "the page that --compare writes; default: mapcache-compare.html"),
+    MC_OPTION_CHOICE("styles", 0, "WHICH", offsetof(cli_adopt_options, styles), "own|mapserver",
+                     "of map files: own (default): layers that can be drawn alike get sources and SLD files of their "
+                     "own, in a folder beside the output; mapserver: MapServer's library draws all layers, as it also "
+                     "does with --output -"),
     MC_OPTION_FLAG("force", 'f', offsetof(cli_adopt_options, force), "write over a file that is there"),
     MC_OPTION_JSON(offsetof(cli_adopt_options, json), "what was written, and each note, as one object of JSON"),
     MC_OPTION_QUIET(offsetof(cli_adopt_options, quiet)),
@@ -227,15 +235,56 @@ compare_adopted(mc_compare *compare, const mc_adopt *adopt, const mc_cli_call *c
     return code == 0;
 }
 
+/* "mapcache-styles" of "mapcache.xml": the folder of styles, as the configuration names it. */
+static const char *
+name_style_folder(const char *output, apr_pool_t *pool)
+{
+    const char *slash = strrchr(output, '/'), *name = slash == NULL ? output : slash + 1, *dot = strrchr(name, '.');
+    size_t size = dot == NULL || dot == name ? strlen(name) : (size_t)(dot - name);
+    return apr_psprintf(pool, "%.*s-styles", (int)size, name);
+}
+
+/* Writes the styles beside the output. 0, or errno with the *file that cannot be written. */
+static int
+write_adopted_styles(const char **file, const mc_adopt *adopt, const mc_cli_call *call)
+{
+    const cli_adopt_options *options = call->options;
+    const apr_array_header_t *styles = mc_adopt_styles(adopt);
+    const char *slash = strrchr(options->output, '/');
+    const char *beside =
+        slash == NULL ? "" : apr_pstrndup(call->pool, options->output, (size_t)(slash + 1 - options->output));
+    const char *folder = apr_pstrcat(call->pool, beside, name_style_folder(options->output, call->pool), NULL);
+    *file = folder;
+    if (styles->nelts > 0 && mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return errno;
+    for (int i = 0; i < styles->nelts; i++) {
+        const mc_adopt_style *style = &APR_ARRAY_IDX(styles, i, mc_adopt_style);
+        *file = apr_pstrcat(call->pool, folder, "/", style->file, NULL);
+        int code =
+            write_adopted(*file, style->text, choose_adopted_mode(adopt, style->text), options->force, call->pool);
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
 /* What is there already stays, and is compared as it stands. */
 static int
-write_adopted_configuration(const mc_adopt *adopt, const char *made_by, const mc_cli_call *call)
+write_adopted_configuration(const char **file, const mc_adopt *adopt, const char *made_by, const mc_cli_call *call)
 {
     const cli_adopt_options *options = call->options;
     const char *text = mc_adopt_write(adopt, made_by, call->pool);
+    struct stat about;
+    *file = options->output;
     if (strcmp(options->output, "-") == 0)
         return fputs(text, stdout) < 0 ? EIO : 0;
-    int code = write_adopted(options->output, text, choose_adopted_mode(adopt, text), options->force, call->pool);
+    bool there = !options->force && lstat(options->output, &about) == 0;
+    int code = there ? EEXIST : write_adopted_styles(file, adopt, call);
+    if (code != 0 && !there)
+        return code;
+    *file = options->output;
+    if (!there)
+        code = write_adopted(options->output, text, choose_adopted_mode(adopt, text), options->force, call->pool);
     if (code != EEXIST || options->compare == NULL)
         return code;
     fprintf(stderr, "%s: %s is there already, and is compared as it stands; --force writes it anew\n", call->program,
@@ -249,8 +298,10 @@ mc_command_adopt(mc_cli_call *call)
     const cli_adopt_options *options = call->options;
     mc_adopt *adopt = mc_adopt_create(call->pool);
     mc_compare compare;
-    const char *made_by = "mapcache adopt";
+    const char *made_by = "mapcache adopt", *unwritten;
     bool failed = false, alike = true;
+    if (options->styles == STYLES_OWN && strcmp(options->output, "-") != 0)
+        mc_adopt_write_styles_to(adopt, name_style_folder(options->output, call->pool));
     for (int i = 0; i < call->arguments->nelts; i++) {
         const char *file = APR_ARRAY_IDX(call->arguments, i, const char *);
         made_by = apr_pstrcat(call->pool, made_by, " ", file, NULL);
@@ -263,9 +314,9 @@ mc_command_adopt(mc_cli_call *call)
         fprintf(stderr, "%s: no layer could be taken over, and nothing is written\n", call->program);
         return NOT_WRITTEN;
     }
-    int code = write_adopted_configuration(adopt, made_by, call);
+    int code = write_adopted_configuration(&unwritten, adopt, made_by, call);
     if (code != 0)
-        return refuse_output(options->output, code, call);
+        return refuse_output(unwritten, code, call);
     if (!options->json && strcmp(options->output, "-") != 0)
         tell_adopted(adopt, options->output);
     bool compared = options->compare != NULL && compare_adopted(&compare, adopt, call);

@@ -34,6 +34,12 @@ typedef struct mc_adopt_layer {
     const char *extension; /* of the tiles of renderd; NULL of others */
 } mc_adopt_layer;
 
+/* A style that was made for a layer: a file of its own in the folder of styles. */
+typedef struct mc_adopt_style {
+    const char *file; /* its name: letters, digits, - and _, with .sld behind */
+    const char *text; /* an SLD document */
+} mc_adopt_style;
+
 /* How many of each have been written. */
 typedef struct mc_adopt_counts {
     int grids, sources, caches, tilesets, seeds;
@@ -47,6 +53,13 @@ mc_adopt *mc_adopt_create(apr_pool_t *pool);
  * MC_ERR_CONFIG: nothing of it could be used; what other files have said stays.
  */
 mc_error *mc_adopt_read(mc_adopt *adopt, const char *file) MC_CHECKED;
+
+/* Before the first file: layers of map files that can be drawn alike get sources and styles of ours, and the styles are
+ * named as files in `folder` (seen from the mapcache.xml). Without it, MapServer's library draws them all. */
+void mc_adopt_write_styles_to(mc_adopt *adopt, const char *folder);
+
+/* Of mc_adopt_style: what the caller has to write into that folder. */
+const apr_array_header_t *mc_adopt_styles(const mc_adopt *adopt);
 
 /* Which server's a file is, by the end of its name; MC_ADOPT_NO_SERVER: of none that is known. */
 mc_adopt_server mc_adopt_server_of(const char *file);

@@ -23,6 +23,8 @@ typedef struct mc_branch {
     const char *key;  /* in a map; NULL in a list */
     const char *text; /* of a text; NULL: it is said to be nothing (null of YAML) */
     bool taken;       /* somebody has read it */
+    char form;        /* of a text in a map file: mc_mapfile_word's */
+    bool any_case;    /* the same */
     struct mc_branch *children, *last, *next;
 } mc_branch;
 

@@ -2,6 +2,7 @@
 #include "adopt/draft.h"
 
 #include <apr_strings.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 #include "base/files.h"
 #include "text/text.h"
 
-enum { NOTES_MAX = 2000, KEY_SHOWN = 120 };
+enum { NOTES_MAX = 2000, KEY_SHOWN = 120, STYLE_NAME_BYTES = 100 };
 
 mc_adopt *
 mc_adopt_create(apr_pool_t *pool)
@@ -34,6 +35,7 @@ mc_adopt_create(apr_pool_t *pool)
     adopt->said = apr_hash_make(pool);
     adopt->layers = apr_array_make(pool, 16, sizeof(mc_adopt_layer));
     adopt->permissions = 0777;
+    adopt->styles = apr_array_make(pool, 16, sizeof(mc_adopt_style));
     adopt->later = apr_array_make(pool, 2, sizeof(const char *));
     return adopt;
 }
@@ -60,6 +62,36 @@ unsigned
 mc_adopt_permissions(const mc_adopt *adopt)
 {
     return adopt->permissions;
+}
+
+void
+mc_adopt_write_styles_to(mc_adopt *adopt, const char *folder)
+{
+    adopt->style_folder = folder;
+}
+
+const apr_array_header_t *
+mc_adopt_styles(const mc_adopt *adopt)
+{
+    return adopt->styles;
+}
+
+bool
+mc_draft_has_styles(const mc_adopt *adopt)
+{
+    return adopt->style_folder != NULL;
+}
+
+const char *
+mc_draft_style(mc_adopt *adopt, const char *layer, const char *text)
+{
+    char *name = apr_pstrndup(adopt->pool, layer, STYLE_NAME_BYTES);
+    for (char *c = name; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_')
+            *c = '_';
+    const char *file = apr_pstrcat(adopt->pool, mc_draft_name(adopt, MC_DRAFT_STYLES, name), ".sld", NULL);
+    APR_ARRAY_PUSH(adopt->styles, mc_adopt_style) = (mc_adopt_style){ file, text };
+    return apr_pstrcat(adopt->pool, adopt->style_folder, "/", file, NULL);
 }
 
 void

@@ -20,7 +20,8 @@ typedef enum mc_draft_part {
     MC_DRAFT_CACHES,
     MC_DRAFT_TILESETS,
     MC_DRAFT_SERVICES,
-    MC_DRAFT_SEEDS, /* commands, in a comment */
+    MC_DRAFT_SEEDS,  /* commands, in a comment */
+    MC_DRAFT_STYLES, /* names of files */
     MC_DRAFT_PARTS
 } mc_draft_part;
 
@@ -37,6 +38,8 @@ struct mc_adopt {
     unsigned permissions;         /* that all of them have */
     const char *cors;             /* origins; NULL: not said */
     apr_array_header_t *later;    /* of const char *: seed files, which need the tilesets */
+    const char *style_folder;     /* as the file names it; NULL: no styles are written */
+    apr_array_header_t *styles;   /* of mc_adopt_style */
     struct mc_mapproxy *mapproxy; /* the configuration of MapProxy that was read last; NULL: none */
 };
 
@@ -54,6 +57,12 @@ bool mc_draft_has(const mc_adopt *adopt, mc_draft_part part, const char *name);
 
 /* Puts `<cache name="" type="none"/>` once. Its name. */
 const char *mc_draft_no_cache(mc_adopt *adopt);
+
+/* Whether styles can be written beside the file. */
+bool mc_draft_has_styles(const mc_adopt *adopt);
+
+/* Adds an SLD document for a layer. The path of its file as <style> names it. */
+const char *mc_draft_style(mc_adopt *adopt, const char *layer, const char *text);
 
 /* Remembers a layer that was taken over: a tileset's name, and the name there; `extension` as in mc_adopt_layer. */
 void mc_draft_layer(mc_adopt *adopt, const char *tileset, const char *there, const char *extension);

@@ -1,36 +1,45 @@
 /*
- * Map files of MapServer (its documentation, "Mapfile"): each layer with a name becomes a tileset that MapServer's
- * library draws from the same map file, so that nothing looks different.
+ * Map files of MapServer (its documentation, "Mapfile"): each layer with a name becomes a tileset. What can be drawn
+ * alike has a source and a style of ours; MapServer's library draws the other layers from the same map file.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "adopt/draft.h"
+#include "adopt/mapfile_parts.h"
 #include "adopt/mapfile_words.h"
 #include "mapcache/grid.h"
 #include "text/text.h"
 #include "vector/crs/projection.h"
 
-enum { INCLUDES_MAX = 200 };
+enum { INCLUDES_MAX = 200, MAPFILE_VALUES_MAX = 400000 };
+
+/* A pixel is 0.28 mm large in SLD, and as many dots to the inch as RESOLUTION says in a map file. */
+#define SLD_DOTS_PER_INCH (25.4 / 0.28)
 
 typedef struct mapserver_reader {
+    mc_mapfile_reader parts;
     mc_adopt *adopt;
-    const char *path;         /* of the map file, absolute */
-    const char *folder;       /* that INCLUDE is seen from */
     apr_array_header_t *open; /* of const char *: files on the way here */
     int included, room;
     bool has_box;
-    mc_extent box;      /* degrees */
-    const char *shapes; /* SHAPEPATH; NULL: none */
+    mc_extent box; /* degrees */
+    bool rescaled; /* sizes are not pixels */
 } mapserver_reader;
 
 static mc_error *parse_with_includes(mc_branch **root, mapserver_reader *reader, const char *path, const char *shown);
 
-/* What an included file has is put where INCLUDE stands. A file that is not there is an error: MapServer does not read
- * such a map file either. */
+static bool
+is_mapfile_there(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, R_OK) == 0;
+}
+
+/* What an included file has is put where INCLUDE stands. A file that is not there takes nothing else with it. */
 static mc_error *
 follow_includes(mapserver_reader *reader, mc_branch *block)
 {
@@ -46,12 +55,20 @@ follow_includes(mapserver_reader *reader, mc_branch *block)
             continue;
         mc_branch *part;
         child->taken = true;
-        const char *path = mc_draft_path(reader->folder, child->text, reader->adopt->pool);
+        const char *path = mc_draft_path(reader->parts.folder, child->text, reader->adopt->pool);
         for (int i = 0; i < reader->open->nelts; i++)
             if (strcmp(APR_ARRAY_IDX(reader->open, i, const char *), path) == 0)
                 return mc_error_create(reader->adopt->pool, MC_ERR_CONFIG,
                                        "%s:%d: INCLUDE names a file that this one is part of", child->file,
                                        child->line);
+        if (!is_mapfile_there(path)) {
+            mc_draft_note_at(
+                reader->adopt, child,
+                "INCLUDE \"%s\" is not followed: there is no such file that can be read; MapServer does not "
+                "read a map file without it: put it there, or take the line out",
+                mc_message_text(child->text, 200, reader->adopt->pool));
+            continue;
+        }
         mc_error *error =
             ++reader->included > INCLUDES_MAX
                 ? mc_error_create(reader->adopt->pool, MC_ERR_CONFIG, "there are more than %d files", INCLUDES_MAX)
@@ -131,18 +148,21 @@ is_plain_file(mc_branch *layer, const char *data)
            strncasecmp(data, "/vsi", 4) != 0;
 }
 
-/* Notes a file that is not there: MapServer looks in SHAPEPATH and beside the map file. */
-static void
+/* Notes a file that is not there: MapServer looks in SHAPEPATH and beside the map file. Whether there is such a note.
+ */
+static bool
 note_missing_data(mapserver_reader *reader, mc_branch *layer, const char *name)
 {
     apr_pool_t *pool = reader->adopt->pool;
     const char *data = mc_branch_text(layer, "DATA", "");
-    if (!is_plain_file(layer, data) || is_data_there(reader->folder, data, pool) ||
-        (reader->shapes != NULL && is_data_there(mc_draft_path(reader->folder, reader->shapes, pool), data, pool)))
-        return;
+    if (!is_plain_file(layer, data) || is_data_there(reader->parts.folder, data, pool) ||
+        (reader->parts.shapes != NULL &&
+         is_data_there(mc_draft_path(reader->parts.folder, reader->parts.shapes, pool), data, pool)))
+        return false;
     mc_draft_note_at(reader->adopt, mc_branch_get(layer, "DATA"),
                      "LAYER %s cannot be drawn: the file of its DATA %s is not there; put it there, or name another",
                      mc_message_text(name, 100, pool), mc_message_text(data, 200, pool));
+    return true;
 }
 
 static const char *
@@ -152,22 +172,15 @@ metadata_text(mc_branch *block, const char *first, const char *second)
     return mc_branch_text(metadata, first, mc_branch_text(metadata, second, NULL));
 }
 
+/* What the layer's tileset says of itself. */
 static void
-write_mapserver_layer(mapserver_reader *reader, mc_branch *layer, const char *name)
+put_mapfile_metadata(mapserver_reader *reader, mc_branch *layer, const char *name)
 {
     mc_adopt *adopt = reader->adopt;
     mc_extent box;
-    const char *source = mc_draft_name(adopt, MC_DRAFT_SOURCES, name),
-               *tileset = mc_draft_name(adopt, MC_DRAFT_TILESETS, name);
     const char *title = metadata_text(layer, "wms_title", "ows_title");
     bool own = read_degrees(&box, layer, projection_code(layer, adopt->pool), adopt->pool);
-    mc_draft_put(adopt, MC_DRAFT_SOURCES, "  <source name=\"%s\" type=\"mapserver\">\n",
-                 mc_xml_escape(source, adopt->pool));
-    mc_draft_element(adopt, MC_DRAFT_SOURCES, "    ", "mapfile", reader->path);
-    mc_draft_element(adopt, MC_DRAFT_SOURCES, "    ", "layers", name);
-    mc_draft_put(adopt, MC_DRAFT_SOURCES, "    <background>transparent</background>\n  </source>\n");
-    mc_draft_put(adopt, MC_DRAFT_TILESETS, "  <tileset name=\"%s\">\n    <metadata>\n",
-                 mc_xml_escape(tileset, adopt->pool));
+    mc_draft_put(adopt, MC_DRAFT_TILESETS, "    <metadata>\n");
     mc_draft_element(adopt, MC_DRAFT_TILESETS, "      ", "title", title == NULL ? name : title);
     mc_draft_element(adopt, MC_DRAFT_TILESETS, "      ", "abstract",
                      metadata_text(layer, "wms_abstract", "ows_abstract"));
@@ -181,15 +194,137 @@ write_mapserver_layer(mapserver_reader *reader, mc_branch *layer, const char *na
                      mc_double_text('g', 9, shown->maxy, adopt->pool));
     }
     mc_draft_put(adopt, MC_DRAFT_TILESETS, "    </metadata>\n");
+}
+
+/* A tileset of a source that has been written; `margin`: around each metatile, of sources that do not see beyond. */
+static void
+write_mapfile_tileset(mapserver_reader *reader, mc_branch *layer, const char *name, const char *source, bool margin)
+{
+    mc_adopt *adopt = reader->adopt;
+    const char *tileset = mc_draft_name(adopt, MC_DRAFT_TILESETS, name);
+    mc_draft_put(adopt, MC_DRAFT_TILESETS, "  <tileset name=\"%s\">\n", mc_xml_escape(tileset, adopt->pool));
+    put_mapfile_metadata(reader, layer, name);
     mc_draft_element(adopt, MC_DRAFT_TILESETS, "    ", "source", source);
     mc_draft_element(adopt, MC_DRAFT_TILESETS, "    ", "cache", mc_draft_no_cache(adopt));
     mc_draft_put(adopt, MC_DRAFT_TILESETS,
                  "    <grid>GoogleMapsCompatible</grid>\n    <grid>WGS84</grid>\n    <format>PNG</format>\n    "
-                 "<metatile>4 4</metatile>\n"
-                 "    <metabuffer>10</metabuffer>\n  </tileset>\n");
+                 "<metatile>4 4</metatile>\n%s  </tileset>\n",
+                 margin ? "    <metabuffer>10</metabuffer>\n" : "");
     adopt->counts.sources++;
     adopt->counts.tilesets++;
     mc_draft_layer(adopt, tileset, name, NULL);
+}
+
+static void
+write_mapserver_layer(mapserver_reader *reader, mc_branch *layer, const char *name)
+{
+    mc_adopt *adopt = reader->adopt;
+    const char *source = mc_draft_name(adopt, MC_DRAFT_SOURCES, name);
+    mc_draft_put(adopt, MC_DRAFT_SOURCES, "  <source name=\"%s\" type=\"mapserver\">\n",
+                 mc_xml_escape(source, adopt->pool));
+    mc_draft_element(adopt, MC_DRAFT_SOURCES, "    ", "mapfile", reader->parts.path);
+    mc_draft_element(adopt, MC_DRAFT_SOURCES, "    ", "layers", name);
+    mc_draft_put(adopt, MC_DRAFT_SOURCES, "    <background>transparent</background>\n  </source>\n");
+    write_mapfile_tileset(reader, layer, name, source, true);
+}
+
+/* TYPE of a layer that can be drawn here. */
+static bool
+read_layer_type(mc_mapfile_reader *parts)
+{
+    const mc_branch *said = mc_branch_get(parts->layer, "TYPE");
+    const char *type = mc_branch_text(parts->layer, "TYPE", "");
+    parts->type = strcasecmp(type, "POINT") == 0  ? MC_MAPFILE_POINT
+                  : strcasecmp(type, "LINE") == 0 ? MC_MAPFILE_LINE
+                                                  : MC_MAPFILE_POLYGON;
+    return parts->type != MC_MAPFILE_POLYGON || strcasecmp(type, "POLYGON") == 0 ||
+           mc_mapfile_refuse(parts, said == NULL ? parts->layer : said, "TYPE %s",
+                             mc_message_text(type, 60, parts->pool));
+}
+
+/* Values of a layer that change no picture, or that others read. */
+static bool
+read_layer_rest(mc_mapfile_reader *parts)
+{
+    static const char *const passed[] = { "NAME",
+                                          "GROUP",
+                                          "STATUS",
+                                          "TEMPLATE",
+                                          "HEADER",
+                                          "FOOTER",
+                                          "DEBUG",
+                                          "DUMP",
+                                          "TOLERANCEUNITS",
+                                          "TOLERANCE",
+                                          "METADATA",
+                                          "VALIDATION",
+                                          "EXTENT",
+                                          "ENCODING",
+                                          "LABELCACHE",
+                                          "CONNECTION",
+                                          "CLASSGROUP",
+                                          "CLASSITEM",
+                                          "LABELITEM",
+                                          "FILTERITEM",
+                                          "UNITS",
+                                          "LABELMINSCALEDENOM",
+                                          "LABELMAXSCALEDENOM",
+                                          NULL };
+    const mc_branch *units = mc_branch_get(parts->layer, "SIZEUNITS");
+    if (units != NULL && (units->text == NULL || strcasecmp(units->text, "PIXELS") != 0))
+        return mc_mapfile_refuse(parts, units, "SIZEUNITS that are not pixels");
+    mc_mapfile_pass(parts->layer, passed);
+    return mc_mapfile_is_read(parts, parts->layer);
+}
+
+/* Writes a source and a style of ours. False: the layer is refused, and nothing is written. */
+static bool
+write_own_layer(mapserver_reader *reader, mc_branch *layer, const char *name)
+{
+    mc_mapfile_reader *parts = &reader->parts;
+    mc_adopt *adopt = reader->adopt;
+    const char *kind;
+    double least, most;
+    parts->layer = layer;
+    parts->refused = NULL;
+    if (!read_layer_type(parts))
+        return false;
+    const char *data = mc_mapfile_data(&kind, parts), *style = data == NULL ? NULL : mc_mapfile_style(parts);
+    if (style == NULL || !mc_mapfile_number(&least, parts, layer, "MINSCALEDENOM", -1) ||
+        !mc_mapfile_number(&most, parts, layer, "MAXSCALEDENOM", -1) || !read_layer_rest(parts))
+        return false;
+    const char *source = mc_draft_name(adopt, MC_DRAFT_SOURCES, name), *shown = mc_xml_escape(source, adopt->pool);
+    mc_draft_put(adopt, MC_DRAFT_SOURCES, "  <source name=\"%s\" type=\"%s\">\n    <layer name=\"%s\">\n%s", shown,
+                 kind, mc_xml_escape(name, adopt->pool), data);
+    mc_draft_element(adopt, MC_DRAFT_SOURCES, "      ", "style", mc_draft_style(adopt, name, style));
+    if (least > 0)
+        mc_draft_element(adopt, MC_DRAFT_SOURCES, "      ", "min_scale",
+                         mc_mapfile_digits(least * parts->scale_unit, adopt->pool));
+    if (most > 0)
+        mc_draft_element(adopt, MC_DRAFT_SOURCES, "      ", "max_scale",
+                         mc_mapfile_digits(most * parts->scale_unit, adopt->pool));
+    mc_draft_put(adopt, MC_DRAFT_SOURCES, "    </layer>\n  </source>\n");
+    write_mapfile_tileset(reader, layer, name, source, false);
+    return true;
+}
+
+/* By a source of ours where the layer can be drawn alike; else by MapServer, with a note, unless the data are in the
+ * map file itself, which nothing else can read. */
+static void
+write_mapfile_layer(mapserver_reader *reader, mc_branch *layer, const char *name)
+{
+    bool missing = note_missing_data(reader, layer, name), own = mc_draft_has_styles(reader->adopt);
+    bool inside = mc_branch_get(layer, "FEATURE") != NULL;
+    if (own && !missing && !inside && !reader->rescaled) {
+        if (write_own_layer(reader, layer, name))
+            return;
+        mc_draft_note_at(
+            reader->adopt, reader->parts.refused,
+            "LAYER %s is drawn by MapServer's library, because of %s: without that mapcache draws the layer "
+            "itself, in a part of the time",
+            mc_message_text(name, 100, reader->adopt->pool), reader->parts.refusal);
+    }
+    write_mapserver_layer(reader, layer, name);
 }
 
 static void
@@ -210,10 +345,8 @@ take_mapserver_layer(mapserver_reader *reader, mc_branch *layer)
             name);
     else if (strcasecmp(mc_branch_text(layer, "TYPE", ""), "QUERY") == 0)
         mc_draft_note_at(adopt, layer, "LAYER %s is not taken over: TYPE QUERY draws nothing", name);
-    else {
-        note_missing_data(reader, layer, name);
-        write_mapserver_layer(reader, layer, name);
-    }
+    else
+        write_mapfile_layer(reader, layer, name);
 }
 
 static void
@@ -239,24 +372,53 @@ put_map_metadata(mc_adopt *adopt, mc_branch *map)
     mc_draft_put(adopt, MC_DRAFT_HEAD, "  </metadata>\n");
 }
 
+/* What layers have in common. */
+static void
+read_map_values(mapserver_reader *reader, mc_branch *map)
+{
+    mc_mapfile_reader *parts = &reader->parts;
+    double resolution, sizes;
+    parts->shapes = mc_branch_text(map, "SHAPEPATH", NULL);
+    parts->srs = projection_code(map, parts->pool);
+    reader->has_box = read_degrees(&reader->box, map, parts->srs, parts->pool);
+    if (!mc_draft_has_styles(reader->adopt))
+        return;
+    if (!mc_parse_double(&resolution, mc_branch_text(map, "RESOLUTION", "72")) || !(resolution >= 1))
+        resolution = 72;
+    if (!mc_parse_double(&sizes, mc_branch_text(map, "DEFRESOLUTION", "72")) || sizes != resolution) {
+        reader->rescaled = true;
+        mc_draft_note_at(
+            reader->adopt, mc_branch_get(map, "RESOLUTION") == NULL ? map : mc_branch_get(map, "RESOLUTION"),
+            "all layers are drawn by MapServer's library, because of a RESOLUTION that is not DEFRESOLUTION: "
+            "sizes are not pixels");
+    }
+    parts->scale_unit = SLD_DOTS_PER_INCH / resolution;
+    mc_mapfile_read_symbols(parts, map);
+    mc_mapfile_read_fonts(parts, map);
+}
+
 mc_error *
 mc_adopt_mapfile(mc_adopt *adopt, const char *file)
 {
     mc_branch *root;
     mapserver_reader reader = { .adopt = adopt,
-                                .path = mc_draft_path(".", file, adopt->pool),
-                                .room = MC_BRANCHES_MAX,
+                                .room = MAPFILE_VALUES_MAX,
                                 .open = apr_array_make(adopt->pool, 4, sizeof(const char *)) };
-    reader.folder = mc_draft_folder(reader.path, adopt->pool);
+    reader.parts = (mc_mapfile_reader){ .adopt = adopt,
+                                        .pool = adopt->pool,
+                                        .path = mc_draft_path(".", file, adopt->pool),
+                                        .symbols = apr_hash_make(adopt->pool),
+                                        .fonts = apr_hash_make(adopt->pool),
+                                        .families = apr_hash_make(adopt->pool) };
+    reader.parts.folder = mc_draft_folder(reader.parts.path, adopt->pool);
     int before = adopt->counts.tilesets;
-    MC_TRY(parse_with_includes(&root, &reader, reader.path, file));
+    MC_TRY(parse_with_includes(&root, &reader, reader.parts.path, file));
     mc_branch *map = mc_branch_get(root, "MAP");
     if (map == NULL)
         return mc_error_create(adopt->pool, MC_ERR_CONFIG,
                                "%s:1: it does not begin with MAP, as map files of MapServer do", file);
     put_map_metadata(adopt, map);
-    reader.shapes = mc_branch_text(map, "SHAPEPATH", NULL);
-    reader.has_box = read_degrees(&reader.box, map, projection_code(map, adopt->pool), adopt->pool);
+    read_map_values(&reader, map);
     for (mc_branch *layer = map->children; layer != NULL; layer = layer->next)
         if (layer->key != NULL && strcmp(layer->key, "LAYER") == 0)
             take_mapserver_layer(&reader, layer);

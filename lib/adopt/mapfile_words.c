@@ -2,6 +2,7 @@
 #include "adopt/mapfile_words.h"
 
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -13,13 +14,20 @@ typedef struct mapfile_parser {
     apr_pool_t *pool;
 } mapfile_parser;
 
-/* Of the keywords with a value the ones that are handed out. */
-static const char *const wanted[] = { "NAME",          "GROUP",          "TYPE",      "STATUS",
-                                      "DATA",          "CONNECTIONTYPE", "SHAPEPATH", "INCLUDE",
-                                      "MINSCALEDENOM", "MAXSCALEDENOM",  NULL };
+/* Keywords whose value may be a word without quotes. */
+static const char *const worded[] = { "SYMBOL",       "SIZE",           "LINECAP",
+                                      "LINEJOIN",     "ANGLE",          "POSITION",
+                                      "ALIGN",        "FORCE",          "PARTIALS",
+                                      "ANTIALIAS",    "FILLED",         "SIZEUNITS",
+                                      "TRANSFORM",    "DUMP",           "DEBUG",
+                                      "LABELCACHE",   "OPACITY",        "POSTLABELCACHE",
+                                      "ENCODING",     "GEOMTRANSFORM",  "MINFEATURESIZE",
+                                      "TRANSPARENCY", "TOLERANCEUNITS", "CHARACTER",
+                                      "FALLBACK",     "IMAGE",          NULL };
 
+/* `value`: what is added, with its form. */
 static mc_error *
-add_mapfile_text(mapfile_parser *parser, mc_branch *block, const char *key, const char *text, int line)
+add_mapfile_text(mapfile_parser *parser, mc_branch *block, const char *key, const mc_mapfile_word *value, int line)
 {
     if (--*parser->room < 0)
         return mc_error_create(parser->pool, MC_ERR_CONFIG, "%s:%d: there are too many values", parser->file, line);
@@ -28,7 +36,9 @@ add_mapfile_text(mapfile_parser *parser, mc_branch *block, const char *key, cons
     for (char *c = name; c != NULL && *c != '\0'; c++)
         *c = (char)(strcmp(block->key, "METADATA") == 0 ? tolower((unsigned char)*c) : toupper((unsigned char)*c));
     made->key = name;
-    made->text = text;
+    made->text = value->text;
+    made->form = value->form;
+    made->any_case = value->any_case;
     mc_branch_add(block, made);
     return MC_OK;
 }
@@ -59,8 +69,37 @@ take_mapfile_value(mapfile_parser *parser, mc_branch *block, const mc_mapfile_wo
     if (!mc_mapfile_next(&value, &parser->words))
         return mc_error_create(parser->pool, MC_ERR_CONFIG, "%s:%d: %s has no value", parser->file, key->line,
                                key->text);
-    return mc_mapfile_lists(wanted, key->text) ? add_mapfile_text(parser, block, key->text, value.text, key->line)
-                                               : MC_OK;
+    return add_mapfile_text(parser, block, key->text, &value, key->line);
+}
+
+static bool
+is_mapfile_keyword(const mc_mapfile_word *word)
+{
+    return word->plain && (isalpha((unsigned char)*word->text) || *word->text == '_');
+}
+
+/* A keyword that no table has the number of values of: all that follows and is no keyword, with blanks between. */
+static mc_error *
+take_mapfile_values(mapfile_parser *parser, mc_branch *block, const mc_mapfile_word *key)
+{
+    mc_mapfile_word first = { .plain = true }, value;
+    apr_array_header_t *values = apr_array_make(parser->pool, 4, sizeof(const char *));
+    for (mc_mapfile_words before = parser->words; mc_mapfile_next(&value, &parser->words); before = parser->words) {
+        bool word = is_mapfile_keyword(&value);
+        if (word && (values->nelts > 0 || !mc_mapfile_lists(worded, key->text))) {
+            parser->words = before;
+            break;
+        }
+        if (values->nelts == 0)
+            first = value;
+        else
+            APR_ARRAY_PUSH(values, const char *) = " ";
+        APR_ARRAY_PUSH(values, const char *) = value.text;
+        if (word)
+            break;
+    }
+    first.text = apr_array_pstrcat(parser->pool, values, '\0');
+    return add_mapfile_text(parser, block, key->text, &first, key->line);
 }
 
 static mc_error *
@@ -74,7 +113,7 @@ take_extent(mapfile_parser *parser, mc_branch *block, int line)
                                    parser->file, line);
         text = apr_pstrcat(parser->pool, text, i > 0 ? " " : "", number.text, NULL);
     }
-    return add_mapfile_text(parser, block, "EXTENT", text, line);
+    return add_mapfile_text(parser, block, "EXTENT", &(mc_mapfile_word){ .text = text, .plain = true }, line);
 }
 
 /* All up to the END of a block. */
@@ -89,18 +128,20 @@ parse_mapfile_block(mapfile_parser *parser, mc_branch *block, int depth)
         if (ends)
             return MC_OK;
         if (block->kind == MC_BRANCH_LIST) {
-            MC_TRY(add_mapfile_text(parser, block, NULL, word.text, word.line));
+            MC_TRY(add_mapfile_text(parser, block, NULL, &word, word.line));
         } else if (pairs) {
             if (word.plain && strcasecmp(word.text, "INCLUDE") == 0)
                 MC_TRY(take_mapfile_value(parser, block, &word));
             else if (mc_mapfile_next(&value, &parser->words))
-                MC_TRY(add_mapfile_text(parser, block, word.text, value.text, word.line));
+                MC_TRY(add_mapfile_text(parser, block, word.text, &value, word.line));
         } else if (word.plain && strcasecmp(word.text, "EXTENT") == 0) {
             MC_TRY(take_extent(parser, block, word.line));
         } else if (word.plain && mc_mapfile_begins_block(word.text, block->key)) {
             MC_TRY(open_mapfile_block(parser, block, &word, depth));
         } else if (word.plain && mc_mapfile_has_value(word.text)) {
             MC_TRY(take_mapfile_value(parser, block, &word));
+        } else if (is_mapfile_keyword(&word)) {
+            MC_TRY(take_mapfile_values(parser, block, &word));
         }
     }
     return *block->key == '\0' ? MC_OK

@@ -7,8 +7,8 @@
 
 /*
  * The blocks of a map file as branches: a block is a map whose key is its keyword in capitals; a keyword with a value
- * is a text; the pairs of METADATA are texts by their name in lower case, PROJECTION is a list. Keywords that are of no
- * use to a reader who serves layers are left out. INCLUDE is a text.
+ * is a text (of several values: with blanks between them, "255 0 0"); the pairs of METADATA are texts by their name in
+ * lower case; PROJECTION, POINTS and PATTERN are lists. INCLUDE is a text.
  *
  * MC_ERR_CONFIG with "FILE:LINE: ...": it does not begin with MAP (`whole`) or LAYER, blocks nest more deeply than
  * MC_BRANCH_DEPTH or do not end, there are more values than `*room`, which says how many there may be yet.

@@ -76,7 +76,10 @@ mc_mapfile_next(mc_mapfile_word *word, mc_mapfile_words *words)
         return false;
     if (strchr("\"'`{/(", first) != NULL) {
         words->at++;
+        word->form = first;
         word->text = first == '(' ? bracketed_text(words) : closed_text(words, first == '{' ? '}' : first);
+        word->any_case = *words->at == 'i' && (words->at[1] == '\0' || strchr(" \t\r\n\f\v", words->at[1]) != NULL);
+        words->at += word->any_case;
         return true;
     }
     apr_size_t size = strcspn(words->at, " \t\r\n\f\v\"'#({");

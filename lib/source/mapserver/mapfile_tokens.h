@@ -9,6 +9,8 @@
 typedef struct mc_mapfile_word {
     const char *text; /* without quotes */
     bool plain;       /* it has none: it may be a keyword */
+    char form;        /* what it begins with: a quote, (, { or /; 0 where it is plain */
+    bool any_case;    /* an i follows its end: "text"i, /pattern/i */
     int line;
 } mc_mapfile_word;
 

@@ -1,0 +1,179 @@
+/* A LABEL of a map file as a TextSymbolizer (MapServer's documentation, "LABEL"). See mapfile_parts.h. */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "adopt/mapfile_parts.h"
+#include "text/text.h"
+
+/* Sizes of words, and how many pixels of the em a point of SIZE is. */
+#define PIXELS_OF_SIZE (96.0 / 72.0)
+
+/* Where a label stands. */
+typedef struct label_place {
+    const char *word;
+    double x, y; /* AnchorPoint */
+} label_place;
+
+static const label_place places[] = { { "CC", 0.5, 0.5 }, { "UL", 1, 0 },    { "UC", 0.5, 0 }, { "UR", 0, 0 },
+                                      { "CL", 1, 0.5 },   { "CR", 0, 0.5 },  { "LL", 1, 1 },   { "LC", 0.5, 1 },
+                                      { "LR", 0, 1 },     { "AUTO", 0.5, 0 } };
+
+static const label_place *
+find_label_place(mc_mapfile_reader *reader, mc_branch *label)
+{
+    const mc_branch *found = mc_branch_get(label, "POSITION");
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+        if (found == NULL || (found->text != NULL && strcasecmp(found->text, places[i].word) == 0))
+            return &places[i];
+    (void)mc_mapfile_refuse(reader, found, "POSITION of its LABEL");
+    return NULL;
+}
+
+static bool
+put_label_text(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *class, mc_branch *label)
+{
+    const mc_branch *own = mc_branch_get(label, "TEXT"), *shared = mc_branch_get(class, "TEXT");
+    const char *item = mc_branch_text(reader->layer, "LABELITEM", NULL), *text;
+    if (own == NULL)
+        own = shared;
+    if (own == NULL && item == NULL)
+        return mc_mapfile_refuse(reader, label, "LABEL without a TEXT or LABELITEM");
+    text = own != NULL ? mc_mapfile_text(reader, own) : mc_mapfile_attribute(item, NULL, reader->pool);
+    if (text != NULL)
+        mc_mapfile_put(out, "<Label>%s</Label>", text);
+    return text != NULL;
+}
+
+static bool
+put_label_font(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *label)
+{
+    static const struct {
+        const char *word;
+        double size;
+    } words[] = { { "TINY", 5 }, { "SMALL", 7 }, { "MEDIUM", 10 }, { "LARGE", 13 }, { "GIANT", 16 } };
+    const mc_branch *size = mc_branch_get(label, "SIZE"), *font = mc_branch_get(label, "FONT");
+    const char *family = mc_mapfile_font(reader, font == NULL ? label : font, font == NULL ? NULL : font->text);
+    double number = 10;
+    bool known = size == NULL || (size->text != NULL && mc_parse_double(&number, size->text));
+    for (size_t i = 0; !known && i < sizeof(words) / sizeof(*words); i++)
+        if (size->text != NULL && strcasecmp(size->text, words[i].word) == 0) {
+            number = words[i].size;
+            known = true;
+        }
+    if (family == NULL)
+        return false;
+    if (!known || number <= 0)
+        return mc_mapfile_refuse(reader, size, "SIZE of its LABEL");
+    mc_mapfile_put(out, "<Font>%s<CssParameter name=\"font-size\">%s</CssParameter></Font>", family,
+                   mc_mapfile_digits(floor(number * PIXELS_OF_SIZE + 0.5), reader->pool));
+    return true;
+}
+
+/* Upright, turned, or along a line. `*along`: the latter. */
+static bool
+put_label_placement(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *label, bool *along)
+{
+    double shift[2] = { 0, 0 }, angle = 0;
+    const mc_branch *turned = mc_branch_get(label, "ANGLE");
+    mc_branch *offset = mc_branch_get(label, "OFFSET");
+    const label_place *place = find_label_place(reader, label);
+    const char *word = turned == NULL || turned->text == NULL ? "0" : turned->text;
+    *along = reader->type == MC_MAPFILE_LINE &&
+             (strcasecmp(word, "AUTO") == 0 || strcasecmp(word, "FOLLOW") == 0 || strcasecmp(word, "AUTO2") == 0);
+    if (place == NULL)
+        return false;
+    if (offset != NULL && mc_branch_numbers(shift, 2, offset) != 2)
+        return mc_mapfile_refuse(reader, offset, "OFFSET of its LABEL, which is not two numbers");
+    if (!*along && !mc_parse_double(&angle, word))
+        return mc_mapfile_refuse(reader, turned, "ANGLE %s of its LABEL", mc_message_text(word, 60, reader->pool));
+    if (*along) {
+        if (offset != NULL && shift[0] != 0)
+            return mc_mapfile_refuse(reader, offset, "OFFSET of its LABEL along a line");
+        mc_mapfile_put(out, "<LabelPlacement><LinePlacement/></LabelPlacement>");
+        return true;
+    }
+    mc_mapfile_put(out,
+                   "<LabelPlacement><PointPlacement><AnchorPoint><AnchorPointX>%s</AnchorPointX><AnchorPointY>%s"
+                   "</AnchorPointY></AnchorPoint><Displacement><DisplacementX>%s</DisplacementX><DisplacementY>%s"
+                   "</DisplacementY></Displacement>",
+                   mc_mapfile_digits(place->x, reader->pool), mc_mapfile_digits(place->y, reader->pool),
+                   mc_mapfile_digits(place->x == 1 ? -fabs(shift[0]) : shift[0], reader->pool),
+                   mc_mapfile_digits(place->y == 0 ? fabs(shift[1]) : -shift[1], reader->pool));
+    if (angle != 0)
+        mc_mapfile_put(out, "<Rotation>%s</Rotation>", mc_mapfile_digits(-angle, reader->pool));
+    mc_mapfile_put(out, "</PointPlacement></LabelPlacement>");
+    return true;
+}
+
+static bool
+put_label_colors(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *label)
+{
+    const char *fill, *halo;
+    double opacity = 1, halo_opacity = 1, width;
+    if (!mc_mapfile_color(&fill, &opacity, reader, label, "COLOR") ||
+        !mc_mapfile_color(&halo, &halo_opacity, reader, label, "OUTLINECOLOR") ||
+        !mc_mapfile_number(&width, reader, label, "OUTLINEWIDTH", 1))
+        return false;
+    if (halo != NULL && width > 0)
+        mc_mapfile_put(out,
+                       "<Halo><Radius>%s</Radius><Fill><CssParameter name=\"fill\">%s</CssParameter><CssParameter "
+                       "name=\"fill-opacity\">%s</CssParameter></Fill></Halo>",
+                       mc_mapfile_digits(width, reader->pool), halo, mc_mapfile_digits(halo_opacity, reader->pool));
+    mc_mapfile_put(out,
+                   "<Fill><CssParameter name=\"fill\">%s</CssParameter><CssParameter name=\"fill-opacity\">%s"
+                   "</CssParameter></Fill>",
+                   fill == NULL ? "#000000" : fill, mc_mapfile_digits(opacity, reader->pool));
+    return true;
+}
+
+static void
+put_label_option(apr_array_header_t *out, const char *name, const char *value)
+{
+    mc_mapfile_put(out, "<VendorOption name=\"%s\">%s</VendorOption>", name, value);
+}
+
+/* Distances, priorities, and what is drawn whatever is there. */
+static bool
+put_label_options(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *label, bool along)
+{
+    double priority, buffer, repeat, apart;
+    const mc_branch *distance = mc_branch_get(label, "MINDISTANCE");
+    if (!mc_mapfile_number(&priority, reader, label, "PRIORITY", 1) ||
+        !mc_mapfile_number(&buffer, reader, label, "BUFFER", 0) ||
+        !mc_mapfile_number(&repeat, reader, label, "REPEATDISTANCE", 0) ||
+        !mc_mapfile_number(&apart, reader, label, "MINDISTANCE", -1))
+        return false;
+    if (apart > 0 && !along)
+        return mc_mapfile_refuse(reader, distance, "MINDISTANCE of its LABEL, which is not along a line");
+    mc_mapfile_put(out, "<Priority>%s</Priority>", mc_mapfile_digits(priority, reader->pool));
+    if (buffer > 0)
+        put_label_option(out, "spaceAround", mc_mapfile_digits(buffer, reader->pool));
+    if (along && apart > 0)
+        put_label_option(out, "group", "true");
+    if (along && (repeat > 0 || apart > 0))
+        put_label_option(out, "repeat", mc_mapfile_digits(fmax(repeat, apart), reader->pool));
+    if (mc_branch_is_true(label, "FORCE", false))
+        put_label_option(out, "conflictResolution", "false");
+    if (mc_branch_is_true(label, "PARTIALS", false))
+        put_label_option(out, "partials", "true");
+    return true;
+}
+
+bool
+mc_mapfile_label(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *class, mc_branch *label)
+{
+    /* TYPE: all fonts are outlines since MapServer 7; sizes change with SYMBOLSCALEDENOM alone, which is refused */
+    static const char *const passed[] = { "TYPE",          "ANTIALIAS",     "MINSIZE", "MAXSIZE",        "ENCODING",
+                                          "MINSCALEDENOM", "MAXSCALEDENOM", "ALIGN",   "REPEATDISTANCE", NULL };
+    bool along;
+    mc_mapfile_pass(label, passed);
+    mc_mapfile_put(out, "          <TextSymbolizer>");
+    if (!put_label_text(out, reader, class, label) || !put_label_font(out, reader, label) ||
+        !put_label_placement(out, reader, label, &along) || !put_label_colors(out, reader, label) ||
+        !put_label_options(out, reader, label, along))
+        return false;
+    mc_mapfile_put(out, "</TextSymbolizer>\n");
+    return mc_mapfile_is_read(reader, label);
+}
