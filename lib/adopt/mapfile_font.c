@@ -11,7 +11,7 @@
 enum { FAMILY = 1, SUBFAMILY = 2, TABLES_MAX = 200, NAMES_MAX = 2000, FAMILY_BYTES = 100 };
 
 /* The font of MapServer itself, for a LABEL without FONT. */
-static const char builtin_family[] = "DejaVu Sans";
+static const char builtin_family[] = "DejaVu Sans Condensed, DejaVu Sans";
 
 void
 mc_mapfile_read_fonts(mc_mapfile_reader *reader, mc_branch *map)

@@ -71,9 +71,20 @@ put_label_font(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *la
     return true;
 }
 
+/* Half of the largest symbol of a class of points, which its labels keep beside. */
+static double
+half_of_symbols(const mc_mapfile_reader *reader, mc_branch *class)
+{
+    double most = 0, size;
+    for (mc_branch *child = class->children; child != NULL && reader->type == MC_MAPFILE_POINT; child = child->next)
+        if (strcmp(child->key, "STYLE") == 0 && mc_parse_double(&size, mc_branch_text(child, "SIZE", "0")))
+            most = fmax(most, size);
+    return most / 2;
+}
+
 /* Upright, turned, or along a line. `*along`: the latter. */
 static bool
-put_label_placement(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *label, bool *along)
+put_label_placement(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *class, mc_branch *label, bool *along)
 {
     double shift[2] = { 0, 0 }, angle = 0;
     const mc_branch *turned = mc_branch_get(label, "ANGLE");
@@ -94,13 +105,15 @@ put_label_placement(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branc
         mc_mapfile_put(out, "<LabelPlacement><LinePlacement/></LabelPlacement>");
         return true;
     }
+    double half = half_of_symbols(reader, class);
+    double right = (0.5 - place->x) * 2, up = (0.5 - place->y) * 2; /* -1, 0 or 1: on which side it stands */
+    double x = right == 0 ? shift[0] : right * (half + shift[0]), y = up == 0 ? -shift[1] : up * (half + shift[1]);
     mc_mapfile_put(out,
                    "<LabelPlacement><PointPlacement><AnchorPoint><AnchorPointX>%s</AnchorPointX><AnchorPointY>%s"
                    "</AnchorPointY></AnchorPoint><Displacement><DisplacementX>%s</DisplacementX><DisplacementY>%s"
                    "</DisplacementY></Displacement>",
                    mc_mapfile_digits(place->x, reader->pool), mc_mapfile_digits(place->y, reader->pool),
-                   mc_mapfile_digits(place->x == 1 ? -fabs(shift[0]) : shift[0], reader->pool),
-                   mc_mapfile_digits(place->y == 0 ? fabs(shift[1]) : -shift[1], reader->pool));
+                   mc_mapfile_digits(x, reader->pool), mc_mapfile_digits(y, reader->pool));
     if (angle != 0)
         mc_mapfile_put(out, "<Rotation>%s</Rotation>", mc_mapfile_digits(-angle, reader->pool));
     mc_mapfile_put(out, "</PointPlacement></LabelPlacement>");
@@ -120,7 +133,8 @@ put_label_colors(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *
         mc_mapfile_put(out,
                        "<Halo><Radius>%s</Radius><Fill><CssParameter name=\"fill\">%s</CssParameter><CssParameter "
                        "name=\"fill-opacity\">%s</CssParameter></Fill></Halo>",
-                       mc_mapfile_digits(width, reader->pool), halo, mc_mapfile_digits(halo_opacity, reader->pool));
+                       mc_mapfile_digits((width + 1) / 2, reader->pool), halo,
+                       mc_mapfile_digits(halo_opacity, reader->pool));
     mc_mapfile_put(out,
                    "<Fill><CssParameter name=\"fill\">%s</CssParameter><CssParameter name=\"fill-opacity\">%s"
                    "</CssParameter></Fill>",
@@ -171,7 +185,7 @@ mc_mapfile_label(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *
     mc_mapfile_pass(label, passed);
     mc_mapfile_put(out, "          <TextSymbolizer>");
     if (!put_label_text(out, reader, class, label) || !put_label_font(out, reader, label) ||
-        !put_label_placement(out, reader, label, &along) || !put_label_colors(out, reader, label) ||
+        !put_label_placement(out, reader, class, label, &along) || !put_label_colors(out, reader, label) ||
         !put_label_options(out, reader, label, along))
         return false;
     mc_mapfile_put(out, "</TextSymbolizer>\n");

@@ -57,11 +57,11 @@ const char *mc_mapfile_style(mc_mapfile_reader *reader);
 /* Puts the symbolizers of a STYLE block. `outline`: of a line's OUTLINEWIDTH, the line below; else what lies above. */
 bool mc_mapfile_symbolizers(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style, bool outline);
 
-/* Whether a STYLE block of a line has a line below it. */
+/* Whether a STYLE block of a line has an OUTLINEWIDTH: a line below it. */
 bool mc_mapfile_has_outline(mc_branch *style);
 
-/* A colour "r g b" or "#rrggbb[aa]" of a block as "#rrggbb"; NULL: none. `*opacity` is multiplied by its own. False:
- * refused. */
+/* A colour "r g b" or "#rrggbb[aa]" of a block as "#rrggbb"; NULL: none. `*opacity` becomes its own where that
+ * was 1. False: refused. */
 bool mc_mapfile_color(const char **color, double *opacity, mc_mapfile_reader *reader, mc_branch *block,
                       const char *key);
 

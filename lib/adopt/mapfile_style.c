@@ -53,7 +53,8 @@ mc_mapfile_color(const char **color, double *opacity, mc_mapfile_reader *reader,
             channels[i] = numbers[i] > 255 ? 255 : (int)numbers[i];
         }
     }
-    *opacity *= channels[3] / 255.0;
+    if (*opacity >= 1) /* OPACITY wins */
+        *opacity = channels[3] / 255.0;
     *color = apr_psprintf(reader->pool, "#%02x%02x%02x", (unsigned)channels[0] & 255, (unsigned)channels[1] & 255,
                           (unsigned)channels[2] & 255);
     return true;
@@ -165,28 +166,25 @@ bool
 mc_mapfile_has_outline(mc_branch *style)
 {
     double number;
-    const char *width = mc_branch_text(style, "OUTLINEWIDTH", "0"),
-               *color = mc_branch_text(style, "OUTLINECOLOR", NULL);
-    return mc_parse_double(&number, width) && number > 0 && color != NULL && *color != '-' &&
-           mc_branch_get(style, "COLOR") != NULL;
+    return mc_parse_double(&number, mc_branch_text(style, "OUTLINEWIDTH", "0")) && number > 0;
 }
 
+/* A line of COLOR, or else of OUTLINECOLOR; where there is an OUTLINEWIDTH, each is a line of its own. */
 static bool
 put_line(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style, double opacity, bool outline)
 {
     mapfile_stroke stroke = { .opacity = opacity };
-    double below = 0;
+    double below, other_opacity = opacity;
     const char *color, *other;
-    double other_opacity = opacity;
     if (!mc_mapfile_color(&color, &stroke.opacity, reader, style, "COLOR") ||
         !mc_mapfile_color(&other, &other_opacity, reader, style, "OUTLINECOLOR") ||
         !mc_mapfile_number(&below, reader, style, "OUTLINEWIDTH", 0) ||
         !mc_mapfile_size(&stroke.width, reader, style, "WIDTH", 1, 1, outline ? 2 * below : 0) ||
         !read_stroke(&stroke, reader, style))
         return false;
-    stroke.color = color == NULL || outline ? other : color;
-    if (color == NULL || outline)
-        stroke.opacity = other_opacity;
+    bool below_it = outline || (color == NULL && below <= 0);
+    stroke.color = below_it ? other : color;
+    stroke.opacity = below_it ? other_opacity : stroke.opacity;
     if (stroke.color == NULL)
         return true;
     mc_mapfile_put(out, "          <LineSymbolizer>");

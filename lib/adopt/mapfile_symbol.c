@@ -188,7 +188,14 @@ put_symbol_shift(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *
 bool
 mc_mapfile_graphic(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style)
 {
+    static const char *const without[] = { "COLOR",  "OUTLINECOLOR", "WIDTH",   "SIZE",    "ANGLE",
+                                           "OFFSET", "MINSIZE",      "MAXSIZE", "OPACITY", NULL };
     mapfile_symbol symbol = { 0 };
+    const mc_branch *named = mc_branch_get(style, "SYMBOL");
+    if (named == NULL || (named->text != NULL && strcmp(named->text, "0") == 0)) {
+        mc_mapfile_pass(style, without); /* MapServer draws nothing, either */
+        return true;
+    }
     const char *fill, *stroke, *width, *size, *rotation;
     double opacity, fill_opacity, stroke_opacity;
     if (!read_mapfile_symbol(&symbol, reader, style) || !mc_mapfile_number(&opacity, reader, style, "OPACITY", 100))
