@@ -33,6 +33,7 @@ mc_adopt_create(apr_pool_t *pool)
         apr_hash_set(adopt->names[MC_DRAFT_FORMATS], builtin_formats[i], APR_HASH_KEY_STRING, "");
     adopt->notes = apr_array_make(pool, 16, sizeof(mc_adopt_note));
     adopt->said = apr_hash_make(pool);
+    adopt->folders = apr_hash_make(pool);
     adopt->layers = apr_array_make(pool, 16, sizeof(mc_adopt_layer));
     adopt->permissions = 0777;
     adopt->styles = apr_array_make(pool, 16, sizeof(mc_adopt_style));
@@ -178,6 +179,19 @@ mc_draft_note_at(mc_adopt *adopt, const mc_branch *at, const char *format, ...)
     va_start(arguments, format);
     note_text(adopt, at->file, at->line, apr_pvsprintf(adopt->pool, format, arguments));
     va_end(arguments);
+}
+
+void
+mc_draft_note_folder(mc_adopt *adopt, const mc_branch *at, const char *folder)
+{
+    if (access(folder, F_OK) == 0 || apr_hash_get(adopt->folders, folder, APR_HASH_KEY_STRING) != NULL)
+        return;
+    apr_hash_set(adopt->folders, folder, APR_HASH_KEY_STRING, at);
+    mc_draft_note_at(
+        adopt, at,
+        "there is no folder %s, so that no stored tile is found there: run the command on the machine that "
+        "has the tiles, or write the right path into the caches",
+        mc_message_text(folder, 300, adopt->pool));
 }
 
 static const char *

@@ -32,6 +32,7 @@ struct mc_adopt {
     apr_hash_t *numbers[MC_DRAFT_PARTS];       /* of int *: the last number behind a name that several want */
     apr_array_header_t *notes;                 /* of mc_adopt_note */
     apr_hash_t *said;                          /* notes by their text */
+    apr_hash_t *folders;                       /* of tiles that are not there, by their paths */
     mc_adopt_counts counts;
     apr_array_header_t *layers;   /* of mc_adopt_layer */
     size_t bytes;                 /* of all files that were read */
@@ -70,6 +71,9 @@ void mc_draft_layer(mc_adopt *adopt, const char *tileset, const char *there, con
 /* Notes what is not taken over, with its place: "KEY is not taken over: WHAT TO DO". */
 void mc_draft_note(mc_adopt *adopt, const char *file, int line, const char *format, ...) MC_PRINTF(4, 5);
 void mc_draft_note_at(mc_adopt *adopt, const mc_branch *at, const char *format, ...) MC_PRINTF(3, 4);
+
+/* Notes a folder of tiles that is not there, each folder once. */
+void mc_draft_note_folder(mc_adopt *adopt, const mc_branch *at, const char *folder);
 
 /* What to do about keys that nobody reads: the last key of the path, or its last two ("wms_opts.version"). The last row
  * has no key. */

@@ -103,6 +103,7 @@ write_gwc_store(mc_gwc_reader *gwc, mc_branch *layer, const char *layer_name, co
         }
         folder = mc_draft_path(gwc->folder, folder, gwc->pool);
     }
+    mc_draft_note_folder(adopt, store != NULL ? store : layer, folder);
     const char *name = mc_draft_name(adopt, MC_DRAFT_CACHES, wanted);
     const char *place = mc_replace_all(mc_replace_all(layer_name, ":", "_", gwc->pool), " ", "_", gwc->pool);
     const char *base = apr_pstrcat(gwc->pool, folder, "/", place, "/", mc_replace_all(set, ":", "_", gwc->pool), NULL);

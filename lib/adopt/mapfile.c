@@ -314,7 +314,9 @@ static void
 write_mapfile_layer(mapserver_reader *reader, mc_branch *layer, const char *name)
 {
     bool missing = note_missing_data(reader, layer, name), own = mc_draft_has_styles(reader->adopt);
-    bool inside = mc_branch_get(layer, "FEATURE") != NULL;
+    bool inside = mc_branch_get(layer, "FEATURE") != NULL ||
+                  (mc_branch_get(layer, "DATA") == NULL && mc_branch_get(layer, "CONNECTION") == NULL &&
+                   mc_branch_get(layer, "TILEINDEX") == NULL);
     if (own && !missing && !inside && !reader->rescaled) {
         if (write_own_layer(reader, layer, name))
             return;

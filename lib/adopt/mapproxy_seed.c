@@ -90,9 +90,9 @@ age_option(mc_mapproxy *proxy, mc_branch *task, const char *key)
     return "";
 }
 
-/* The coverages that a task names; NULL: none. */
+/* The first coverage that a task names, of all by their names; NULL: none. */
 static mc_branch *
-find_coverage(mc_mapproxy *proxy, mc_branch *root, mc_branch *task)
+find_coverage(mc_mapproxy *proxy, apr_hash_t *coverages, mc_branch *task)
 {
     mc_branch *names = mc_branch_get(task, "coverages");
     if (names != NULL && names->kind == MC_BRANCH_MAP)
@@ -100,60 +100,98 @@ find_coverage(mc_mapproxy *proxy, mc_branch *root, mc_branch *task)
     if (mc_branch_count(names) == 0)
         return NULL;
     const mc_branch *first = mc_branch_item(names, 0);
-    mc_branch *found = first->text == NULL ? NULL : mc_branch_get(mc_branch_get(root, "coverages"), first->text);
+    mc_branch *found = first->text == NULL ? NULL : apr_hash_get(coverages, first->text, APR_HASH_KEY_STRING);
+    if (found != NULL)
+        found->taken = true;
     if (mc_branch_count(names) > 1 || found == NULL)
         mc_draft_note_at(proxy->adopt, names,
                          "coverages are not taken over but for one that is configured: give each its own command");
     return found;
 }
 
+/* The next one of a list, or of one text. */
+static mc_branch *
+next_item(const mc_branch *list, mc_branch *item)
+{
+    mc_branch *next = list->kind == MC_BRANCH_LIST ? item->next : NULL;
+    if (next != NULL)
+        next->taken = true;
+    return next;
+}
+
+/* The names of a list; NULL: there is no list. */
+static apr_hash_t *
+hash_names(mc_branch *list, apr_pool_t *pool)
+{
+    apr_hash_t *names = list == NULL ? NULL : apr_hash_make(pool);
+    for (mc_branch *item = mc_branch_item(list, 0); item != NULL; item = next_item(list, item))
+        if (item->text != NULL)
+            apr_hash_set(names, item->text, APR_HASH_KEY_STRING, item);
+    return names;
+}
+
+/* What the commands of a task have in common. */
+typedef struct seed_task {
+    mc_branch *task, *coverage; /* coverage: NULL: none */
+    apr_hash_t *grids;          /* the only ones; NULL: all */
+    const char *age;
+    bool cleanup;
+} seed_task;
+
+/* The commands of one cache, one for each of its grids. */
 static void
-write_seed_commands(mc_mapproxy *proxy, mc_branch *root, mc_branch *task, bool cleanup)
+write_cache_commands(mc_mapproxy *proxy, const seed_task *seed, const mc_mapproxy_cache *cache)
 {
     apr_pool_t *pool = proxy->pool;
-    mc_branch *caches = mc_branch_get(task, "caches"), *grids = mc_branch_get(task, "grids");
-    mc_branch *coverage = find_coverage(proxy, root, task);
-    const char *only = apr_pstrcat(pool, "\n", mc_branch_join(grids, "\n", pool), "\n", NULL);
-    const char *age = age_option(proxy, task, cleanup ? "remove_before" : "refresh_before");
+    for (int at = 0; at < cache->grids->nelts; at++) {
+        const mc_mapproxy_grid *grid = APR_ARRAY_IDX(cache->grids, at, const mc_mapproxy_grid *);
+        if (seed->grids != NULL && apr_hash_get(seed->grids, grid->own, APR_HASH_KEY_STRING) == NULL)
+            continue;
+        const char *area = seed->coverage == NULL ? "" : area_option(proxy, seed->coverage, grid);
+        if (area == NULL) {
+            mc_draft_note_at(
+                proxy->adopt, seed->coverage,
+                "coverage %s is not taken over: write the area as GeoJSON, and --area FILE behind the command",
+                seed->coverage->key);
+            area = "";
+            if (seed->cleanup)
+                continue; /* without its area a command would delete too much */
+        }
+        mc_draft_put(proxy->adopt, MC_DRAFT_SEEDS, "mapcache seed -c mapcache.xml -t %s -g %s%s%s%s%s",
+                     shell_word(cache->tileset, pool), shell_word(grid->name, pool),
+                     level_option(seed->task, grid, pool), area, seed->age, seed->cleanup ? " -m delete" : "");
+        proxy->adopt->counts.seeds++;
+    }
+}
+
+static void
+write_seed_commands(mc_mapproxy *proxy, apr_hash_t *coverages, mc_branch *task, bool cleanup)
+{
+    mc_branch *caches = mc_branch_get(task, "caches");
+    const seed_task seed = { .task = task,
+                             .coverage = find_coverage(proxy, coverages, task),
+                             .grids = hash_names(mc_branch_get(task, "grids"), proxy->pool),
+                             .age = age_option(proxy, task, cleanup ? "remove_before" : "refresh_before"),
+                             .cleanup = cleanup };
     const mc_branch *areas = mc_branch_get(task, "coverages");
     bool unsure =
-        mc_branch_count(areas) > (coverage != NULL ? 1 : 0) || (areas != NULL && areas->kind == MC_BRANCH_MAP);
+        mc_branch_count(areas) > (seed.coverage != NULL ? 1 : 0) || (areas != NULL && areas->kind == MC_BRANCH_MAP);
     bool all = mc_branch_is_true(task, "remove_all", false);
-    if (cleanup && (unsure || (*age == '\0' && !all))) { /* a command without them would delete too much */
+    if (cleanup && (unsure || (*seed.age == '\0' && !all))) { /* a command without them would delete too much */
         mc_draft_note_at(proxy->adopt, task,
                          "%s is not taken over: %s. `mapcache purge` deletes tiles by age (--older) and area (--area)",
                          task->key, unsure ? "its area cannot be said" : "it says no remove_before");
         mc_branch_pass(task);
         return;
     }
-    for (int i = 0; i < mc_branch_count(caches); i++) {
-        const mc_branch *name = mc_branch_item(caches, i);
+    for (mc_branch *name = mc_branch_item(caches, 0); name != NULL; name = next_item(caches, name)) {
         const mc_mapproxy_cache *cache =
             name->text == NULL ? NULL : apr_hash_get(proxy->caches, name->text, APR_HASH_KEY_STRING);
-        if (cache == NULL || cache->tileset == NULL) {
+        if (cache != NULL && cache->tileset != NULL)
+            write_cache_commands(proxy, &seed, cache);
+        else
             mc_draft_note_at(proxy->adopt, name, "cache %s is not filled: no layer that is taken over shows it",
                              name->text == NULL ? "" : name->text);
-            continue;
-        }
-        for (int at = 0; at < cache->grids->nelts; at++) {
-            const mc_mapproxy_grid *grid = APR_ARRAY_IDX(cache->grids, at, const mc_mapproxy_grid *);
-            if (grids != NULL && strstr(only, apr_pstrcat(pool, "\n", grid->own, "\n", NULL)) == NULL)
-                continue;
-            const char *area = coverage == NULL ? "" : area_option(proxy, coverage, grid);
-            if (area == NULL) {
-                mc_draft_note_at(
-                    proxy->adopt, coverage,
-                    "coverage %s is not taken over: write the area as GeoJSON, and --area FILE behind the command",
-                    coverage->key);
-                area = "";
-                if (cleanup)
-                    continue; /* without its area a command would delete too much */
-            }
-            mc_draft_put(proxy->adopt, MC_DRAFT_SEEDS, "mapcache seed -c mapcache.xml -t %s -g %s%s%s%s%s",
-                         shell_word(cache->tileset, pool), shell_word(grid->name, pool), level_option(task, grid, pool),
-                         area, age, cleanup ? " -m delete" : "");
-            proxy->adopt->counts.seeds++;
-        }
     }
 }
 
@@ -168,12 +206,17 @@ mc_adopt_mapproxy_seeds(mc_adopt *adopt, const char *file)
                                "%s:1: this is a seed.yaml of MapProxy; name the mapproxy.yaml that it belongs to, too",
                                file);
     static const char *const groups[] = { "seeds", "cleanups" };
+    apr_hash_t *coverages = apr_hash_make(adopt->pool);
+    const mc_branch *areas = mc_branch_get(root, "coverages");
+    for (mc_branch *area = areas == NULL || areas->kind != MC_BRANCH_MAP ? NULL : areas->children; area != NULL;
+         area = area->next)
+        apr_hash_set(coverages, area->key, APR_HASH_KEY_STRING, area);
     for (int group = 0; group < 2; group++) {
         mc_branch *tasks = mc_branch_get(root, groups[group]);
         for (mc_branch *task = tasks == NULL || tasks->kind != MC_BRANCH_MAP ? NULL : tasks->children; task != NULL;
              task = task->next) {
             task->taken = true;
-            write_seed_commands(adopt->mapproxy, root, task, group == 1);
+            write_seed_commands(adopt->mapproxy, coverages, task, group == 1);
         }
     }
     mc_draft_note_untaken(adopt, root, seed_advice);

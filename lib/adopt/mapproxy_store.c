@@ -265,6 +265,18 @@ write_s3_store(mapproxy_store *store)
     end_store(store);
 }
 
+/* The folder of the cache's own, or else the one that all caches lie in. */
+static void
+note_missing_folder(mapproxy_store *store, const char *type)
+{
+    mc_branch *said = mc_branch_get(store->conf, "directory");
+    if (strcmp(type, "s3") != 0)
+        mc_draft_note_folder(store->adopt, said != NULL ? said : store->cache,
+                             said != NULL && said->text != NULL
+                                 ? mc_draft_path(store->proxy->folder, said->text, store->proxy->pool)
+                                 : base_folder(store));
+}
+
 static void
 write_typed_store(mapproxy_store *store, const char *type)
 {
@@ -276,6 +288,7 @@ write_typed_store(mapproxy_store *store, const char *type)
                   { "compact", write_compact_store }, { "s3", write_s3_store } };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (strcmp(kinds[i].type, type) == 0) {
+            note_missing_folder(store, type);
             kinds[i].write(store);
             return;
         }

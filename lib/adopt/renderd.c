@@ -68,7 +68,15 @@ tile_folder(renderd_style *style, mc_branch *root)
     const char *as_written = apr_pstrdup(pool, lower);
     for (char *c = lower + strlen(folder); *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
-    return exists_folder(as_written) && !exists_folder(lower) ? as_written : lower;
+    const char *found = exists_folder(as_written) && !exists_folder(lower) ? as_written : lower;
+    const mc_branch *own = mc_branch_get(style->conf, "tiledir"), *shared = mc_branch_find(root, "renderd.tile_dir");
+    mc_draft_note_folder(style->adopt, own != NULL ? own : shared != NULL ? shared : style->conf, folder);
+    if (strcmp(lower, as_written) != 0)
+        mc_draft_note_at(style->adopt, style->conf,
+                         "style %s keeps its capitals in its name here, and its tiles are read from %s: renderd writes "
+                         "names of folders in lower case",
+                         style->name, mc_message_text(found, 300, pool));
+    return found;
 }
 
 /* "png image/png png256": the ending, the media type, Mapnik's name. */

@@ -34,7 +34,7 @@ def adopted(folder, *files, status=(0, 2)):
 
 
 def compare_notes(notes, *files):
-    """Lines with a mark have a note with its words, and no other line has one."""
+    """Lines with a mark have a note with its words, and no other line has one. Folders of tiles that are not there are passed over: the configurations name those of other machines."""
     wanted = {}
     for file in files:
         for number, line in enumerate(file.read_text().splitlines(), 1):
@@ -43,6 +43,8 @@ def compare_notes(notes, *files):
                 wanted[str(file), number] = mark.group(1)
     said = {}
     for note in notes:
+        if "there is no folder" in note["text"]:
+            continue
         said.setdefault((os.path.normpath(note["file"]), note["line"]), []).append(note["text"])
     assert set(said) == set(wanted), (set(said) ^ set(wanted), said)
     for place, words in wanted.items():
