@@ -19,7 +19,6 @@ typedef struct mapfile_class {
     double label_min_scale, label_max_scale; /* the same of its label */
     apr_array_header_t *styles;              /* of mc_branch * */
     mc_branch *label;                        /* NULL: none */
-    bool off;
 } mapfile_class;
 
 bool
@@ -133,7 +132,6 @@ read_mapfile_class(mapfile_class *made, mc_mapfile_reader *reader, mc_branch *bl
                                           "DEBUG", "KEYIMAGE", "VALIDATION", "METADATA", NULL };
     *made = (mapfile_class){ .block = block, .styles = apr_array_make(reader->pool, 4, sizeof(mc_branch *)) };
     made->title = mc_branch_text(block, "TITLE", mc_branch_text(block, "NAME", NULL));
-    made->off = strcasecmp(mc_branch_text(block, "STATUS", "ON"), "OFF") == 0;
     mc_mapfile_pass(block, passed);
     if (!read_class_condition(made, reader, filter) ||
         !read_scale_limits(&made->min_scale, &made->max_scale, reader, block, "MINSCALEDENOM", "MAXSCALEDENOM") ||
@@ -150,7 +148,7 @@ read_mapfile_class(mapfile_class *made, mc_mapfile_reader *reader, mc_branch *bl
     return mc_mapfile_is_read(reader, block);
 }
 
-/* The classes of CLASSGROUP, or all. False: refused. */
+/* The classes of CLASSGROUP, or all, but for those that are off: the next ones get their features. False: refused. */
 static bool
 read_mapfile_classes(apr_array_header_t *classes, mc_mapfile_reader *reader, const char *filter)
 {
@@ -160,7 +158,8 @@ read_mapfile_classes(apr_array_header_t *classes, mc_mapfile_reader *reader, con
             continue;
         child->taken = true;
         const char *own = mc_branch_text(child, "GROUP", NULL);
-        if (group != NULL && (own == NULL || strcasecmp(own, group) != 0))
+        bool off = strcasecmp(mc_branch_text(child, "STATUS", "ON"), "OFF") == 0;
+        if (off || (group != NULL && (own == NULL || strcasecmp(own, group) != 0)))
             mc_branch_pass(child);
         else if (!read_mapfile_class(&APR_ARRAY_PUSH(classes, mapfile_class), reader, child, filter))
             return false;
@@ -190,7 +189,7 @@ static bool
 put_class_styles(apr_array_header_t *out, mc_mapfile_reader *reader, const mapfile_class *class, int pass)
 {
     mc_branch **styles = (mc_branch **)class->styles->elts;
-    int count = class->off ? 0 : class->styles->nelts;
+    int count = class->styles->nelts;
     if (reader->type != MC_MAPFILE_LINE) {
         for (int i = 0; i < count; i++)
             if (!mc_mapfile_symbolizers(out, reader, styles[i], false))
@@ -231,7 +230,7 @@ put_class_labels(apr_array_header_t *out, mc_mapfile_reader *reader, const apr_a
     mc_mapfile_put(out, "      <FeatureTypeStyle>\n");
     for (int i = 0; i < classes->nelts; i++) {
         const mapfile_class *class = &APR_ARRAY_IDX(classes, i, mapfile_class);
-        if (class->label != NULL && !class->off) {
+        if (class->label != NULL) {
             begin_rule(out, class, class->label_min_scale, class->label_max_scale);
             if (!mc_mapfile_label(out, reader, class->block, class->label))
                 return false;
@@ -255,7 +254,7 @@ count_passes(const mc_mapfile_reader *reader, const apr_array_header_t *classes,
     for (int i = 0; i < classes->nelts; i++) {
         const mapfile_class *class = &APR_ARRAY_IDX(classes, i, mapfile_class);
         int count = class->styles->nelts;
-        *labels |= class->label != NULL && !class->off;
+        *labels |= class->label != NULL;
         if (reader->type != MC_MAPFILE_LINE || count == 0)
             continue;
         int own = count > 1 ? count + 1 : mc_mapfile_has_outline(APR_ARRAY_IDX(class->styles, 0, mc_branch *)) ? 2 : 1;

@@ -265,16 +265,15 @@ write_s3_store(mapproxy_store *store)
     end_store(store);
 }
 
-/* The folder of the cache's own, or else the one that all caches lie in. */
+/* Of folders that the configuration names: the usual one is made with the first tile. */
 static void
 note_missing_folder(mapproxy_store *store, const char *type)
 {
-    mc_branch *said = mc_branch_get(store->conf, "directory");
-    if (strcmp(type, "s3") != 0)
-        mc_draft_note_folder(store->adopt, said != NULL ? said : store->cache,
-                             said != NULL && said->text != NULL
-                                 ? mc_draft_path(store->proxy->folder, said->text, store->proxy->pool)
-                                 : base_folder(store));
+    const mc_branch *said = mc_branch_get(store->conf, "directory");
+    said = said != NULL ? said : mc_branch_get(store->cache, "cache_dir");
+    said = said != NULL ? said : mc_branch_find(store->proxy->root, "globals.cache.base_dir");
+    if (said != NULL && said->text != NULL && strcmp(type, "s3") != 0)
+        mc_draft_note_folder(store->adopt, said, mc_draft_path(store->proxy->folder, said->text, store->proxy->pool));
 }
 
 static void

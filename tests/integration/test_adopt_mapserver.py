@@ -52,6 +52,14 @@ def test_nested_includes(folder):
     assert sorted(layers(folder / "nested.xml")) == ["inner", "last", "middle"]
 
 
+def test_missing_include(folder):
+    """A file that INCLUDE names and that is not there takes nothing else with it."""
+    (folder / "m.map").write_text("MAP\nINCLUDE 'none.inc'\nLAYER NAME rest TYPE POINT END\nEND")
+    done = adopt("m.map", cwd=folder)
+    assert done.returncode == 2 and 'm.map:2: INCLUDE "none.inc" is not followed' in done.stderr, done.stderr
+    assert layers(folder / "mapcache.xml") == ["rest"]
+
+
 def test_many_includes(folder):
     """Files that are included again and again end at a bound, not with the memory of the machine."""
     (folder / "wide.inc").write_text("".join(f"LAYER NAME a{i} TYPE POINT END\n" for i in range(20000)))
@@ -65,9 +73,9 @@ def test_many_includes(folder):
 
 BAD = {
     "no-map": (b"LAYER NAME 'x' END\n", ":1: it does not begin with MAP"), "no-end": (b"MAP\n  LAYER\n    NAME x\n", ":2: LAYER has no END"),
-    "zero": (b"MAP\0END", ":1: the file holds a zero byte"), "deep": (b"MAP " + b"LAYER " * 300, "nested too deeply"), "missing": (b"MAP\n\nINCLUDE 'none.inc'\nEND", ":3: INCLUDE \"none.inc\""),
+    "zero": (b"MAP\0END", ":1: the file holds a zero byte"), "deep": (b"MAP " + b"LAYER " * 300, "nested too deeply"), "missing": (b"MAP\n\nINCLUDE 'none.inc'\nEND", ":3: INCLUDE \"none.inc\" is not followed"),
     "itself": (b"MAP\nINCLUDE 'bad.map'\nEND", ":2: INCLUDE names a file that this one is part of"), "nothing": (b"MAP END", "no LAYER"), "open": (b"MAP LAYER NAME 'x", "NAME"),
-    "many": (b"MAP " + b"LAYER END " * 100001, "too many values"),
+    "many": (b"MAP " + b"LAYER END " * 400001, "too many values"),
 }
 
 
