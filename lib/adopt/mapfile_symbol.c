@@ -1,6 +1,7 @@
 /* Symbols of map files as marks (MapServer's documentation, "SYMBOL"): ellipses, and vectors as geometries. See
  * mapfile_parts.h. */
 #include <apr_strings.h>
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -8,9 +9,18 @@
 #include "adopt/mapfile_parts.h"
 #include "adopt/mapfile_words.h"
 #include "text/text.h"
-#include "text/text_case.h"
 
 enum { POINTS_MAX = 200 }; /* of a vector */
+
+/* Names of symbols are told apart whatever their case is. */
+static const char *
+symbol_key(const char *name, apr_pool_t *pool)
+{
+    char *key = apr_pstrdup(pool, name);
+    for (char *c = key; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return key;
+}
 
 static void
 keep_symbols(mc_mapfile_reader *reader, mc_branch *parent)
@@ -21,7 +31,7 @@ keep_symbols(mc_mapfile_reader *reader, mc_branch *parent)
         child->taken = true;
         const char *name = mc_branch_text(child, "NAME", NULL);
         if (name != NULL)
-            apr_hash_set(reader->symbols, mc_text_case_fold(name, reader->pool), APR_HASH_KEY_STRING, child);
+            apr_hash_set(reader->symbols, symbol_key(name, reader->pool), APR_HASH_KEY_STRING, child);
     }
 }
 
@@ -148,7 +158,7 @@ read_mapfile_symbol(mapfile_symbol *made, mc_mapfile_reader *reader, mc_branch *
     const mc_branch *named = mc_branch_get(style, "SYMBOL");
     const char *name = named == NULL || named->text == NULL ? NULL : named->text;
     mc_branch *symbol =
-        name == NULL ? NULL : apr_hash_get(reader->symbols, mc_text_case_fold(name, reader->pool), APR_HASH_KEY_STRING);
+        name == NULL ? NULL : apr_hash_get(reader->symbols, symbol_key(name, reader->pool), APR_HASH_KEY_STRING);
     if (symbol == NULL)
         return mc_mapfile_refuse(reader, named == NULL ? style : named,
                                  "SYMBOL %s, which has no name in the map file or its SYMBOLSET",

@@ -1,5 +1,5 @@
 /* Configurations of other servers, of which a mapcache.xml is made: the first byte says of which server. Whatever they
- * say, what is written is well-formed, with the root of a configuration. */
+ * say, what is written is well-formed, with the root of a configuration; styles are well-formed, too. */
 #include <apr_strings.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,6 +44,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     apr_pool_create(&pool, NULL);
     mc_adopt *adopt = mc_adopt_create(pool);
+    mc_adopt_write_styles_to(adopt, "styles");
     const char *path = write_input(data + 1, size - 1, pool);
     mc_error *error = read_input(adopt, data[0] % 4, path);
     MC_ASSERT(error == MC_OK || error->kind == MC_ERR_CONFIG);
@@ -52,6 +53,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = mc_adopt_write(adopt, "mapcache adopt", pool);
     error = mc_config_parse_text(&root, "mapcache.xml", text, strlen(text), NULL, pool);
     MC_ASSERT(error == MC_OK);
+    const apr_array_header_t *styles = mc_adopt_styles(adopt);
+    for (int i = 0; i < styles->nelts; i++) {
+        const mc_adopt_style *style = &APR_ARRAY_IDX(styles, i, mc_adopt_style);
+        MC_ASSERT(strchr(style->file, '/') == NULL && *style->file != '.');
+        error = mc_xml_parse_text(&root, style->file, style->text, strlen(style->text), pool);
+        MC_ASSERT(error == MC_OK);
+    }
     apr_pool_destroy(pool);
     return 0;
 }

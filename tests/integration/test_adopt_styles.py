@@ -66,7 +66,7 @@ def geometry(kind, i):
     if kind == "areas":
         return f"POLYGON(({x} {y},{x + 55000} {y + 4000 * (i % 4)},{x + 60000} {y + 58000},{x + 20000 + 1000 * i} {y + 40000},{x + 3000} {y + 60000},{x} {y}))"
     if kind == "lines":
-        return "LINESTRING(" + ",".join(f"{a * 50000 - 20000} {i * 30000 + 20000 + (a * 7919 + i * 104729) % 50000}" for a in range(10)) + ")"
+        return "LINESTRING(" + ",".join(f"{a * 42000 + 8000} {i * 30000 + 20000 + (a * 7919 + i * 104729) % 50000}" for a in range(10)) + ")"
     return f"POINT({(i * 61813 + 9000) % 380000 + 10000} {(i * 94543 + 7000) % 380000 + 10000})"
 
 
