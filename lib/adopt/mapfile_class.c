@@ -1,8 +1,6 @@
 /* The classes of a layer of a map file as an SLD document (MapServer's documentation, "CLASS"; RFC 49 of lines with
  * outlines). See mapfile_parts.h. */
 #include <apr_strings.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -20,60 +18,6 @@ typedef struct mapfile_class {
     apr_array_header_t *styles;              /* of mc_branch * */
     mc_branch *label;                        /* NULL: none */
 } mapfile_class;
-
-bool
-mc_mapfile_refuse(mc_mapfile_reader *reader, const mc_branch *at, const char *format, ...)
-{
-    va_list arguments;
-    if (reader->refused != NULL)
-        return false;
-    va_start(arguments, format);
-    reader->refusal = apr_pvsprintf(reader->pool, format, arguments);
-    va_end(arguments);
-    reader->refused = at;
-    return false;
-}
-
-bool
-mc_mapfile_is_read(mc_mapfile_reader *reader, const mc_branch *block)
-{
-    for (const mc_branch *child = block->children; child != NULL; child = child->next)
-        if (!child->taken)
-            return mc_mapfile_refuse(reader, child, "%s of its %s", mc_message_text(child->key, 60, reader->pool),
-                                     block->key);
-    return true;
-}
-
-void
-mc_mapfile_pass(mc_branch *block, const char *const *keys)
-{
-    for (; *keys != NULL; keys++)
-        mc_branch_pass(mc_branch_get(block, *keys));
-}
-
-bool
-mc_mapfile_number(double *number, mc_mapfile_reader *reader, mc_branch *block, const char *key, double otherwise)
-{
-    const mc_branch *found = mc_branch_get(block, key);
-    *number = otherwise;
-    return found == NULL || (found->text != NULL && mc_parse_double(number, found->text)) ||
-           mc_mapfile_refuse(reader, found, "%s of its %s, which is no number", key, block->key);
-}
-
-void
-mc_mapfile_put(apr_array_header_t *out, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    APR_ARRAY_PUSH(out, const char *) = apr_pvsprintf(out->pool, format, arguments);
-    va_end(arguments);
-}
-
-const char *
-mc_mapfile_digits(double number, apr_pool_t *pool)
-{
-    return mc_double_text('g', 10, number, pool);
-}
 
 /* Both limits of a block in denominators of SLD, no wider than those that are there. */
 static bool
@@ -192,7 +136,8 @@ put_class_styles(apr_array_header_t *out, mc_mapfile_reader *reader, const mapfi
     int count = class->styles->nelts;
     if (reader->type != MC_MAPFILE_LINE) {
         for (int i = 0; i < count; i++)
-            if (!mc_mapfile_symbolizers(out, reader, styles[i], false))
+            if (!(reader->type == MC_MAPFILE_POINT ? mc_mapfile_graphic(out, reader, styles[i])
+                                                   : mc_mapfile_symbolizers(out, reader, styles[i], false)))
                 return false;
         return true;
     }

@@ -208,7 +208,7 @@ read_call(expression_operand *value, expression_parser *parser, const char *name
 }
 
 static bool
-read_literal(expression_operand *value, expression_parser *parser)
+read_mapfile_literal(expression_operand *value, expression_parser *parser)
 {
     const expression_token *token = &parser->token;
     const char *shown = token->kind == T_NUMBER ? mc_mapfile_digits(token->number, parser->pool)
@@ -228,7 +228,7 @@ read_factor(expression_operand *value, expression_parser *parser)
 {
     expression_token token = parser->token;
     if (token.kind == T_NUMBER || token.kind == T_TEXT)
-        return read_literal(value, parser);
+        return read_mapfile_literal(value, parser);
     if (token.kind == T_ATTRIBUTE || token.kind == T_TEXT_ATTRIBUTE) {
         bool text = token.kind == T_TEXT_ATTRIBUTE;
         *value = (expression_operand){ .text = mc_mapfile_attribute(token.text, NULL, parser->pool),
@@ -247,7 +247,7 @@ read_factor(expression_operand *value, expression_parser *parser)
                (is_token(parser, ")", NULL) ? read_expression_token(parser) : refuse_expression(parser, "a bracket"));
     else if (read && token.kind == T_OPERATOR && strcmp(token.text, "-") == 0 && parser->token.kind == T_NUMBER) {
         parser->token.number = -parser->token.number;
-        read = read_literal(value, parser);
+        read = read_mapfile_literal(value, parser);
     } else if (read)
         read = refuse_expression(parser, "no value");
     parser->depth--;
@@ -374,7 +374,7 @@ write_membership(expression_parser *parser, const expression_operand *left, cons
 }
 
 static const char *
-read_comparison(expression_parser *parser)
+read_mapfile_comparison(expression_parser *parser)
 {
     expression_operand left, right;
     const struct comparison_words *words = NULL;
@@ -432,7 +432,7 @@ read_condition_part(expression_parser *parser)
     bool negated = is_token(parser, "!", "not");
     const char *made = NULL;
     if (!negated && !(is_token(parser, "(", NULL) && !holds_value(parser)))
-        return read_comparison(parser);
+        return read_mapfile_comparison(parser);
     if (++parser->depth > DEPTH_MAX)
         (void)refuse_expression(parser, "brackets that nest too deeply");
     else if (read_expression_token(parser))

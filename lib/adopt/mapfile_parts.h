@@ -54,7 +54,8 @@ const char *mc_mapfile_data(const char **kind, mc_mapfile_reader *reader);
 /* The classes of the layer as an SLD document with one user style. NULL: refused. */
 const char *mc_mapfile_style(mc_mapfile_reader *reader);
 
-/* Puts the symbolizers of a STYLE block. `outline`: of a line's OUTLINEWIDTH, the line below; else what lies above. */
+/* Puts the symbolizers of a STYLE block of lines and areas. `outline`: of a line's OUTLINEWIDTH, the line below; else
+ * what lies above. */
 bool mc_mapfile_symbolizers(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style, bool outline);
 
 /* Whether a STYLE block of a line has an OUTLINEWIDTH: a line below it. */
@@ -73,7 +74,7 @@ bool mc_mapfile_color(const char **color, double *opacity, mc_mapfile_reader *re
 bool mc_mapfile_size(const char **size, mc_mapfile_reader *reader, mc_branch *style, const char *key, double otherwise,
                      double factor, double plus);
 
-/* Puts the Graphic of a style at points. */
+/* Puts the PointSymbolizer of a STYLE block at points. */
 bool mc_mapfile_graphic(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style);
 
 /* Puts the TextSymbolizer of a LABEL block. */

@@ -9,7 +9,7 @@
 enum { DASHES_MAX = 10 }; /* of PATTERN, as of MapServer */
 
 static int
-hex_digit(char c)
+color_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -26,7 +26,7 @@ read_hex_color(int channels[4], const char *text)
     if (*text != '#' || (size != 7 && size != 9))
         return false;
     for (size_t i = 0; i < size / 2; i++) {
-        int high = hex_digit(text[1 + 2 * i]), low = hex_digit(text[2 + 2 * i]);
+        int high = color_digit(text[1 + 2 * i]), low = color_digit(text[2 + 2 * i]);
         if (high < 0 || low < 0)
             return false;
         channels[i] = high * 16 + low;
@@ -92,7 +92,7 @@ mc_mapfile_size(const char **size, mc_mapfile_reader *reader, mc_branch *style, 
 
 /* PATTERN as dashes and gaps; NULL: none. */
 static bool
-read_dashes(const char **dashes, mc_mapfile_reader *reader, mc_branch *style)
+read_mapfile_dashes(const char **dashes, mc_mapfile_reader *reader, mc_branch *style)
 {
     double numbers[DASHES_MAX];
     mc_branch *found = mc_branch_get(style, "PATTERN");
@@ -159,7 +159,8 @@ read_stroke(mapfile_stroke *stroke, mc_mapfile_reader *reader, mc_branch *style)
     static const char *const caps[] = { "round", "butt", "square", NULL };
     static const char *const joins[] = { "round", "miter", "bevel", NULL };
     return read_word(&stroke->cap, reader, style, "LINECAP", caps) &&
-           read_word(&stroke->join, reader, style, "LINEJOIN", joins) && read_dashes(&stroke->dashes, reader, style);
+           read_word(&stroke->join, reader, style, "LINEJOIN", joins) &&
+           read_mapfile_dashes(&stroke->dashes, reader, style);
 }
 
 bool
@@ -241,9 +242,7 @@ mc_mapfile_symbolizers(apr_array_header_t *out, mc_mapfile_reader *reader, mc_br
     mc_mapfile_pass(style, passed);
     if (!put)
         return false;
-    if (reader->type == MC_MAPFILE_POINT)
-        put = mc_mapfile_graphic(out, reader, style);
-    else if (!is_plain_style(reader, style))
+    if (!is_plain_style(reader, style))
         put = false;
     else if (reader->type == MC_MAPFILE_LINE)
         put = put_line(out, reader, style, percent / 100, outline);

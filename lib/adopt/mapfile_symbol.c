@@ -195,8 +195,8 @@ put_symbol_shift(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *
     return true;
 }
 
-bool
-mc_mapfile_graphic(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style)
+static bool
+put_point_symbolizer(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style)
 {
     static const char *const without[] = { "COLOR",  "OUTLINECOLOR", "WIDTH",   "SIZE",    "ANGLE",
                                            "OFFSET", "MINSIZE",      "MAXSIZE", "OPACITY", NULL };
@@ -243,4 +243,12 @@ mc_mapfile_graphic(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch
         return false;
     mc_mapfile_put(out, "</Graphic></PointSymbolizer>\n");
     return true;
+}
+
+bool
+mc_mapfile_graphic(apr_array_header_t *out, mc_mapfile_reader *reader, mc_branch *style)
+{
+    static const char *const passed[] = { "ANTIALIAS", "MINWIDTH", "MAXWIDTH", "MINSIZE", "MAXSIZE", NULL };
+    mc_mapfile_pass(style, passed);
+    return put_point_symbolizer(out, reader, style) && mc_mapfile_is_read(reader, style);
 }

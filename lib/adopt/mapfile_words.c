@@ -1,11 +1,15 @@
-/* See mapfile_words.h. */
+/* See mapfile_words.h; and what readers of blocks share (mapfile_parts.h). */
 #include "adopt/mapfile_words.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <ctype.h>
+#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
+
+#include "adopt/mapfile_parts.h"
+#include "text/text.h"
 
 typedef struct mapfile_parser {
     mc_mapfile_words words;
@@ -156,4 +160,60 @@ mc_mapfile_parse(mc_branch **root, const char *file, const char *text, int *room
     *root = mc_branch_create(MC_BRANCH_MAP, file, 1, pool);
     (*root)->key = "";
     return parse_mapfile_block(&parser, *root, 0);
+}
+
+/* ---- values of blocks ---- */
+
+bool
+mc_mapfile_refuse(mc_mapfile_reader *reader, const mc_branch *at, const char *format, ...)
+{
+    va_list arguments;
+    if (reader->refused != NULL)
+        return false;
+    va_start(arguments, format);
+    reader->refusal = apr_pvsprintf(reader->pool, format, arguments);
+    va_end(arguments);
+    reader->refused = at;
+    return false;
+}
+
+bool
+mc_mapfile_is_read(mc_mapfile_reader *reader, const mc_branch *block)
+{
+    for (const mc_branch *child = block->children; child != NULL; child = child->next)
+        if (!child->taken)
+            return mc_mapfile_refuse(reader, child, "%s of its %s", mc_message_text(child->key, 60, reader->pool),
+                                     block->key);
+    return true;
+}
+
+void
+mc_mapfile_pass(mc_branch *block, const char *const *keys)
+{
+    for (; *keys != NULL; keys++)
+        mc_branch_pass(mc_branch_get(block, *keys));
+}
+
+bool
+mc_mapfile_number(double *number, mc_mapfile_reader *reader, mc_branch *block, const char *key, double otherwise)
+{
+    const mc_branch *found = mc_branch_get(block, key);
+    *number = otherwise;
+    return found == NULL || (found->text != NULL && mc_parse_double(number, found->text)) ||
+           mc_mapfile_refuse(reader, found, "%s of its %s, which is no number", key, block->key);
+}
+
+void
+mc_mapfile_put(apr_array_header_t *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    APR_ARRAY_PUSH(out, const char *) = apr_pvsprintf(out->pool, format, arguments);
+    va_end(arguments);
+}
+
+const char *
+mc_mapfile_digits(double number, apr_pool_t *pool)
+{
+    return mc_double_text('g', 10, number, pool);
 }

@@ -111,7 +111,7 @@ find_coverage(mc_mapproxy *proxy, apr_hash_t *coverages, mc_branch *task)
 
 /* The next one of a list, or of one text. */
 static mc_branch *
-next_item(const mc_branch *list, mc_branch *item)
+next_named(const mc_branch *list, mc_branch *item)
 {
     mc_branch *next = list->kind == MC_BRANCH_LIST ? item->next : NULL;
     if (next != NULL)
@@ -124,7 +124,7 @@ static apr_hash_t *
 hash_names(mc_branch *list, apr_pool_t *pool)
 {
     apr_hash_t *names = list == NULL ? NULL : apr_hash_make(pool);
-    for (mc_branch *item = mc_branch_item(list, 0); item != NULL; item = next_item(list, item))
+    for (mc_branch *item = mc_branch_item(list, 0); item != NULL; item = next_named(list, item))
         if (item->text != NULL)
             apr_hash_set(names, item->text, APR_HASH_KEY_STRING, item);
     return names;
@@ -184,7 +184,7 @@ write_seed_commands(mc_mapproxy *proxy, apr_hash_t *coverages, mc_branch *task, 
         mc_branch_pass(task);
         return;
     }
-    for (mc_branch *name = mc_branch_item(caches, 0); name != NULL; name = next_item(caches, name)) {
+    for (mc_branch *name = mc_branch_item(caches, 0); name != NULL; name = next_named(caches, name)) {
         const mc_mapproxy_cache *cache =
             name->text == NULL ? NULL : apr_hash_get(proxy->caches, name->text, APR_HASH_KEY_STRING);
         if (cache != NULL && cache->tileset != NULL)
