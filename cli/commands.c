@@ -224,6 +224,18 @@ const mc_cli_command mc_cli_commands[] = {
                   "mapcache compact -c mapcache.xml -C tiles --orphans\nalso removes tiles that the configuration no "
                   "longer knows",
       .page = "operations.md" },
+    { "doctor", "say what machine, databases and stores would do better", "-c FILE [OPTIONS]", &mc_doctor_option_table,
+      mc_command_doctor, mc_check_doctor_options,
+      .about = "Looks at the machine, PostgreSQL, the stores and the configuration, and says what to change, why, and\n"
+               "by how much. Nothing is changed: transactions are read-only, and no table is read from end to end.",
+      .statuses = "0 nothing to do\n1 an error\n2 something is to be done\n3 nothing was found, but not all could be "
+                  "checked",
+      .also = "mapcache-check(1) mapcache.xml(5)",
+      .examples = "mapcache doctor -c mapcache.xml --processes 8\nwhat would do better, the largest gain first\n"
+                  "mapcache doctor -c mapcache.xml --access-log /var/log/apache2/access.log\nand how large "
+                  "<memory_cache> should be\n"
+                  "mapcache doctor -c mapcache.xml --fix fix.sh\nand a script that does it, to be read first",
+      .page = "doctor.md" },
     { "index", "write the spatial index of shapefiles", "FILE.shp ...", &mc_index_option_table, mc_command_index,
       .argument = "FILE.shp", .topic = "Data and logs",
       .about = "Writes the spatial index of each shapefile (FILE.qix, as MapServer, GDAL and QGIS have it): under "

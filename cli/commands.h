@@ -7,7 +7,7 @@
 #include "cli/common/options.h"
 
 extern const mc_cli_option_table mc_adopt_option_table, mc_check_option_table, mc_compact_option_table,
-    mc_copy_option_table, mc_cube_option_table, mc_detail_option_table, mc_help_option_table, mc_ingest_option_table,
+    mc_copy_option_table, mc_cube_option_table, mc_detail_option_table, mc_doctor_option_table, mc_help_option_table, mc_ingest_option_table,
     mc_index_option_table, mc_invalidate_option_table, mc_jobs_option_table, mc_keys_option_table,
     mc_purge_option_table, mc_seed_option_table, mc_serve_option_table, mc_trace_option_table, mc_version_option_table;
 
@@ -31,6 +31,7 @@ const char *mc_check_trace_options(mc_cli_call *call);
 const char *mc_check_copy_options(mc_cli_call *call);
 const char *mc_check_cube_options(mc_cli_call *call);
 const char *mc_check_detail_options(mc_cli_call *call);
+const char *mc_check_doctor_options(mc_cli_call *call);
 const char *mc_check_ingest_options(mc_cli_call *call);
 const char *mc_check_invalidate_options(mc_cli_call *call);
 const char *mc_check_jobs_options(mc_cli_call *call);
@@ -47,6 +48,7 @@ int mc_command_cube(mc_cli_call *call);
 int mc_command_detail(mc_cli_call *call);
 int mc_command_index(mc_cli_call *call);
 int mc_command_ingest(mc_cli_call *call);
+int mc_command_doctor(mc_cli_call *call);
 int mc_command_invalidate(mc_cli_call *call);
 int mc_command_jobs(mc_cli_call *call);
 int mc_command_keys(mc_cli_call *call);

@@ -139,6 +139,9 @@ mc_error *mc_tileset_values(const char ***values, const mc_tileset *tileset, con
 /* How many connections to each database one of so many processes may have. */
 int mc_config_connections(const mc_config *config, int processes);
 
+/* <memory_cache> in bytes, for all processes together: as configured, or by the memory of the machine. */
+apr_int64_t mc_config_memory(const mc_config *config);
+
 /* Asks the databases of all sources what is wrong with the layers, and how many connections they have room for, and
  * each store that is far away for a tile: not part of loading, because they may be far away, or down. */
 void mc_config_inspect(const mc_config *config, int processes, mc_diagnostics *diagnostics, const mc_log *log,

@@ -69,9 +69,8 @@ set_up_malloc(void)
     mallopt(M_ARENA_MAX, 2 * mc_processors());
 }
 
-/* <memory_cache>, for all processes together. */
-static apr_int64_t
-memory_of_server(const mc_config *config)
+apr_int64_t
+mc_config_memory(const mc_config *config)
 {
     const size_t most = (size_t)4 << 30, share = mc_machine_memory() / 8;
     if (config->memory_cache >= 0)
@@ -85,8 +84,8 @@ shared_memory_of_server(const mc_config *config)
 {
     for (int i = 0; i < config->tilesets->nelts; i++)
         if (APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *)->assembly != MC_ASSEMBLE_NONE)
-            return memory_of_server(config) / 4;
-    return memory_of_server(config) / 4 * 3;
+            return mc_config_memory(config) / 4;
+    return mc_config_memory(config) / 4 * 3;
 }
 
 /* Answers of catalogues are small, and a map asks for the same ones again: a little room for them beside the tiles. */
@@ -152,7 +151,7 @@ static size_t
 budget_of_process(const mc_config *config, int processes)
 {
     const size_t least = (size_t)256 << 20;
-    size_t kept = (size_t)(memory_of_server(config) / processes);
+    size_t kept = (size_t)(mc_config_memory(config) / processes);
     if (config->memory_budget > 0)
         return (size_t)config->memory_budget / (size_t)processes + kept;
     size_t share = mc_machine_memory() / 4 * 3 / (size_t)processes;
@@ -192,8 +191,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->flights = mc_flights_create();
     atomic_store(&refusal_metrics, process->metrics);
     mc_budget_set(budget_of_process(config, processes), &budget_hooks);
-    process->memory = mc_memory_create(memory_of_server(config) / processes);
-    process->query_results = query_results_create(memory_of_server(config) / processes);
+    process->memory = mc_memory_create(mc_config_memory(config) / processes);
+    process->query_results = query_results_create(mc_config_memory(config) / processes);
     process->provisional = threads && has_sources(config) ? mc_clock_cache_create(PROVISIONAL_BYTES) : NULL;
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
@@ -294,7 +293,7 @@ mc_runtime_share_memory(mc_runtime *runtime, const mc_config *config, int proces
     if (shared == NULL)
         return;
     mc_memory_destroy(process->memory);
-    process->memory = mc_memory_create((memory_of_server(config) - shared_memory_of_server(config)) / processes);
+    process->memory = mc_memory_create((mc_config_memory(config) - shared_memory_of_server(config)) / processes);
     mc_memory_share(process->memory, shared);
 }
 

@@ -1,0 +1,121 @@
+/* The table of checks, and what runs them. */
+#include "doctor/doctor.h"
+
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "doctor/doctor_private.h"
+#include "text/text.h"
+
+const mc_doctor_check mc_doctor_checks[] = {
+    { "spatial-index", "Spatial index of a table", mc_doctor_check_spatial_index,
+      "A table that maps show has no spatial index on its column, so that every map reads the whole table." },
+    { "clustering", "Order of a table", mc_doctor_check_clustering,
+      "Rows that lie beside each other on the map lie in blocks far apart: measured by the blocks that the rows of a "
+      "few boxes stand in." },
+    { "statistics", "Statistics of a table", mc_doctor_check_statistics,
+      "PostgreSQL has no statistics of a table, or more than a fifth of the rows have changed since." },
+    { "dead-rows", "Dead rows of a table", mc_doctor_check_dead_rows,
+      "More than a fifth of the rows of a table are dead, and are read with the others." },
+    { "connections", "max_connections", mc_doctor_check_connections,
+      "The server's processes may want more connections than PostgreSQL has room for." },
+    { "shared-buffers", "shared_buffers", mc_doctor_check_shared_buffers,
+      "The tables that maps show do not fit in shared_buffers, and reads miss it." },
+    { "work-mem", "work_mem", mc_doctor_check_work_mem, "Statements of the database have written temporary files." },
+    { "random-page-cost", "random_page_cost", mc_doctor_check_page_cost,
+      "random_page_cost is that of rotating disks, which keeps PostgreSQL from using spatial indexes." },
+    { "sqlite", "SQLite files", mc_doctor_check_sqlite,
+      "A file of tiles has small pages, no index that finds a tile, or a journal that makes readers wait." },
+    { "file-systems", "File systems of stores", mc_doctor_check_file_systems,
+      "SQLite, LMDB or Berkeley DB files stand on a file system of a network or of layers." },
+    { "mount-options", "Mount options", mc_doctor_check_mount_options,
+      "Each read of a stored tile writes the time of the read (strictatime)." },
+    { "memory", "memory_cache", mc_doctor_check_memory,
+      "With --access-log: another size of <memory_cache> would answer more requests, or as many with less memory." },
+    { "descriptors", "Open files", mc_doctor_check_descriptors,
+      "The limit of open files is below what stores, connections and clients of a process may need." },
+    { "huge-pages", "Huge pages", mc_doctor_check_huge_pages,
+      "The kernel gives no large pages to a large <memory_cache>." },
+    { .id = NULL },
+};
+
+enum { MESSAGE_BYTES = 600 };
+
+void
+mc_doctor_find(mc_doctor *doctor, const mc_finding *finding)
+{
+    mc_finding *kept = apr_array_push(doctor->report->findings);
+    apr_pool_t *pool = doctor->pool;
+    *kept = *finding;
+    kept->subject = mc_message_text(finding->subject, MESSAGE_BYTES, pool);
+    kept->found = mc_message_text(finding->found, MESSAGE_BYTES, pool);
+    kept->why = mc_message_text(finding->why, MESSAGE_BYTES, pool);
+    kept->todo = mc_message_text(finding->todo, MESSAGE_BYTES, pool);
+}
+
+void
+mc_doctor_miss(mc_doctor *doctor, const mc_doctor_check *check, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *reason = apr_pvsprintf(doctor->pool, format, arguments);
+    va_end(arguments);
+    APR_ARRAY_PUSH(doctor->report->gaps, mc_doctor_gap) =
+        (mc_doctor_gap){ check, mc_message_text(reason, MESSAGE_BYTES, doctor->pool) };
+}
+
+const char *
+mc_doctor_shell_word(const char *text, apr_pool_t *pool)
+{
+    if (mc_text_has_controls(text))
+        return NULL;
+    return apr_pstrcat(pool, "'", mc_replace_all(text, "'", "'\\''", pool), "'", NULL);
+}
+
+/* The largest factor first; those of one factor in the order of the table. */
+static int
+compare_findings(const void *a, const void *b)
+{
+    const mc_finding *left = a, *right = b;
+    if (left->factor > right->factor || left->factor < right->factor)
+        return left->factor > right->factor ? -1 : 1;
+    if (left->check != right->check)
+        return left->check < right->check ? -1 : 1;
+    return strcmp(left->subject, right->subject);
+}
+
+mc_error *
+mc_doctor_examine(mc_doctor_report **report, const mc_config *config, const mc_doctor_options *options,
+                  const mc_log *log, apr_pool_t *pool)
+{
+    mc_runtime *runtime;
+    MC_TRY(mc_runtime_create(&runtime, config, options->processes, false, log, pool));
+    mc_ctx ctx = { .pool = pool,
+                   .process = mc_runtime_process(runtime),
+                   .log = log,
+                   .deadline = mc_clock_now() + (apr_time_t)(options->seconds * APR_USEC_PER_SEC) };
+    *report = apr_pcalloc(pool, sizeof(**report));
+    (*report)->findings = apr_array_make(pool, 8, sizeof(mc_finding));
+    (*report)->gaps = apr_array_make(pool, 8, sizeof(mc_doctor_gap));
+    (*report)->sizes = apr_array_make(pool, 8, sizeof(mc_doctor_size));
+    mc_doctor doctor = { .config = config,
+                         .options = options,
+                         .report = *report,
+                         .databases = apr_array_make(pool, 4, sizeof(mc_doctor_database *)),
+                         .stores = apr_array_make(pool, 4, sizeof(mc_doctor_store)),
+                         .ctx = &ctx,
+                         .pool = pool };
+    mc_doctor_find_stores(&doctor);
+    mc_doctor_open_databases(&doctor);
+    for (const mc_doctor_check *check = mc_doctor_checks; check->id != NULL; check++)
+        check->run(&doctor, check);
+    mc_doctor_close_databases(&doctor);
+    mc_runtime_destroy(runtime);
+    apr_array_header_t *findings = (*report)->findings;
+    if (findings->nelts > 0)
+        qsort(findings->elts, (size_t)findings->nelts, sizeof(mc_finding), compare_findings);
+    return doctor.failed;
+}
