@@ -7,9 +7,10 @@
 #include "cli/common/options.h"
 
 extern const mc_cli_option_table mc_adopt_option_table, mc_check_option_table, mc_compact_option_table,
-    mc_copy_option_table, mc_cube_option_table, mc_detail_option_table, mc_doctor_option_table, mc_help_option_table, mc_ingest_option_table,
-    mc_index_option_table, mc_invalidate_option_table, mc_jobs_option_table, mc_keys_option_table,
-    mc_purge_option_table, mc_seed_option_table, mc_serve_option_table, mc_trace_option_table, mc_version_option_table;
+    mc_copy_option_table, mc_cube_option_table, mc_detail_option_table, mc_doctor_option_table, mc_help_option_table,
+    mc_ingest_option_table, mc_index_option_table, mc_invalidate_option_table, mc_jobs_option_table,
+    mc_keys_option_table, mc_purge_option_table, mc_seed_option_table, mc_serve_option_table, mc_trace_option_table,
+    mc_version_option_table;
 
 /* Which of the commands that share a table. */
 enum {

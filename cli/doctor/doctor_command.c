@@ -9,7 +9,6 @@
 #include "cli/common/style.h"
 #include "cli/common/words.h"
 #include "doctor/doctor.h"
-#include "text/text.h"
 
 /* Exit statuses. */
 enum { HEALTHY = 0, DOCTOR_FAILED = 1, TO_DO = 2, INCOMPLETE = 3 };
@@ -165,39 +164,34 @@ print_report_json(const mc_doctor_report *report, const char *file)
     mc_cli_json_line_end(&line);
 }
 
-/* A fix of several lines is ours; a name in it that has a line break itself could end what stands around it. */
-static bool
-fits_in_script(const mc_finding *one, apr_pool_t *pool)
-{
-    return one->fix != NULL && !mc_text_has_controls(mc_replace_all(one->fix, "\n", "", pool)) &&
-           strstr(one->fix, "\nEND_OF_SQL") == NULL && strstr(one->subject, "\\n") == NULL;
-}
-
 static void
-write_fix(FILE *out, const mc_finding *one, apr_pool_t *pool)
+write_fix(FILE *out, const mc_finding *one)
 {
     fprintf(out, "\n# %s: %s\n# %s\n", one->check->id, one->subject, one->found);
-    if (!fits_in_script(one, pool))
+    if (one->fix == NULL)
         fprintf(out, "# By hand: %s\n", one->todo);
     else if (one->database > 0)
-        fprintf(out, "psql -X -v ON_ERROR_STOP=1 \"${DATABASE_%d:?connection string of database %d}\" <<'END_OF_SQL'\n"
-                     "%s\nEND_OF_SQL\n",
+        fprintf(out,
+                "psql -X -v ON_ERROR_STOP=1 \"${DATABASE_%d:?connection string of database %d}\" <<'END_OF_SQL'\n"
+                "%s\nEND_OF_SQL\n",
                 one->database, one->database, one->fix);
     else
         fprintf(out, "%s\n", one->fix);
 }
 
 static bool
-write_script(const mc_doctor_report *report, const char *path, apr_pool_t *pool)
+write_script(const mc_doctor_report *report, const char *path)
 {
     FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
     if (out == NULL)
         return false;
-    fputs("#!/bin/sh\n# Written by mapcache doctor. Read it before you run it. DATABASE_1, DATABASE_2, ... are connection "
-          "strings,\n# in the order of the configuration; they are not written here, as they may have passwords.\nset -e\n",
+    fputs("#!/bin/sh\n# Written by mapcache doctor. Read it before you run it. DATABASE_1, DATABASE_2, ... are "
+          "connection "
+          "strings,\n# in the order of the configuration; they are not written here, as they may have passwords.\nset "
+          "-e\n",
           out);
     for (int i = 0; i < report->findings->nelts; i++)
-        write_fix(out, &APR_ARRAY_IDX(report->findings, i, const mc_finding), pool);
+        write_fix(out, &APR_ARRAY_IDX(report->findings, i, const mc_finding));
     bool good = ferror(out) == 0;
     return (out == stdout ? fflush(out) == 0 : fclose(out) == 0) && good;
 }
@@ -231,7 +225,7 @@ mc_command_doctor(mc_cli_call *call)
         print_report_json(report, command->config);
     else if (!script_only)
         print_report(report, command->config, call->pool);
-    if (command->fix != NULL && !write_script(report, command->fix, call->pool)) {
+    if (command->fix != NULL && !write_script(report, command->fix)) {
         fprintf(stderr, "mapcache doctor: \"%s\" cannot be written\n", command->fix);
         return DOCTOR_FAILED;
     }

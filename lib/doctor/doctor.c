@@ -50,6 +50,9 @@ mc_doctor_find(mc_doctor *doctor, const mc_finding *finding)
     mc_finding *kept = apr_array_push(doctor->report->findings);
     apr_pool_t *pool = doctor->pool;
     *kept = *finding;
+    /* Names of databases, tables and files could end what a script has around them. */
+    if (mc_text_has_controls(finding->subject) || mc_text_has_controls(finding->todo))
+        kept->fix = NULL;
     kept->subject = mc_message_text(finding->subject, MESSAGE_BYTES, pool);
     kept->found = mc_message_text(finding->found, MESSAGE_BYTES, pool);
     kept->why = mc_message_text(finding->why, MESSAGE_BYTES, pool);

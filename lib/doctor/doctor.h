@@ -23,7 +23,8 @@ typedef struct mc_finding {
     const char *found;   /* with what was measured */
     const char *why, *todo;
     double factor;   /* times by which the work that is meant becomes less; 1: not known */
-    const char *fix; /* SQL where `database` is set, else lines for a shell; NULL: there is none that can be written */
+    const char *fix; /* SQL where `database` is set, else lines for a shell; NULL: there is none, or none that can be
+                        written safely: each name in it is part of subject or todo, too */
     int database;    /* the number of the connection, from 1; 0: none */
 } mc_finding;
 

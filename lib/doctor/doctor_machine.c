@@ -179,14 +179,14 @@ mc_doctor_check_mount_options(mc_doctor *doctor, const mc_doctor_check *check)
             sparing |= strcmp(one, "noatime") == 0 || strcmp(one, "relatime") == 0 || strcmp(one, "ro") == 0;
         if (sparing || *store->file_system == '\0')
             continue;
-        mc_doctor_find(doctor,
-                       &(mc_finding){ .check = check,
-                                      .subject = store_subject(store, doctor->pool),
-                                      .found = apr_psprintf(doctor->pool, "mounted with %s: without relatime or noatime",
-                                                            store->mount_options),
-                                      .why = "each read of a file writes the time of the read",
-                                      .todo = "add noatime to the options of the file system in /etc/fstab",
-                                      .factor = 1 });
+        mc_doctor_find(
+            doctor, &(mc_finding){ .check = check,
+                                   .subject = store_subject(store, doctor->pool),
+                                   .found = apr_psprintf(doctor->pool, "mounted with %s: without relatime or noatime",
+                                                         store->mount_options),
+                                   .why = "each read of a file writes the time of the read",
+                                   .todo = "add noatime to the options of the file system in /etc/fstab",
+                                   .factor = 1 });
     }
 }
 
@@ -208,11 +208,12 @@ mc_doctor_check_descriptors(mc_doctor *doctor, const mc_doctor_check *check)
         &(mc_finding){
             .check = check,
             .subject = "RLIMIT_NOFILE",
-            .found = apr_psprintf(doctor->pool,
-                                  "the limit here is %lu; a process may want %ld: %d for stores, %ld for connections to "
-                                  "databases, %d for clients, %d for others",
-                                  (unsigned long)limit.rlim_cur, right, config->open_files, 3 * connections,
-                                  doctor->options->clients, SPARE_FILES),
+            .found =
+                apr_psprintf(doctor->pool,
+                             "the limit here is %lu; a process may want %ld: %d for stores, %ld for connections to "
+                             "databases, %d for clients, %d for others",
+                             (unsigned long)limit.rlim_cur, right, config->open_files, 3 * connections,
+                             doctor->options->clients, SPARE_FILES),
             .why = "a store that cannot be opened is an error for the client, or is opened and closed for each tile",
             .todo = apr_psprintf(doctor->pool,
                                  "LimitNOFILE=%ld in the unit of the web server, or ulimit -n; this check sees the "
@@ -237,15 +238,15 @@ mc_doctor_check_huge_pages(mc_doctor *doctor, const mc_doctor_check *check)
         fclose(file);
     if (strstr(line, "[never]") == NULL || memory < (apr_int64_t)256 << 20)
         return;
-    mc_doctor_find(doctor,
-                   &(mc_finding){ .check = check,
-                                  .subject = path,
-                                  .found = apr_psprintf(doctor->pool, "never, for a <memory_cache> of %" APR_INT64_T_FMT
-                                                                      " MB",
-                                                        memory >> 20),
-                                  .why = "the memory is then in pages of 4 kB, whose addresses the processor looks up "
-                                         "more often",
-                                  .todo = apr_psprintf(doctor->pool, "echo madvise > %s", path),
-                                  .factor = 1,
-                                  .fix = apr_psprintf(doctor->pool, "echo madvise > %s", path) });
+    mc_doctor_find(
+        doctor,
+        &(mc_finding){
+            .check = check,
+            .subject = path,
+            .found = apr_psprintf(doctor->pool, "never, for a <memory_cache> of %" APR_INT64_T_FMT " MB", memory >> 20),
+            .why = "the memory is then in pages of 4 kB, whose addresses the processor looks up "
+                   "more often",
+            .todo = apr_psprintf(doctor->pool, "echo madvise > %s", path),
+            .factor = 1,
+            .fix = apr_psprintf(doctor->pool, "echo madvise > %s", path) });
 }

@@ -91,8 +91,7 @@ take_log_line(log_reading *reading, const char *text, size_t size)
     mc_access_line line;
     mc_request request;
     if (!mc_access_line_parse(&line, text, size) || line.method_size != 3 || memcmp(line.method, "GET", 3) != 0 ||
-        (line.status != 200 && line.status != 304) ||
-        !find_tiles(&request, reading, line.target, line.target_size))
+        (line.status != 200 && line.status != 304) || !find_tiles(&request, reading, line.target, line.target_size))
         return;
     for (int i = 0; i < request.u.tile.count; i++)
         mc_reuse_add(reading->reuse, hash_tile(&request.u.tile.tiles[i]));
@@ -169,20 +168,19 @@ judge_memory(mc_doctor *doctor, const mc_doctor_check *check, const mc_reuse *re
     double misses = 1 - then > 0.001 ? 1 - then : 0.001;
     long megabytes = (long)(best / 1048576) + 1;
     mc_doctor_find(
-        doctor,
-        &(mc_finding){
-            .check = check,
-            .subject = "<memory_cache>",
-            .found = apr_psprintf(pool,
-                                  "%.0f MB would have answered %.1f %% of %" APR_INT64_T_FMT
-                                  " requests for about %.0f tiles of %.1f kB (an estimate by reuse distances)",
-                                  has / 1048576, 100 * now, (apr_int64_t)doctor->report->tiles, mc_reuse_things(reuse),
-                                  each / 1000),
-            .why = smaller ? "the rest of the memory answers next to nothing"
-                           : "a tile that memory does not have is read from its store",
-            .todo = apr_psprintf(pool, "<memory_cache>%ldM</memory_cache>: would have answered %.1f %%", megabytes,
-                                 100 * then),
-            .factor = smaller ? 1 : (1 - now) / misses });
+        doctor, &(mc_finding){
+                    .check = check,
+                    .subject = "<memory_cache>",
+                    .found = apr_psprintf(pool,
+                                          "%.0f MB would have answered %.1f %% of %" APR_INT64_T_FMT
+                                          " requests for about %.0f tiles of %.1f kB (an estimate by reuse distances)",
+                                          has / 1048576, 100 * now, (apr_int64_t)doctor->report->tiles,
+                                          mc_reuse_things(reuse), each / 1000),
+                    .why = smaller ? "the rest of the memory answers next to nothing"
+                                   : "a tile that memory does not have is read from its store",
+                    .todo = apr_psprintf(pool, "<memory_cache>%ldM</memory_cache>: would have answered %.1f %%",
+                                         megabytes, 100 * then),
+                    .factor = smaller ? 1 : (1 - now) / misses });
 }
 
 void
@@ -197,8 +195,9 @@ mc_doctor_check_memory(mc_doctor *doctor, const mc_doctor_check *check)
     if (doctor->failed != MC_OK)
         return;
     if (doctor->report->tiles < FEWEST_TILES || reading.measured < 1) {
-        mc_doctor_miss(doctor, check, "the access log has %" APR_INT64_T_FMT " requests for tiles of this "
-                                      "configuration; at least %d are needed",
+        mc_doctor_miss(doctor, check,
+                       "the access log has %" APR_INT64_T_FMT " requests for tiles of this "
+                       "configuration; at least %d are needed",
                        (apr_int64_t)doctor->report->tiles, FEWEST_TILES);
         return;
     }

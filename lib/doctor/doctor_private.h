@@ -12,7 +12,7 @@ typedef struct mc_doctor_settings {
 
 /* A table that the configuration shows, with one of its spatial columns. */
 typedef struct mc_doctor_table {
-    const char *shown; /* as configured, for messages */
+    const char *shown;                          /* as configured, for messages */
     const char *schema, *name, *column, *index; /* as they are, unquoted; index NULL: none on the column */
     const char *kind;                           /* pg_class.relkind */
     bool geography, readable, has_statistics;
@@ -27,8 +27,8 @@ typedef struct mc_doctor_database {
     mc_postgres_session *session; /* NULL: no connection; a read-only transaction is open */
     mc_doctor_settings settings;
     double hits, reads, temporary_bytes, temporary_files, used_connections;
-    double table_bytes; /* of the shown tables, with their indexes */
-    bool local;         /* the server runs on this machine */
+    double table_bytes;         /* of the shown tables, with their indexes */
+    bool local;                 /* the server runs on this machine */
     apr_array_header_t *tables; /* of mc_doctor_table */
 } mc_doctor_database;
 

@@ -37,21 +37,20 @@ check_room_for_connections(mc_doctor *doctor, const mc_doctor_check *check, cons
     int right = (int)(wanted + database->used_connections + database->settings.reserved_connections);
     apr_pool_t *pool = doctor->pool;
     mc_doctor_find(
-        doctor,
-        &(mc_finding){
-            .check = check,
-            .subject = subject_of(check, database, pool),
-            .found = apr_psprintf(pool,
-                                  "%d connections may be wanted (%d processes, %d each%s), others have %.0f; "
-                                  "there is room for %.0f",
-                                  wanted, processes, each, config->changes != NULL ? ", 2 for changes" : "",
-                                  database->used_connections, room),
-            .why = "a request that gets no connection waits, and then fails",
-            .todo = apr_psprintf(pool, "max_connections = %d (a restart of PostgreSQL), or a smaller <connection_pool>",
-                                 right),
-            .factor = 1,
-            .fix = apr_psprintf(pool, "ALTER SYSTEM SET max_connections = %d; -- needs a restart", right),
-            .database = database->number });
+        doctor, &(mc_finding){
+                    .check = check,
+                    .subject = subject_of(check, database, pool),
+                    .found = apr_psprintf(pool,
+                                          "%d connections may be wanted (%d processes, %d each%s), others have %.0f; "
+                                          "there is room for %.0f",
+                                          wanted, processes, each, config->changes != NULL ? ", 2 for changes" : "",
+                                          database->used_connections, room),
+                    .why = "a request that gets no connection waits, and then fails",
+                    .todo = apr_psprintf(
+                        pool, "max_connections = %d (a restart of PostgreSQL), or a smaller <connection_pool>", right),
+                    .factor = 1,
+                    .fix = apr_psprintf(pool, "ALTER SYSTEM SET max_connections = %d; -- needs a restart", right),
+                    .database = database->number });
 }
 
 void
@@ -74,22 +73,21 @@ check_shared_memory(mc_doctor *doctor, const mc_doctor_check *check, const mc_do
     long megabytes = (long)(right / MEGABYTE) + 1;
     mc_doctor_find(
         doctor,
-        &(mc_finding){ .check = check,
-                       .subject = subject_of(check, database, pool),
-                       .found = apr_psprintf(pool,
-                                             "shared_buffers has %.0f MB, the shown tables and their indexes %.0f MB; "
-                                             "measured by PostgreSQL: %.1f %% of the blocks were not in it",
-                                             has / MEGABYTE, database->table_bytes / MEGABYTE,
-                                             100 * database->reads / all),
-                       .why = "a block that is not there is read from the system or the disk, for each map again",
-                       .todo = apr_psprintf(pool, "shared_buffers = %ldMB (a restart of PostgreSQL)%s", megabytes,
-                                            database->local ? ""
-                                                            : ", at most a quarter of the memory of its machine, which "
-                                                              "cannot be seen from here"),
-                       .factor = 1,
-                       .fix = apr_psprintf(pool, "ALTER SYSTEM SET shared_buffers = '%ldMB'; -- needs a restart",
-                                           megabytes),
-                       .database = database->number });
+        &(mc_finding){
+            .check = check,
+            .subject = subject_of(check, database, pool),
+            .found = apr_psprintf(pool,
+                                  "shared_buffers has %.0f MB, the shown tables and their indexes %.0f MB; "
+                                  "measured by PostgreSQL: %.1f %% of the blocks were not in it",
+                                  has / MEGABYTE, database->table_bytes / MEGABYTE, 100 * database->reads / all),
+            .why = "a block that is not there is read from the system or the disk, for each map again",
+            .todo = apr_psprintf(pool, "shared_buffers = %ldMB (a restart of PostgreSQL)%s", megabytes,
+                                 database->local ? ""
+                                                 : ", at most a quarter of the memory of its machine, which "
+                                                   "cannot be seen from here"),
+            .factor = 1,
+            .fix = apr_psprintf(pool, "ALTER SYSTEM SET shared_buffers = '%ldMB'; -- needs a restart", megabytes),
+            .database = database->number });
 }
 
 void
@@ -111,19 +109,18 @@ check_temporary_files(mc_doctor *doctor, const mc_doctor_check *check, const mc_
     if (right <= has)
         return;
     long megabytes = (long)(right / MEGABYTE) + 1;
-    mc_doctor_find(doctor,
-                   &(mc_finding){ .check = check,
-                                  .subject = subject_of(check, database, pool),
-                                  .found = apr_psprintf(pool,
-                                                        "work_mem has %.0f kB; measured by PostgreSQL: %.0f temporary "
-                                                        "files of %.0f kB each on average",
-                                                        has / 1024, database->temporary_files, each / 1024),
-                                  .why = "a statement whose sorting or joining does not fit in work_mem writes files",
-                                  .todo = apr_psprintf(pool, "work_mem = %ldMB for the role of the servers", megabytes),
-                                  .factor = 1,
-                                  .fix = apr_psprintf(pool, "ALTER ROLE CURRENT_USER SET work_mem = '%ldMB';",
-                                                      megabytes),
-                                  .database = database->number });
+    mc_doctor_find(
+        doctor, &(mc_finding){ .check = check,
+                               .subject = subject_of(check, database, pool),
+                               .found = apr_psprintf(pool,
+                                                     "work_mem has %.0f kB; measured by PostgreSQL: %.0f temporary "
+                                                     "files of %.0f kB each on average",
+                                                     has / 1024, database->temporary_files, each / 1024),
+                               .why = "a statement whose sorting or joining does not fit in work_mem writes files",
+                               .todo = apr_psprintf(pool, "work_mem = %ldMB for the role of the servers", megabytes),
+                               .factor = 1,
+                               .fix = apr_psprintf(pool, "ALTER ROLE CURRENT_USER SET work_mem = '%ldMB';", megabytes),
+                               .database = database->number });
 }
 
 void

@@ -126,11 +126,11 @@ check_index_of_file(const file_search *search, const char *path, int64_t bytes)
         return;
     double blocks = (double)bytes / SMALL_PAGE;
     const char *sql = apr_psprintf(pool, "CREATE INDEX tile_index ON tiles (%s);", columns);
-    find_in_file(search, path,
-                 apr_psprintf(pool, "the table tiles has no index on %s; the file has %.1f MB", columns,
-                              (double)bytes / 1e6),
-                 "each tile is looked for in the whole table", apr_psprintf(pool, "CREATE INDEX ON tiles (%s)", columns),
-                 blocks > 8 ? blocks / 8 : 1, sqlite_command(path, sql, pool));
+    find_in_file(
+        search, path,
+        apr_psprintf(pool, "the table tiles has no index on %s; the file has %.1f MB", columns, (double)bytes / 1e6),
+        "each tile is looked for in the whole table", apr_psprintf(pool, "CREATE INDEX ON tiles (%s)", columns),
+        blocks > 8 ? blocks / 8 : 1, sqlite_command(path, sql, pool));
 }
 
 static void

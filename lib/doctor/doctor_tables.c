@@ -238,12 +238,14 @@ check_order_of_table(mc_doctor *doctor, const mc_doctor_check *check, const mc_d
             .found = apr_psprintf(pool, "measured: %.0f rows of a few boxes stand in %.0f blocks; %.0f would hold them",
                                   found, blocks, ideal),
             .why = "a map reads each block in which one of its rows stands",
-            .todo = apr_psprintf(pool, "CLUSTER %s USING %s, in an hour without clients: nobody can read the table "
-                                       "meanwhile",
+            .todo = apr_psprintf(pool,
+                                 "CLUSTER %s USING %s, in an hour without clients: nobody can read the table "
+                                 "meanwhile",
                                  name, index),
             .factor = factor,
-            .fix = apr_psprintf(pool, "-- Locks the table against readers until it is done.\nCLUSTER %s USING %s;\n"
-                                      "ANALYZE %s;",
+            .fix = apr_psprintf(pool,
+                                "-- Locks the table against readers until it is done.\nCLUSTER %s USING %s;\n"
+                                "ANALYZE %s;",
                                 name, index, name),
             .database = database->number });
 }
@@ -294,19 +296,18 @@ check_dead_rows_of_table(mc_doctor *doctor, const mc_doctor_check *check, const 
         return;
     const char *name = quoted_table(table, pool);
     double factor = table->live > 0 ? (table->live + table->dead) / table->live : 1;
-    mc_doctor_find(doctor,
-                   &(mc_finding){ .check = check,
-                                  .subject = table_subject(database, table, pool),
-                                  .found = apr_psprintf(pool, "%.0f rows are dead, %.0f live", table->dead, table->live),
-                                  .why = "dead rows fill blocks that each map reads",
-                                  .todo = apr_psprintf(pool, "VACUUM (ANALYZE) %s; and let autovacuum come earlier",
-                                                       name),
-                                  .factor = factor,
-                                  .fix = apr_psprintf(pool,
-                                                      "VACUUM (ANALYZE) %s;\nALTER TABLE %s SET "
-                                                      "(autovacuum_vacuum_scale_factor = 0.05);",
-                                                      name, name),
-                                  .database = database->number });
+    mc_doctor_find(
+        doctor, &(mc_finding){ .check = check,
+                               .subject = table_subject(database, table, pool),
+                               .found = apr_psprintf(pool, "%.0f rows are dead, %.0f live", table->dead, table->live),
+                               .why = "dead rows fill blocks that each map reads",
+                               .todo = apr_psprintf(pool, "VACUUM (ANALYZE) %s; and let autovacuum come earlier", name),
+                               .factor = factor,
+                               .fix = apr_psprintf(pool,
+                                                   "VACUUM (ANALYZE) %s;\nALTER TABLE %s SET "
+                                                   "(autovacuum_vacuum_scale_factor = 0.05);",
+                                                   name, name),
+                               .database = database->number });
 }
 
 void

@@ -20,8 +20,8 @@ struct mc_reuse {
     unsigned shift;      /* 1 of 2^shift things is followed */
     unsigned table_mask; /* places of the table - 1 */
     followed *table, *spare;
-    int moment, moments; /* used, and there are */
-    int *sums;           /* the tree over the moments */
+    int moment, moments;        /* used, and there are */
+    int *sums;                  /* the tree over the moments */
     double requests, looked_at; /* all; and those of followed things, each weighed by 2^shift */
     double first;               /* requests for what was not asked for before, weighed likewise */
     double distances[BUCKETS];  /* requests by reuse distance, weighed likewise */

@@ -14,8 +14,9 @@ parse_line(mc_access_line *line, const char *text)
 START_TEST(common_and_combined_lines_are_read)
 {
     mc_access_line line;
-    ck_assert(parse_line(&line, "::1 - bob [28/Nov/2026:22:00:00 +0000] \"GET /tms/1.0.0/a@g/0/0/0.png?x=1 HTTP/1.1\" 200 "
-                                "1234 \"http://a/\" \"agent \\\"x\\\"\"\n"));
+    ck_assert(parse_line(&line,
+                         "::1 - bob [28/Nov/2026:22:00:00 +0000] \"GET /tms/1.0.0/a@g/0/0/0.png?x=1 HTTP/1.1\" 200 "
+                         "1234 \"http://a/\" \"agent \\\"x\\\"\"\n"));
     ck_assert(line.method_size == 3 && memcmp(line.method, "GET", 3) == 0);
     ck_assert(line.target_size == 28 && memcmp(line.target, "/tms/1.0.0/a@g/0/0/0.png?x=1", 28) == 0);
     ck_assert(line.status == 200 && line.bytes == 1234);
