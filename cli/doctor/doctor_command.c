@@ -64,13 +64,13 @@ static void
 list_checks(bool json)
 {
     if (!json) {
-        for (const mc_doctor_check *check = mc_doctor_checks; check->id != NULL; check++)
+        for (const mc_doctor_check *check = mc_doctor_list(); check->id != NULL; check++)
             printf("%-18s %s\n", check->id, check->help);
         return;
     }
     mc_cli_json_line line = mc_cli_json_line_begin();
     mc_json_open_array(line.json, "checks");
-    for (const mc_doctor_check *check = mc_doctor_checks; check->id != NULL; check++) {
+    for (const mc_doctor_check *check = mc_doctor_list(); check->id != NULL; check++) {
         mc_json_open_object(line.json, NULL);
         mc_json_string(line.json, "id", check->id);
         mc_json_string(line.json, "title", check->title);

@@ -23,7 +23,7 @@ find_request(const char **begin, const char **end, const char *text, const char 
 }
 
 static bool
-read_answer(mc_access_line *line, const char *at, const char *last)
+read_logged_answer(mc_access_line *line, const char *at, const char *last)
 {
     if (last - at < 5 || at[0] != ' ' || !is_digit(at[1]) || !is_digit(at[2]) || !is_digit(at[3]) || at[4] != ' ')
         return false;
@@ -57,5 +57,5 @@ mc_access_line_parse(mc_access_line *line, const char *text, size_t size)
     line->target = blank + 1;
     const char *protocol = memchr(line->target, ' ', (size_t)(end - line->target));
     line->target_size = (size_t)((protocol == NULL ? end : protocol) - line->target);
-    return read_answer(line, end + 1, last);
+    return read_logged_answer(line, end + 1, last);
 }

@@ -1,16 +1,13 @@
 /* The table of checks, and what runs them. */
 #include "doctor/doctor.h"
 
-#include <apr_strings.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "doctor/doctor_private.h"
-#include "text/text.h"
 
-const mc_doctor_check mc_doctor_checks[] = {
+static const mc_doctor_check doctor_checks[] = {
     { "spatial-index", "Spatial index of a table", mc_doctor_check_spatial_index,
       "A table that maps show has no spatial index on its column, so that every map reads the whole table." },
     { "clustering", "Order of a table", mc_doctor_check_clustering,
@@ -42,40 +39,10 @@ const mc_doctor_check mc_doctor_checks[] = {
     { .id = NULL },
 };
 
-enum { MESSAGE_BYTES = 600 };
-
-void
-mc_doctor_find(mc_doctor *doctor, const mc_finding *finding)
+const mc_doctor_check *
+mc_doctor_list(void)
 {
-    mc_finding *kept = apr_array_push(doctor->report->findings);
-    apr_pool_t *pool = doctor->pool;
-    *kept = *finding;
-    /* Names of databases, tables and files could end what a script has around them. */
-    if (mc_text_has_controls(finding->subject) || mc_text_has_controls(finding->todo))
-        kept->fix = NULL;
-    kept->subject = mc_message_text(finding->subject, MESSAGE_BYTES, pool);
-    kept->found = mc_message_text(finding->found, MESSAGE_BYTES, pool);
-    kept->why = mc_message_text(finding->why, MESSAGE_BYTES, pool);
-    kept->todo = mc_message_text(finding->todo, MESSAGE_BYTES, pool);
-}
-
-void
-mc_doctor_miss(mc_doctor *doctor, const mc_doctor_check *check, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const char *reason = apr_pvsprintf(doctor->pool, format, arguments);
-    va_end(arguments);
-    APR_ARRAY_PUSH(doctor->report->gaps, mc_doctor_gap) =
-        (mc_doctor_gap){ check, mc_message_text(reason, MESSAGE_BYTES, doctor->pool) };
-}
-
-const char *
-mc_doctor_shell_word(const char *text, apr_pool_t *pool)
-{
-    if (mc_text_has_controls(text))
-        return NULL;
-    return apr_pstrcat(pool, "'", mc_replace_all(text, "'", "'\\''", pool), "'", NULL);
+    return doctor_checks;
 }
 
 /* The largest factor first; those of one factor in the order of the table. */
@@ -113,7 +80,7 @@ mc_doctor_examine(mc_doctor_report **report, const mc_config *config, const mc_d
                          .pool = pool };
     mc_doctor_find_stores(&doctor);
     mc_doctor_open_databases(&doctor);
-    for (const mc_doctor_check *check = mc_doctor_checks; check->id != NULL; check++)
+    for (const mc_doctor_check *check = doctor_checks; check->id != NULL; check++)
         check->run(&doctor, check);
     mc_doctor_close_databases(&doctor);
     mc_runtime_destroy(runtime);

@@ -6,7 +6,7 @@
 
 typedef struct mc_doctor mc_doctor;
 
-/* One check; the table ends with a row without an id. */
+/* One check. */
 typedef struct mc_doctor_check {
     const char *id;    /* for programs: "spatial-index" */
     const char *title; /* for people */
@@ -14,7 +14,8 @@ typedef struct mc_doctor_check {
     const char *help; /* one sentence: when the check finds something */
 } mc_doctor_check;
 
-extern const mc_doctor_check mc_doctor_checks[];
+/* The table of all checks, which ends with a row without an id. */
+const mc_doctor_check *mc_doctor_list(void);
 
 /* Something to be changed. Texts are free of control characters, but for `fix`. */
 typedef struct mc_finding {

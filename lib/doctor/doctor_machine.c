@@ -103,7 +103,7 @@ typedef struct store_search {
 } store_search;
 
 static void
-add_store(void *baton, mc_cache *part)
+add_examined_store(void *baton, mc_cache *part)
 {
     const store_search *search = baton;
     mc_doctor *doctor = search->doctor;
@@ -134,7 +134,7 @@ mc_doctor_find_stores(mc_doctor *doctor)
         const mc_tileset *tileset = APR_ARRAY_IDX(doctor->config->tilesets, i, const mc_tileset *);
         search.written = tileset->source != NULL;
         if (tileset->cache != NULL)
-            mc_cache_parts(tileset->cache, add_store, &search);
+            mc_cache_parts(tileset->cache, add_examined_store, &search);
     }
 }
 

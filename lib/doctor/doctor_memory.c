@@ -18,13 +18,13 @@ enum { LINE_BYTES = 16384, FOLLOWED = 16384, MOST_ALIAS_PARTS = 3, FEWEST_TILES 
 /* What a tile takes up in memory besides its bytes: its key and its place in the table. */
 #define TILE_OVERHEAD 128.0
 
-typedef struct log_reading {
+typedef struct access_reading {
     mc_doctor *doctor;
     apr_pool_t *scratch; /* of a line */
     mc_reuse *reuse;
     int alias_parts;        /* parts of the path before the service, as the last tile had them */
     double bytes, measured; /* of answers with status 200, and how many there were */
-} log_reading;
+} access_reading;
 
 static uint64_t
 hash_tile(const mc_tile_request *tile)
@@ -50,7 +50,7 @@ without_parts(const char *path, int parts)
 }
 
 static bool
-parse_as_tile(mc_request *request, const log_reading *reading, const char *path, const char *query)
+parse_as_tile(mc_request *request, const access_reading *reading, const char *path, const char *query)
 {
     const mc_http_request http = { .method = "GET",
                                    .path = path,
@@ -68,7 +68,7 @@ parse_as_tile(mc_request *request, const log_reading *reading, const char *path,
 
 /* The alias is not in the log's line as such: as many parts as the last tile had are tried first. */
 static bool
-find_tiles(mc_request *request, log_reading *reading, const char *target, size_t size)
+find_tiles(mc_request *request, access_reading *reading, const char *target, size_t size)
 {
     const char *question = memchr(target, '?', size);
     size_t length = question == NULL ? size : (size_t)(question - target);
@@ -86,7 +86,7 @@ find_tiles(mc_request *request, log_reading *reading, const char *target, size_t
 }
 
 static void
-take_log_line(log_reading *reading, const char *text, size_t size)
+take_log_line(access_reading *reading, const char *text, size_t size)
 {
     mc_access_line line;
     mc_request request;
@@ -104,7 +104,7 @@ take_log_line(log_reading *reading, const char *text, size_t size)
 
 /* Lines that are too long are passed over. Ends with the doctor's time. */
 static mc_error *
-read_access_log(log_reading *reading, const char *path)
+read_access_log(access_reading *reading, const char *path)
 {
     static char text[LINE_BYTES];
     mc_doctor *doctor = reading->doctor;
@@ -188,7 +188,7 @@ mc_doctor_check_memory(mc_doctor *doctor, const mc_doctor_check *check)
 {
     if (doctor->options->access_log == NULL)
         return;
-    log_reading reading = { .doctor = doctor, .reuse = mc_reuse_create(FOLLOWED, doctor->pool) };
+    access_reading reading = { .doctor = doctor, .reuse = mc_reuse_create(FOLLOWED, doctor->pool) };
     apr_pool_create(&reading.scratch, doctor->pool);
     doctor->failed = read_access_log(&reading, doctor->options->access_log);
     apr_pool_destroy(reading.scratch);

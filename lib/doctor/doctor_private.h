@@ -59,6 +59,9 @@ void mc_doctor_miss(mc_doctor *doctor, const mc_doctor_check *check, const char 
 void mc_doctor_open_databases(mc_doctor *doctor);
 void mc_doctor_close_databases(mc_doctor *doctor);
 
+/* Begins the transaction of a session: read-only, five seconds for each statement. */
+mc_error *mc_doctor_begin(const mc_doctor_database *database, mc_doctor *doctor) MC_CHECKED;
+
 /* Rows as arrays of texts (const char *const *; NULL: null), at most 1,000. After an error the transaction is a new
  * one. */
 mc_error *mc_doctor_ask(apr_array_header_t **rows, const mc_doctor_database *database, const char *sql,

@@ -84,7 +84,7 @@ compare_moments(const void *a, const void *b)
 
 /* Keeps what is still followed, and numbers the moments from 1. */
 static void
-renumber(mc_reuse *reuse)
+renumber_moments(mc_reuse *reuse)
 {
     int count = 0;
     for (unsigned i = 0; i <= reuse->table_mask; i++)
@@ -120,7 +120,7 @@ mc_reuse_add(mc_reuse *reuse, uint64_t hash)
         return;
     hash = hash == 0 ? UINT64_C(1) << 63 : hash; /* followed as long as 0 is */
     if (reuse->moment == reuse->moments)
-        renumber(reuse);
+        renumber_moments(reuse);
     double weight = ldexp(1, (int)reuse->shift);
     followed *place = find_place(reuse, reuse->table, hash);
     reuse->looked_at += weight;
@@ -136,7 +136,7 @@ mc_reuse_add(mc_reuse *reuse, uint64_t hash)
     change_sum(reuse, place->moment, 1);
     while (reuse->count > reuse->most && reuse->shift < 40) {
         reuse->shift++;
-        renumber(reuse);
+        renumber_moments(reuse);
     }
 }
 

@@ -20,7 +20,7 @@ STYLE = """<StyledLayerDescriptor version="1.0.0"><NamedLayer><Name>l</Name><Use
 TABLES = """CREATE EXTENSION postgis; CREATE ROLE reader LOGIN PASSWORD 'reader';
 CREATE TABLE bare AS SELECT n, repeat('x', 200) AS t, ST_SetSRID(ST_MakePoint(n % 150, n / 150), 4326)::geometry(Point, 4326) AS g
   FROM generate_series(0, 19999) n;
-CREATE TABLE scattered AS SELECT * FROM bare ORDER BY md5(n::text); CREATE INDEX "scattered ""g""" ON scattered USING gist (g);
+CREATE TABLE scattered AS SELECT * FROM bare ORDER BY md5(n::text); CREATE INDEX "scattered ""g"" 1" ON scattered USING gist (g);
 CREATE TABLE ordered AS SELECT * FROM bare ORDER BY g; CREATE INDEX ON ordered USING gist (g);
 CREATE TABLE "we""ird 'one'; --" AS SELECT * FROM bare;
 CREATE TABLE unread AS SELECT * FROM ordered; CREATE INDEX ON unread USING gist (g);
