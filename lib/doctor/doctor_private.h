@@ -16,7 +16,7 @@ typedef struct mc_doctor_table {
     const char *schema, *name, *column, *index; /* as they are, unquoted; index NULL: none on the column */
     const char *kind;                           /* pg_class.relkind */
     bool geography, readable, has_statistics;
-    double rows, blocks; /* as PostgreSQL estimates them; rows -1: not known */
+    double rows, blocks; /* rows as PostgreSQL estimates them, -1: not known; blocks of the files */
     double live, dead, modified;
 } mc_doctor_table;
 
