@@ -30,6 +30,8 @@ static const mc_cli_option doctor_rows[] = {
     MC_OPTION_INT("clients", 0, "COUNT", AT(options.clients), 1, 1000000,
                   "clients that are connected to one process; default: 256"),
     MC_OPTION_NUMBER("seconds", 0, "SECONDS", AT(options.seconds), 1, 3600, "time for everything; default: 30"),
+    MC_OPTION_FLAG("draw", 0, AT(options.draw),
+                   "draw some tiles of sources that draw: measures metatiles of several sizes, and formats"),
     MC_OPTION_TEXT("fix", 0, "FILE", AT(fix),
                    "write a script that does what was found, \"-\" for standard output in place of the report; the "
                    "script is never run"),
@@ -94,6 +96,20 @@ print_finding(const mc_finding *one)
 }
 
 static void
+print_costs(const mc_doctor_report *report)
+{
+    for (int i = 0; i < report->costs->nelts; i++) {
+        const mc_doctor_cost *cost = &APR_ARRAY_IDX(report->costs, i, const mc_doctor_cost);
+        if (i == 0)
+            printf("measured for each tile: ms of the processor here, ms by the clock, bytes\n");
+        printf("  %s, level %d, %-18s %8.2f %8.2f", cost->tileset, cost->z, cost->what, cost->processor, cost->wall);
+        if (cost->bytes > 0)
+            printf(" %8.0f", cost->bytes);
+        printf("\n");
+    }
+}
+
+static void
 print_report(const mc_doctor_report *report, const char *file, apr_pool_t *pool)
 {
     for (int i = 0; i < report->findings->nelts; i++)
@@ -104,6 +120,7 @@ print_report(const mc_doctor_report *report, const char *file, apr_pool_t *pool)
             printf("memory_cache by the access log:\n");
         printf("  %10s %6.1f %% of requests\n", mc_cli_size_words(size->bytes, pool), 100 * size->ratio);
     }
+    print_costs(report);
     for (int i = 0; i < report->gaps->nelts; i++) {
         const mc_doctor_gap *gap = &APR_ARRAY_IDX(report->gaps, i, const mc_doctor_gap);
         printf("not checked: %s%s%s\n", gap->check == NULL ? "" : gap->check->id, gap->check == NULL ? "" : ": ",
@@ -133,6 +150,24 @@ print_findings_json(mc_json_writer *json, const mc_doctor_report *report)
 }
 
 static void
+print_costs_json(mc_json_writer *json, const mc_doctor_report *report)
+{
+    mc_json_open_array(json, "costs");
+    for (int i = 0; i < report->costs->nelts; i++) {
+        const mc_doctor_cost *cost = &APR_ARRAY_IDX(report->costs, i, const mc_doctor_cost);
+        mc_json_open_object(json, NULL);
+        mc_json_string(json, "tileset", cost->tileset);
+        mc_json_string(json, "what", cost->what);
+        mc_json_integer(json, "level", cost->z);
+        mc_json_decimals(json, "processor_ms", cost->processor, 3);
+        mc_json_decimals(json, "wall_ms", cost->wall, 3);
+        mc_json_decimals(json, "bytes", cost->bytes, 0);
+        mc_json_close(json);
+    }
+    mc_json_close(json);
+}
+
+static void
 print_report_json(const mc_doctor_report *report, const char *file)
 {
     mc_cli_json_line line = mc_cli_json_line_begin();
@@ -147,6 +182,7 @@ print_report_json(const mc_doctor_report *report, const char *file)
         mc_json_close(line.json);
     }
     mc_json_close(line.json);
+    print_costs_json(line.json, report);
     mc_json_open_object(line.json, "access_log");
     mc_json_integer(line.json, "lines", report->lines);
     mc_json_integer(line.json, "tiles", report->tiles);

@@ -32,6 +32,8 @@ static const mc_doctor_check doctor_checks[] = {
       "Each read of a stored tile writes the time of the read (strictatime)." },
     { "memory", "memory_cache", mc_doctor_check_memory,
       "With --access-log: another size of <memory_cache> would answer more requests, or as many with less memory." },
+    { "metatile", "Size of metatiles", mc_doctor_check_drawing,
+      "With --draw: metatiles of another size would cost less for each tile; measured by drawing some." },
     { "descriptors", "Open files", mc_doctor_check_descriptors,
       "The limit of open files is below what stores, connections and clients of a process may need." },
     { "huge-pages", "Huge pages", mc_doctor_check_huge_pages,
@@ -70,6 +72,7 @@ mc_doctor_examine(mc_doctor_report **report, const mc_config *config, const mc_d
     *report = apr_pcalloc(pool, sizeof(**report));
     (*report)->findings = apr_array_make(pool, 8, sizeof(mc_finding));
     (*report)->gaps = apr_array_make(pool, 8, sizeof(mc_doctor_gap));
+    (*report)->costs = apr_array_make(pool, 8, sizeof(mc_doctor_cost));
     (*report)->sizes = apr_array_make(pool, 8, sizeof(mc_doctor_size));
     mc_doctor doctor = { .config = config,
                          .options = options,

@@ -40,10 +40,19 @@ typedef struct mc_doctor_size {
     double bytes, ratio; /* ratio: hits of all requests for tiles, 0..1 */
 } mc_doctor_size;
 
+/* What drawing or encoding a tile of a tileset costs: measured. */
+typedef struct mc_doctor_cost {
+    const char *tileset, *what; /* "metatile 4 x 4", "format JPEG" */
+    int z;
+    double processor, wall; /* milliseconds a tile: of this process; by the clock, databases and origins in it */
+    double bytes;           /* a tile; 0: it was not encoded */
+} mc_doctor_cost;
+
 typedef struct mc_doctor_report {
     apr_array_header_t *findings; /* of mc_finding, the largest factor first */
     apr_array_header_t *gaps;     /* of mc_doctor_gap */
     apr_array_header_t *sizes;    /* of mc_doctor_size; empty without an access log */
+    apr_array_header_t *costs;    /* of mc_doctor_cost; empty unless tiles are drawn */
     double tile_bytes;            /* of a tile in the log, on average; 0: not known */
     int64_t lines, tiles;         /* of the access log: lines read, requests for tiles among them */
 } mc_doctor_report;
@@ -52,6 +61,7 @@ typedef struct mc_doctor_options {
     int processes, clients; /* of the server that is to be: processes, and clients that are connected to one of them */
     double seconds;         /* for everything together */
     const char *access_log; /* NULL: none */
+    bool draw;              /* draw some tiles */
 } mc_doctor_options;
 
 /* Runs all checks. Changes nothing. MC_ERR_IO where the access log cannot be read. Results live in `pool`. */

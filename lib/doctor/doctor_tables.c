@@ -12,7 +12,8 @@ enum { SAMPLES = 6, SAMPLE_ROWS = 500, MOST_SAMPLE_ROWS = 5000, FEWEST_ROWS = 20
 
 /* All spatial columns of a table; an index counts that has the column first and all rows in it. */
 static const char table_sql[] =
-    "SELECT n.nspname, c.relname, c.relkind::text, c.reltuples::float8, (pg_relation_size(c.oid) / 8192)::float8, a.attname,"
+    "SELECT n.nspname, c.relname, c.relkind::text, c.reltuples::float8, (pg_relation_size(c.oid) / 8192)::float8, "
+    "a.attname,"
     " (t.typname = 'geography')::int,"
     " (SELECT i.relname FROM pg_catalog.pg_index x JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid"
     "  JOIN pg_catalog.pg_am m ON m.oid = i.relam WHERE x.indrelid = c.oid AND x.indisvalid AND x.indpred IS NULL"
@@ -137,22 +138,21 @@ check_index_of_table(mc_doctor *doctor, const mc_doctor_check *check, const mc_d
         table->rows < 0 ? "an unknown number of rows" : apr_psprintf(pool, "about %.0f rows", table->rows);
     const char *column = mc_sql_name(table->column, pool), *name = quoted_table(table, pool);
     bool whole = *table->kind == 'p';
-    mc_doctor_find(
-        doctor,
-        &(mc_finding){ .check = check,
-                       .subject = table_subject(database, table, pool),
-                       .found = apr_psprintf(pool,
-                                             "column %s has no spatial index; the table has %s in %.0f "
-                                             "blocks (%.1f MB)",
-                                             column, rows, table->blocks, table->blocks * BLOCK_BYTES / 1e6),
-                       .why = apr_psprintf(pool, "each map reads all blocks; %d rows fill %.0f", SAMPLE_ROWS,
-                                           ideal_blocks(table, SAMPLE_ROWS)),
-                       .todo = apr_psprintf(pool, "CREATE INDEX%s ON %s USING gist (%s)", whole ? "" : " CONCURRENTLY",
-                                            name, column),
-                       .factor = factor > 1 ? factor : 1,
-                       .fix = apr_psprintf(pool, "CREATE INDEX%s ON %s USING gist (%s);\nANALYZE %s;",
-                                           whole ? "" : " CONCURRENTLY", name, column, name),
-                       .database = database->number });
+    mc_doctor_find(doctor,
+                   &(mc_finding){ .check = check,
+                                  .subject = table_subject(database, table, pool),
+                                  .found = apr_psprintf(pool,
+                                                        "column %s has no spatial index; the table has %s in %.0f "
+                                                        "blocks (%.1f MB)",
+                                                        column, rows, table->blocks, table->blocks * BLOCK_BYTES / 1e6),
+                                  .why = apr_psprintf(pool, "each map reads all blocks; %d rows fill %.0f", SAMPLE_ROWS,
+                                                      ideal_blocks(table, SAMPLE_ROWS)),
+                                  .todo = apr_psprintf(pool, "CREATE INDEX%s ON %s USING gist (%s)",
+                                                       whole ? "" : " CONCURRENTLY", name, column),
+                                  .factor = factor > 1 ? factor : 1,
+                                  .fix = apr_psprintf(pool, "CREATE INDEX%s ON %s USING gist (%s);\nANALYZE %s;",
+                                                      whole ? "" : " CONCURRENTLY", name, column, name),
+                                  .database = database->number });
 }
 
 void

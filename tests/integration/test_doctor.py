@@ -96,6 +96,15 @@ def repair(build, config, script, connection):
     assert all("scattered" not in one["subject"] for one in findings(after, "clustering")), after
 
 
+def test_drawing(build, folder, database):
+    connection = f"host={database.folder} port={database.port} dbname=postgres user=mapcache"
+    report = doctor(build, write_config(folder, ["ordered"], connection), "--draw")
+    costs = {one["what"]: one for one in report["costs"]}
+    assert {f"metatile {n} x {n}" for n in (1, 2, 4, 8)} | {"format PNG", "format JPEG"} <= set(costs), report
+    assert all(one["wall_ms"] > 0 and one["processor_ms"] > 0 for one in costs.values())
+    assert 100 < costs["format PNG"]["bytes"] < 256 * 256 * 4 and not (folder / "tiles").exists()
+
+
 def test_rights_and_silence(build, folder, database):
     connection = f"host={database.folder} port={database.port} dbname=postgres user=reader"
     report = doctor(build, write_config(folder, ["ordered", "unread"], connection))
