@@ -37,20 +37,21 @@ check_room_for_connections(mc_doctor *doctor, const mc_doctor_check *check, cons
     int right = (int)(wanted + database->used_connections + database->settings.reserved_connections);
     apr_pool_t *pool = doctor->pool;
     mc_doctor_find(
-        doctor, &(mc_finding){
-                    .check = check,
-                    .subject = subject_of(check, database, pool),
-                    .found = apr_psprintf(pool,
-                                          "%d connections may be wanted (%d processes, %d each%s), others have %.0f; "
-                                          "there is room for %.0f",
-                                          wanted, processes, each, config->changes != NULL ? ", 2 for changes" : "",
-                                          database->used_connections, room),
-                    .why = "a request that gets no connection waits, and then fails",
-                    .todo = apr_psprintf(
-                        pool, "max_connections = %d (a restart of PostgreSQL), or a smaller <connection_pool>", right),
-                    .factor = 1,
-                    .fix = apr_psprintf(pool, "ALTER SYSTEM SET max_connections = %d; -- needs a restart", right),
-                    .database = database->number });
+        doctor,
+        &(mc_finding){
+            .check = check,
+            .subject = subject_of(check, database, pool),
+            .found = apr_psprintf(pool,
+                                  "%d connections may be wanted (processes: %d, for each: %d%s), others have %.0f; "
+                                  "there is room for %.0f",
+                                  wanted, processes, each, config->changes != NULL ? ", 2 for changes" : "",
+                                  database->used_connections, room),
+            .why = "a request that gets no connection waits, and then fails",
+            .todo = apr_psprintf(pool, "max_connections = %d (a restart of PostgreSQL), or a smaller <connection_pool>",
+                                 right),
+            .factor = 1,
+            .fix = apr_psprintf(pool, "ALTER SYSTEM SET max_connections = %d; -- needs a restart", right),
+            .database = database->number });
 }
 
 void
@@ -114,7 +115,7 @@ check_temporary_files(mc_doctor *doctor, const mc_doctor_check *check, const mc_
                                .subject = subject_of(check, database, pool),
                                .found = apr_psprintf(pool,
                                                      "work_mem has %.0f kB; measured by PostgreSQL: %.0f temporary "
-                                                     "files of %.0f kB each on average",
+                                                     "files of %.0f kB each on average, of all programs",
                                                      has / 1024, database->temporary_files, each / 1024),
                                .why = "a statement whose sorting or joining does not fit in work_mem writes files",
                                .todo = apr_psprintf(pool, "work_mem = %ldMB for the role of the servers", megabytes),

@@ -145,8 +145,10 @@ check_index_of_table(mc_doctor *doctor, const mc_doctor_check *check, const mc_d
                                                         "column %s has no spatial index; the table has %s in %.0f "
                                                         "blocks (%.1f MB)",
                                                         column, rows, table->blocks, table->blocks * BLOCK_BYTES / 1e6),
-                                  .why = apr_psprintf(pool, "each map reads all blocks; %d rows fill %.0f", SAMPLE_ROWS,
-                                                      ideal_blocks(table, SAMPLE_ROWS)),
+                                  .why = table->rows > 0
+                                             ? apr_psprintf(pool, "each map reads all blocks; %d rows fill %.0f",
+                                                            SAMPLE_ROWS, ideal_blocks(table, SAMPLE_ROWS))
+                                             : "each map reads all blocks",
                                   .todo = apr_psprintf(pool, "CREATE INDEX%s ON %s USING gist (%s)",
                                                        whole ? "" : " CONCURRENTLY", name, column),
                                   .factor = factor > 1 ? factor : 1,

@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import sqlite3
 import subprocess
 from collections import OrderedDict
@@ -33,6 +34,8 @@ def database():
     with Postgres(settings=["max_connections=20"]) as server:
         server.sql(TABLES)
         server.sql("ANALYZE bare, scattered, ordered, unread")
+        server.sql("CREATE TABLE dead AS SELECT * FROM bare; CREATE INDEX ON dead USING gist (g)")
+        server.sql("DELETE FROM dead WHERE n % 2 = 0")
         yield server
 
 
@@ -64,7 +67,7 @@ def write_config(folder, tables=(), connection="", cache=None, more=""):
 
 def test_tables(build, folder, database):
     connection = f"host={database.folder} port={database.port} dbname=postgres user=mapcache"
-    config = write_config(folder, ["bare", "scattered", "ordered", ODD, "absent"], connection)
+    config = write_config(folder, ["bare", "scattered", "ordered", ODD, "absent", "dead"], connection)
     before = database.sql("SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables")
     script = folder / "fix.sh"
     report = doctor(build, config, "--processes", 10, "--fix", script)
@@ -74,7 +77,9 @@ def test_tables(build, folder, database):
     assert bare["factor"] > 10
     (scattered,) = findings(report, "clustering")
     assert scattered["subject"].startswith('"public"."scattered"') and scattered["factor"] > 4 and "measured" in scattered["found"]
-    assert [one["subject"] for one in findings(report, "statistics")] == [quoted]
+    assert {one["subject"] for one in findings(report, "statistics")} == {quoted, '"public"."dead" of database postgres'}
+    (dead,) = findings(report, "dead-rows")
+    assert dead["subject"].startswith('"public"."dead"') and dead["factor"] == 2
     assert findings(report, "connections") and findings(report, "random-page-cost")
     assert any("absent" in gap["reason"] for gap in report["not_checked"])
     factors = [one["factor"] for one in report["findings"]]
@@ -87,12 +92,12 @@ def test_tables(build, folder, database):
 def repair(build, config, script, connection):
     """What the script is for is not found any more after it. Settings that need a restart are left out."""
     text = script.read_text()
-    parts = [part for part in text.split("\n\n") if re.match("# (spatial-index|clustering|statistics)", part)]
-    assert len(parts) == 4 and "ALTER SYSTEM SET max_connections" in text and connection not in text
+    parts = [part for part in text.split("\n\n") if re.match("# (spatial-index|clustering|statistics|dead-rows)", part)]
+    assert len(parts) == 6 and "ALTER SYSTEM SET max_connections" in text and connection not in text
     subprocess.run(["sh", "-e"], input="\n".join(parts), text=True, check=True, capture_output=True,
                    env={**os.environ, "DATABASE_1": connection}, timeout=patience(60))
     after = doctor(build, config)
-    assert not findings(after, "spatial-index") and not findings(after, "statistics")
+    assert not findings(after, "spatial-index") and not findings(after, "statistics") and not findings(after, "dead-rows")
     assert all("scattered" not in one["subject"] for one in findings(after, "clustering")), after
 
 
@@ -137,6 +142,16 @@ def test_sqlite(build, folder):
         changed.executescript("PRAGMA page_size = 4096; VACUUM; CREATE INDEX i ON tiles (x, y, z)")
     changed.close()
     assert not findings(doctor(build, config), "sqlite")
+
+
+def test_descriptors(build, folder):
+    """A limit that leaves no room for the clients; without one there is nothing to do."""
+    command = [build / "bin/mapcache", "doctor", "-c", write_config(folder), "--json", "--clients"]
+    for clients, expected in ((1000000, 1), (1, 0)):
+        done = subprocess.run([*command, str(clients)], capture_output=True, text=True, check=False, timeout=patience(60),
+                              env={**os.environ, **sanitizer_environment(build)},
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000)))
+        assert len(findings(json.loads(done.stdout), "descriptors")) == expected, done.stdout
 
 
 def lru(requests, room):
