@@ -34,8 +34,8 @@ def database():
     with Postgres(settings=["max_connections=20"]) as server:
         server.sql(TABLES)
         server.sql("ANALYZE bare, scattered, ordered, unread")
-        server.sql("CREATE TABLE dead AS SELECT * FROM bare; CREATE INDEX ON dead USING gist (g)")
-        server.sql("DELETE FROM dead WHERE n % 2 = 0")
+        server.sql("CREATE TABLE dead AS SELECT * FROM ordered ORDER BY g; CREATE INDEX ON dead USING gist (g)")
+        server.sql("DELETE FROM dead WHERE n % 3 = 0")
         yield server
 
 
@@ -79,7 +79,7 @@ def test_tables(build, folder, database):
     assert scattered["subject"].startswith('"public"."scattered"') and scattered["factor"] > 4 and "measured" in scattered["found"]
     assert {one["subject"] for one in findings(report, "statistics")} == {quoted, '"public"."dead" of database postgres'}
     (dead,) = findings(report, "dead-rows")
-    assert dead["subject"].startswith('"public"."dead"') and dead["factor"] == 2
+    assert dead["subject"].startswith('"public"."dead"') and 1.4 < dead["factor"] < 1.6
     assert findings(report, "connections") and findings(report, "random-page-cost")
     assert any("absent" in gap["reason"] for gap in report["not_checked"])
     factors = [one["factor"] for one in report["findings"]]
