@@ -137,10 +137,10 @@ static double
 choose_size(const mc_reuse *reuse, double each)
 {
     double most = mc_reuse_hit_ratio(reuse, 1e15);
-    for (double bytes = 1048576; bytes < 1e13; bytes *= 1.25)
-        if (mc_reuse_hit_ratio(reuse, bytes / each) >= most - 0.01)
-            return bytes;
-    return 1e13;
+    double bytes = 1048576;
+    while (bytes < 1e13 && mc_reuse_hit_ratio(reuse, bytes / each) < most - 0.01)
+        bytes *= 1.25;
+    return bytes;
 }
 
 static double
