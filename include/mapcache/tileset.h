@@ -54,7 +54,7 @@ typedef struct mc_tileset {
     int metatile_columns, metatile_rows;
     int metabuffer;         /* pixels */
     int expires;            /* seconds */
-    int auto_expire;        /* seconds, 0: off */
+    struct mc_expiry *auto_expire; /* when a stored tile is too old (lib/text/expiry.h); NULL: never */
     double failure_expires; /* seconds that a failed render is remembered */
     double stale_if_error;  /* seconds after its expiry that a tile is served whose render fails; -1: for ever */
     const char *cache_control;
@@ -129,6 +129,9 @@ int mc_tileset_assembly_threads(const mc_tileset *tileset, int z);
 
 /* Seconds that a client may keep the tile (docs/reference/services.md 2.1); 0: no headers. */
 int mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
+
+/* Seconds for which a store keeps what is put now, at least: as long as a tile may go out; 0: for ever. */
+int mc_tileset_store_lifetime(const mc_tileset *tileset);
 
 /* Seconds since an expired tile was made; 0 for one that has not expired, or has no time. */
 int64_t mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);

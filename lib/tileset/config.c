@@ -9,6 +9,7 @@
 #include "changes/watch.h"
 #include "mapcache/tileset.h"
 #include "telemetry/answers.h"
+#include "text/expiry.h"
 #include "tileset/tileset_private.h"
 #include "tileset/variant.h"
 
@@ -27,7 +28,7 @@ typedef struct tileset_config {
     mc_number_list metatile;
     int metabuffer;
     int expires;
-    int auto_expire;
+    const char *auto_expire;
     double failure_expires, stale_if_error;
     const char *cache_control;
     bool read_only;
@@ -116,9 +117,11 @@ const mc_key mc_tileset_keys[] = {
                .fallback = "0"),
     MC_KEY_INT("expires", FIELD(expires), "Seconds that clients may keep a tile (Expires, Cache-Control: max-age).",
                .fallback = "300"),
-    MC_KEY_INT("auto_expire", FIELD(auto_expire),
-               "Seconds after which a stored tile is rendered again; 0 is never. Clients are told what is left of it.",
-               .fallback = "0"),
+    MC_KEY_TEXT("auto_expire", FIELD(auto_expire),
+                "When a stored tile is rendered again: after seconds (`3600`; 0 is never) or a duration (`PT6H`), "
+                "which clients are told what is left of; at a date (`2027-01-01T06:00Z`), or at moments of a cron "
+                "expression in UTC (`cron: 15 */6 * * *`), beyond which no client keeps a tile.",
+                .fallback = "0"),
     MC_KEY_NUMBER(
         "failure_expires", FIELD(failure_expires),
         "Seconds for which a metatile that could not be rendered is answered with the same error, or with its "
@@ -365,6 +368,15 @@ tell_cache(const mc_tileset *tileset, const mc_node *node, mc_build *build)
     }
 }
 
+static void
+read_auto_expire(mc_tileset *tileset, const char *text, const mc_node *node, mc_build *build)
+{
+    const char *wrong = mc_expiry_parse(&tileset->auto_expire, text, build->pool);
+    if (wrong != NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "auto_expire"),
+                    "<auto_expire> %s is wrong: %s", mc_config_quote(text, build->pool), wrong);
+}
+
 mc_tileset *
 mc_tileset_from_config(const mc_node *node, mc_build *build)
 {
@@ -392,7 +404,7 @@ mc_tileset_from_config(const mc_node *node, mc_build *build)
     set_metatile(tileset, &config.metatile, node, build);
     tileset->metabuffer = config.metabuffer;
     tileset->expires = config.expires;
-    tileset->auto_expire = config.auto_expire;
+    read_auto_expire(tileset, config.auto_expire, node, build);
     tileset->failure_expires = config.failure_expires;
     tileset->stale_if_error = config.stale_if_error;
     tileset->cache_control = config.cache_control;

@@ -1,9 +1,11 @@
 /* How fresh a stored tile is: the one place where that is decided for all ways on which stored tiles go out. */
 #include "tileset/freshness.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "changes/changes.h"
+#include "text/expiry.h"
 
 /* Microseconds by which a store that writes the time of the put itself may be off: a render that has begun before a
  * change may end so long after the change was seen. */
@@ -64,8 +66,28 @@ mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time
         return MC_STALE_MUST_WAIT;
     if (changed != 0)
         return freshness_of_changed(tileset, changed, ctx);
-    apr_time_t end = mtime + apr_time_from_sec(tileset->auto_expire) + revalidation_of(tileset);
+    apr_time_t end = mc_expiry_end(tileset->auto_expire, mtime) + revalidation_of(tileset);
     return apr_time_now() <= end ? MC_STALE_BEHIND : MC_STALE_MAY_SERVE;
+}
+
+/* Since when the stored tile is stale: the end of its time, or the newest change that it does not show; 0: it is not. */
+static apr_time_t
+stale_since(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime)
+{
+    apr_time_t changed = tileset->watch == NULL ? 0 : time_of_change(tileset, key, mtime);
+    apr_time_t end = mc_tileset_too_old(tileset, mtime) ? mc_expiry_end(tileset->auto_expire, mtime) : 0;
+    return changed != 0 && (end == 0 || changed < end) ? changed : end;
+}
+
+int64_t
+mc_tileset_error_grace(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx)
+{
+    if (tileset->stale_if_error < 0)
+        return INT64_MAX;
+    apr_time_t since = stale_since(tileset, key, mtime);
+    apr_time_t now = ctx->process == NULL ? apr_time_now() : mc_changes_now(ctx->process->changes);
+    double past = since == 0 ? 0 : (double)(now - since) / APR_USEC_PER_SEC;
+    return past > tileset->stale_if_error ? -1 : (int64_t)(tileset->stale_if_error - fmax(past, 0));
 }
 
 bool
@@ -80,7 +102,10 @@ mc_tileset_older_than(const mc_tileset *tileset, const mc_tile_key *key, apr_tim
 apr_time_t
 mc_tileset_time_of_render(const mc_tileset *tileset, const mc_ctx *ctx)
 {
-    return tileset->watch == NULL || ctx->process == NULL ? 0 : mc_changes_now(ctx->process->changes);
+    if (tileset->watch != NULL && ctx->process != NULL)
+        return mc_changes_now(ctx->process->changes);
+    /* what ends after the moment of a cron expression has begun before it */
+    return tileset->auto_expire != NULL && mc_expiry_age(tileset->auto_expire) == 0 ? apr_time_now() : 0;
 }
 
 void
@@ -91,6 +116,19 @@ mc_tileset_note_render(const mc_tileset *tileset, const mc_tile_key *key, apr_ti
         mc_marks_note_drawn(marks, key->z, key->x, key->y, begun);
 }
 
+/* Seconds to the end of the time of a tile, at most those after which all tiles end: a store may say that it was made
+ * in the future. At least 0. */
+static int64_t
+seconds_left(const mc_tileset *tileset, apr_time_t mtime, apr_time_t now)
+{
+    const int age = mc_expiry_age(tileset->auto_expire);
+    if (age > 0 && apr_time_sec(mtime) > apr_time_sec(now))
+        return age;
+    apr_time_t end = mc_expiry_end(tileset->auto_expire, mtime < now ? mtime : now);
+    int64_t left = apr_time_sec(end) - apr_time_sec(now);
+    return left > 0 ? left : 0;
+}
+
 int
 mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
 {
@@ -98,27 +136,37 @@ mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t n
         return 0;
     if (tile->provisional > 0)
         return (int)fmin(fmax(tile->provisional, 1), tileset->expires);
-    if (tileset->auto_expire == 0 || tile->mtime == 0)
+    if (tileset->auto_expire == NULL || tile->mtime == 0)
         return tileset->expires;
-    apr_int64_t left = apr_time_sec(tile->mtime) + tileset->auto_expire - apr_time_sec(now);
-    if (left > tileset->auto_expire) /* its store says that it was made in the future */
-        return tileset->auto_expire;
-    return left > 0 ? (int)left : 0;
+    int64_t left = seconds_left(tileset, tile->mtime, now);
+    return mc_expiry_age(tileset->auto_expire) > 0 || left < tileset->expires ? (int)left : tileset->expires;
+}
+
+int
+mc_tileset_store_lifetime(const mc_tileset *tileset)
+{
+    if (tileset->auto_expire == NULL)
+        return 0;
+    const apr_time_t now = apr_time_now();
+    double left = (double)seconds_left(tileset, now, now) + (double)revalidation_of(tileset) / APR_USEC_PER_SEC +
+                  fmax(tileset->stale_if_error, 0);
+    return left < INT_MAX ? (int)left : 0;
 }
 
 int64_t
 mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
 {
-    if (!tile->stale && (tileset->auto_expire <= 0 || tile->mtime == 0))
+    if (!tile->stale && (tileset->auto_expire == NULL || tile->mtime == 0))
         return 0;
     int64_t age = tile->mtime == 0 ? 1 : apr_time_sec(now) - apr_time_sec(tile->mtime);
     if (tile->stale)
         return age < 1 ? 1 : age;
-    return age >= tileset->auto_expire ? age : 0;
+    bool expired = apr_time_sec(mc_expiry_end(tileset->auto_expire, tile->mtime)) <= apr_time_sec(now);
+    return !expired ? 0 : age < 1 ? 1 : age;
 }
 
 bool
 mc_tileset_too_old(const mc_tileset *tileset, apr_time_t mtime)
 {
-    return tileset->auto_expire > 0 && mtime != 0 && mtime + apr_time_from_sec(tileset->auto_expire) < apr_time_now();
+    return tileset->auto_expire != NULL && mtime != 0 && mc_expiry_end(tileset->auto_expire, mtime) < apr_time_now();
 }

@@ -18,12 +18,16 @@ typedef enum mc_freshness {
 mc_freshness mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime,
                                   const mc_ctx *ctx);
 
+/* Seconds for which a stored tile may go out from now on where rendering it again fails (<stale_if_error>, counted from
+ * the end of its time or from the newest change that was seen): INT64_MAX for ever, -1: not any more. */
+int64_t mc_tileset_error_grace(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx);
+
 /* Whether a stored tile of that time may be older than a change that was seen at `time`, or earlier, as the marks of
  * the process say. Only for tilesets with `watch`. */
 bool mc_tileset_older_than(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, apr_time_t time);
 
 /* When a render that begins now begins, by the clock that changes are seen by: the time that its tiles are stored with,
- * so that a change during the render makes them old. 0: no changes are followed for the tileset. */
+ * so that a change during the render, or the moment at which tiles expire, makes them old. 0: neither is followed. */
 apr_time_t mc_tileset_time_of_render(const mc_tileset *tileset, const mc_ctx *ctx);
 
 /* The metatile of a key was stored by this process, by a render that has begun then. */
@@ -33,7 +37,7 @@ void mc_tileset_note_render(const mc_tileset *tileset, const mc_tile_key *key, a
 static inline bool
 mc_tileset_may_be_stale(const mc_tileset *tileset)
 {
-    return tileset->auto_expire > 0 || tileset->watch != NULL ||
+    return tileset->auto_expire != NULL || tileset->watch != NULL ||
            (tileset->master != NULL && tileset->master->watch != NULL);
 }
 

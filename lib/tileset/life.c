@@ -171,7 +171,7 @@ mc_error *
 mc_tileset_put(const mc_tile_request *wanted, mc_buf *data, mc_ctx *ctx)
 {
     mc_tile_write put = { .data = data,
-                          .lifetime = wanted->tileset->auto_expire,
+                          .lifetime = mc_tileset_store_lifetime(wanted->tileset),
                           .layers = mc_tileset_vector_layers,
                           .layers_baton = wanted->tileset };
     MC_TRY(mc_tileset_check_built(wanted->tileset, ctx->pool));

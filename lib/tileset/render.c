@@ -209,7 +209,7 @@ static mc_error *
 put_rendered(mc_tile_write *writes, int count, int formats, mc_tileset *tileset, mc_ctx *ctx)
 {
     for (int i = 0; i < count * formats; i++)
-        writes[i].lifetime = tileset->auto_expire;
+        writes[i].lifetime = mc_tileset_store_lifetime(tileset);
     for (int i = 0; i < formats; i++) {
         int format = mc_tileset_may_be_stale(tileset) ? i : formats - 1 - i;
         mc_cache *cache = format == 0 ? tileset->cache : tileset->variants[format - 1]->cache;

@@ -186,15 +186,6 @@ refresh_stale_tile(mc_tile **tile, bool *busy, mc_tileset *tileset, const mc_til
     return error;
 }
 
-/* Whether an expired tile is better than an error: at worst *tile still is the old one
- * (docs/reference/configuration.md 6.3). */
-static bool
-serves_stale(const mc_tile *tile, const mc_tileset *tileset)
-{
-    double age = (double)(apr_time_now() - tile->mtime) / APR_USEC_PER_SEC;
-    return tileset->stale_if_error < 0 || age <= (double)tileset->auto_expire + tileset->stale_if_error;
-}
-
 /* Clients do not see that a source fails while they get old tiles: the log says so, once a minute. */
 static void
 tell_of_stale_tile(const mc_tileset *tileset, const mc_error *error, const mc_ctx *ctx)
@@ -206,11 +197,12 @@ tell_of_stale_tile(const mc_tileset *tileset, const mc_error *error, const mc_ct
                  mc_error_chain(error, ctx->pool));
 }
 
-/* A tile could not be rendered again: the error, or MC_OK where the old tile is better. */
+/* A tile could not be rendered again: the error, or MC_OK where the old tile is better, which at worst it still is
+ * (docs/reference/configuration.md 6.3). */
 static mc_error *
-keep_stale_tile(mc_tile *tile, const mc_tileset *tileset, mc_error *error, const mc_ctx *ctx)
+keep_stale_tile(mc_tile *tile, const mc_tileset *tileset, const mc_tile_key *key, mc_error *error, const mc_ctx *ctx)
 {
-    if (!serves_stale(tile, tileset))
+    if (mc_tileset_error_grace(tileset, key, tile->mtime, ctx) < 0)
         return error;
     tile->stale = true;
     mc_count(ctx->process->metrics, MC_COUNT_stale_tiles_total, 1);
@@ -248,7 +240,7 @@ replace_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, 
         return MC_OK;
     MC_SLOW(ctx);
     mc_error *error = refresh_stale_tile(tile, &busy, tileset, key, name, ctx, pool);
-    return error == MC_OK ? MC_OK : keep_stale_tile(*tile, tileset, error, ctx);
+    return error == MC_OK ? MC_OK : keep_stale_tile(*tile, tileset, key, error, ctx);
 }
 
 /* A mc_refresh_work: draws the metatile, unless that has been done, or somebody is at it. */
@@ -279,7 +271,7 @@ leave_refresh(mc_error **error, mc_tile *tile, mc_tileset *tileset, const mc_til
         return false;
     tile->stale = true;
     if (*error != MC_OK)
-        *error = keep_stale_tile(tile, tileset, *error, ctx);
+        *error = keep_stale_tile(tile, tileset, key, *error, ctx);
     return true;
 }
 
@@ -354,7 +346,7 @@ render_metatile_once(mc_tile **tile, mc_freshness freshness, mc_tileset *tileset
     if (error == MC_OK || stale == NULL)
         return error;
     *tile = stale;
-    return keep_stale_tile(*tile, tileset, error, ctx);
+    return keep_stale_tile(*tile, tileset, key, error, ctx);
 }
 
 mc_error *

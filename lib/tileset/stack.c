@@ -57,7 +57,7 @@ static void
 store_stacked_tile(mc_tile *tile, mc_pixels *pixels, apr_time_t begun, const mc_tile_request *wanted, mc_ctx *ctx,
                    apr_pool_t *pool)
 {
-    mc_tile_write put = { .data = tile->data, .lifetime = wanted->tileset->auto_expire, .made = begun };
+    mc_tile_write put = { .data = tile->data, .lifetime = mc_tileset_store_lifetime(wanted->tileset), .made = begun };
     put.uniform = pixels != NULL && mc_pixels_uniform(pixels, put.bgra);
     mc_tileset_requested_key(&put.key, wanted, pool);
     mc_error *error = mc_cache_put(wanted->tileset->cache, &put, 1, ctx);

@@ -60,7 +60,7 @@ mc_tileset_put_all(const mc_tile_request *wanted, mc_tile *const *tiles, int cou
         puts[i] = (mc_tile_write){ .key = keys[i],
                                    .data = tiles[i]->data,
                                    .uniform = tiles[i]->blank,
-                                   .lifetime = tileset->auto_expire,
+                                   .lifetime = mc_tileset_store_lifetime(tileset),
                                    .layers = mc_tileset_vector_layers,
                                    .layers_baton = tileset };
         for (int channel = 0; channel < 4; channel++)

@@ -133,7 +133,7 @@ mc_error *
 mc_ingest_finish(mc_tile_write *put, const mc_ingest *ingest, mc_partial *tile, mc_partial *above, mc_ctx *ctx)
 {
     mc_tile_write made = { .key = ingest_tile_key(ingest, tile->at.z, tile->at.x, tile->at.y),
-                           .lifetime = ingest->plan.tileset->auto_expire };
+                           .lifetime = mc_tileset_store_lifetime(ingest->plan.tileset) };
     MC_TRY(complete_partial_tile(ingest, tile, ctx));
     if (above != NULL)
         draw_above(ingest, above->pixels, mc_ingest_quarter(ingest->plan.link->grid, tile->at.x, tile->at.y),

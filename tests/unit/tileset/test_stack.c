@@ -3,6 +3,7 @@
 
 #include "base/workers.h"
 #include "memory/clock_cache.h"
+#include "text/expiry.h"
 
 START_TEST(the_last_value_is_on_top)
 {
@@ -145,7 +146,7 @@ START_TEST(a_stored_assembly_expires)
 {
     set_up_stack(1);
     tileset.store_assemblies = true;
-    tileset.auto_expire = 60; /* the fixture's tiles are of 2001 */
+    ck_assert_ptr_null(mc_expiry_parse(&tileset.auto_expire, "60", pool)); /* the fixture's tiles are of 2001 */
     get("left,dot", NULL);
     get("left,dot", NULL);
     ck_assert_int_eq(cache.puts, 2);
@@ -155,12 +156,13 @@ END_TEST
 /* Whatever the clock of whoever has stored it. */
 START_TEST(a_tile_of_the_future_lives_no_longer_than_others)
 {
-    const mc_tileset tileset = { .auto_expire = 60 };
+    mc_tileset expiring = { .expires = 300 };
+    ck_assert_ptr_null(mc_expiry_parse(&expiring.auto_expire, "60", pool));
     const apr_time_t now = apr_time_now();
     mc_tile tile = { .mtime = now + INT64_C(100000000000) * APR_USEC_PER_SEC };
-    ck_assert_int_eq(mc_tileset_lifetime(&tileset, &tile, now), 60);
+    ck_assert_int_eq(mc_tileset_lifetime(&expiring, &tile, now), 60);
     tile.mtime = now - apr_time_from_sec(20);
-    ck_assert_int_eq(mc_tileset_lifetime(&tileset, &tile, now), 40);
+    ck_assert_int_eq(mc_tileset_lifetime(&expiring, &tile, now), 40);
 }
 END_TEST
 
