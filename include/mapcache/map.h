@@ -66,6 +66,8 @@ typedef struct mc_result {
     uint64_t tag;                       /* strong ETag, 0: none */
     int lifetime;                       /* seconds for max-age and Expires, 0: no headers */
     int64_t age;                        /* seconds of what has expired and is shown all the same; 0: nothing has */
+    int64_t overdue;                    /* of such a one: seconds since it should be another one; 0: not known */
+    int64_t grace;                      /* stale-if-error for caches in front: seconds; 0: not told, -1: none */
     const char *cache_control;          /* appended to Cache-Control, or NULL */
     const char *vary;                   /* names of request headers that it depends on, or NULL */
     const char *policy;                 /* Content-Security-Policy of a page, or NULL */

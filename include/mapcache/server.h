@@ -96,6 +96,7 @@ typedef struct mc_config {
     double deadline;                          /* seconds */
     const char *cors;                         /* "*", an origin list, or NULL for off */
     bool server_timing;
+    bool cache_status;                       /* answers tell what became of the request (RFC 9211) */
     struct mc_telemetry *telemetry;          /* lib/telemetry; NULL: nothing of it is configured */
     struct mc_jobs *jobs;                    /* the queue that seeders share, or NULL */
     const struct mc_changes_config *changes; /* of <changes>; NULL: no change log is followed */

@@ -36,9 +36,10 @@ typedef struct mc_tile {
     bool no_data; /* nothing there, or uniform with alpha 0: skipped in maps */
     bool blank;   /* uniform: `bgra` holds the premultiplied colour */
     uint8_t bgra[4];
-    bool raw;           /* a RAW tileset: never decoded */
-    bool stale;         /* it should be another one by now, and is served until that is there */
-    double provisional; /* seconds for which the tile is good, which is not stored; 0: a tile as all others */
+    bool raw;               /* a RAW tileset: never decoded */
+    bool stale;             /* it should be another one by now, and is served until that is there */
+    apr_time_t stale_since; /* of a stale one: since when; 0: not known */
+    double provisional;     /* seconds for which the tile is good, which is not stored; 0: a tile as all others */
 } mc_tile;
 
 /* A stored image may be so many times as wide and as high as its grid's tiles: made for screens of a higher density. */

@@ -52,11 +52,11 @@ typedef struct mc_tileset {
     int assembly_threads;         /* <assembly_threaded_fetching>: -1 the server decides, 0 no, 1 yes */
     int assembly_maxzoom;         /* 1 counts up to this level */
     int metatile_columns, metatile_rows;
-    int metabuffer;         /* pixels */
-    int expires;            /* seconds */
+    int metabuffer;                /* pixels */
+    int expires;                   /* seconds */
     struct mc_expiry *auto_expire; /* when a stored tile is too old (lib/text/expiry.h); NULL: never */
-    double failure_expires; /* seconds that a failed render is remembered */
-    double stale_if_error;  /* seconds after its expiry that a tile is served whose render fails; -1: for ever */
+    double failure_expires;        /* seconds that a failed render is remembered */
+    double stale_if_error;         /* seconds after its expiry that a tile is served whose render fails; -1: for ever */
     const char *cache_control;
     bool read_only;
     mc_pixels *watermark;
@@ -135,6 +135,9 @@ int mc_tileset_store_lifetime(const mc_tileset *tileset);
 
 /* Seconds since an expired tile was made; 0 for one that has not expired, or has no time. */
 int64_t mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
+
+/* Seconds since an old tile should have been another one; 0 where that is not known. */
+int64_t mc_tileset_overdue(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now);
 
 /* MC_ERR_UNAVAILABLE for a tileset with a part that this build does not have. */
 mc_error *mc_tileset_check_built(const mc_tileset *tileset, apr_pool_t *pool) MC_CHECKED;

@@ -16,6 +16,11 @@ typedef enum mc_account_event {
     MC_EVENT_WAITED = 2,   /* another one's render was waited for */
     MC_EVENT_STALE = 4,    /* a tile that has expired goes out */
     MC_EVENT_COMPOSED = 8, /* the answer was put together of stored tiles */
+    MC_EVENT_MEMORY = 16,  /* memory had a tile */
+    MC_EVENT_EXPIRED = 32, /* what is stored is too old to go out, or goes out because rendering fails */
+    MC_EVENT_STORED = 64,  /* the store took what was rendered */
+    MC_EVENT_FAILED = 128, /* rendering failed, now or a moment ago */
+    MC_EVENT_UNKEPT = 256, /* the answer was drawn for this request, and nothing looks for it in a store */
 } mc_account_event;
 
 typedef struct mc_account {

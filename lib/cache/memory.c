@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/cache_base.h"
@@ -149,8 +150,10 @@ mc_memory_get(mc_tile **tile, mc_memory_key *key, const mc_stamp *stamp, mc_ctx 
     struct mc_shared_cache *shared = mc_memory_shared(memory);
     bool known = shared != NULL ? recall_shared_tile(tile, shared, key, stamp, pool)
                                 : recall_own_tile(tile, key, stamp, ctx, pool);
-    if (known)
+    if (known) {
         mc_count(ctx->process->metrics, MC_COUNT_memory_hits_total, 1);
+        mc_account_mark(ctx, MC_EVENT_MEMORY);
+    }
     return known;
 }
 

@@ -75,6 +75,16 @@ mime_of(const mc_tileset *tileset, const mc_tile *tile)
     return mc_coding_mime(tile->coding);
 }
 
+/* The shortest of all that contribute. */
+static void
+take_error_grace(mc_result *result, int64_t seconds)
+{
+    if (seconds <= 0)
+        result->grace = -1;
+    else if (result->grace == 0 || (result->grace > 0 && seconds < result->grace))
+        result->grace = seconds;
+}
+
 void
 mc_result_take_lifetime(mc_result *result, const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
 {
@@ -84,6 +94,13 @@ mc_result_take_lifetime(mc_result *result, const mc_tileset *tileset, const mc_t
         result->lifetime = lifetime;
     if (age > result->age)
         result->age = age;
+    int64_t overdue = age > 0 ? mc_tileset_overdue(tileset, tile, now) : 0;
+    if (overdue > result->overdue)
+        result->overdue = overdue;
+    if (tileset->stale_if_error > 0 && tile->provisional <= 0)
+        take_error_grace(result, (int64_t)tileset->stale_if_error - overdue);
+    else
+        result->grace = -1;
 }
 
 static void

@@ -41,7 +41,7 @@ typedef struct root_config {
     int max_slow_requests_per_client;
     double deadline;
     const char *cors;
-    bool server_timing;
+    bool server_timing, cache_status;
     const mc_node *telemetry;
 } root_config;
 
@@ -151,6 +151,10 @@ const mc_key mc_root_keys[] = {
                   .flags = MC_KEY_OURS, .min = 0.01, .max = 86400, .fallback = "60"),
     MC_KEY_LINE("cors", FIELD(cors), "Origins that browsers may read from: *, a list, or off.", .flags = MC_KEY_OURS,
                 .fallback = "*"),
+    MC_KEY_BOOL("cache_status", FIELD(cache_status),
+                "Tell clients and caches in front what became of a tile or a map in a Cache-Status header "
+                "(RFC 9211): hit, or why a source was asked.",
+                .flags = MC_KEY_OURS, .fallback = "true"),
     MC_KEY_BOOL("server_timing", FIELD(server_timing), "Tell clients in a Server-Timing header where the time went.",
                 .flags = MC_KEY_OURS, .fallback = "false"),
     MC_KEY_TREE("telemetry", FIELD(telemetry), mc_telemetry_keys,
@@ -354,6 +358,7 @@ read_switches(mc_config *config, const root_config *root, const mc_node *node, m
     config->deadline = root->deadline;
     config->cors = strcmp(root->cors, "off") == 0 ? NULL : root->cors;
     config->server_timing = root->server_timing;
+    config->cache_status = root->cache_status;
     config->telemetry = mc_telemetry_from_config(root->telemetry, build);
     note_cors(node, build);
     pool_config pools = { .max_connections = 1024, .time_to_live = 60000000 };

@@ -16,14 +16,16 @@ static void
 set_lifetime(mc_http_response *response, const mc_result *result, apr_pool_t *pool)
 {
     const char *extra = result->cache_control, *control = NULL;
-    if (result->age > 0) {
-        control = "max-age=0, must-revalidate"; /* an old one because there is no new one yet */
+    if (result->age > 0) { /* an old one because there is no new one yet */
+        control = result->grace > 0 ? "max-age=0" : "max-age=0, must-revalidate";
         apr_table_setn(response->headers, "Age", apr_psprintf(pool, "%" PRId64, result->age));
     } else if (result->lifetime > 0) {
         int64_t expires = apr_time_sec(apr_time_now()) + result->lifetime;
         control = apr_psprintf(pool, "max-age=%d", result->lifetime);
         apr_table_setn(response->headers, "Expires", mc_http_date(expires, pool));
     }
+    if (control != NULL && result->grace > 0)
+        control = apr_psprintf(pool, "%s, stale-if-error=%" PRId64, control, result->grace);
     if (extra != NULL && *extra != '\0')
         control = control == NULL ? extra : apr_pstrcat(pool, control, ", ", extra, NULL);
     if (control != NULL)

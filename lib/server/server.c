@@ -193,6 +193,8 @@ write_http_response(mc_http_response *response, const mc_config *config, const m
     }
     mc_response_cors(response, &call, pool);
     account->account.status = response->status;
+    if (config->cache_status)
+        mc_response_cache_status(response, &account->account, &result, pool);
     if (ctx->trace != NULL)
         mc_trace_say_request(ctx->trace);
 }

@@ -2,6 +2,7 @@
 #ifndef MC_SERVER_SERVER_PRIVATE_H
 #define MC_SERVER_SERVER_PRIVATE_H
 
+#include "base/account.h"
 #include "mapcache/server.h"
 #include "mapcache/service.h"
 
@@ -40,6 +41,10 @@ uint64_t mc_request_tag(const mc_http_request *request);
 
 /* 200, 304 or 412 by the request's preconditions (RFC 9110, 13.2.2). *tag: as the answer's tag is to be written. */
 int mc_preconditions_evaluate(const char **tag, const mc_result *result, const mc_call *call, apr_pool_t *pool);
+
+/* The header Cache-Status (RFC 9211) of a tile or a map: what became of the request here. Nothing for other answers. */
+void mc_response_cache_status(mc_http_response *response, const mc_account *account, const mc_result *result,
+                              apr_pool_t *pool);
 
 /* CORS, as the service or the configuration wants it. */
 void mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *pool);

@@ -8,13 +8,13 @@
 
 /* Which minutes, hours, ... of the calendar: a bit for each. */
 typedef struct mc_cron {
-    uint64_t minutes;  /* 0..59 */
-    uint32_t hours;    /* 0..23 */
-    uint32_t days;     /* 1..31 */
-    uint16_t months;   /* 1..12 */
-    uint8_t weekdays;  /* 0..6, from Sunday */
-    bool any_day;      /* the field of days begins with '*' */
-    bool any_weekday;  /* the field of days of the week begins with '*' */
+    uint64_t minutes; /* 0..59 */
+    uint32_t hours;   /* 0..23 */
+    uint32_t days;    /* 1..31 */
+    uint16_t months;  /* 1..12 */
+    uint8_t weekdays; /* 0..6, from Sunday */
+    bool any_day;     /* the field of days begins with '*' */
+    bool any_weekday; /* the field of days of the week begins with '*' */
 } mc_cron;
 
 /*

@@ -20,8 +20,8 @@ typedef struct mc_expiry mc_expiry;
  */
 const char *mc_expiry_parse(mc_expiry **expiry, const char *text, apr_pool_t *pool);
 
-/* When what was made at a time is too old, in microseconds since 1970; MC_EXPIRY_NEVER. What is made at the moment itself
- * is new. `expiry` may be NULL. */
+/* When what was made at a time is too old, in microseconds since 1970; MC_EXPIRY_NEVER. What is made at the moment
+ * itself is new. `expiry` may be NULL. */
 int64_t mc_expiry_end(mc_expiry *expiry, int64_t made_us);
 
 /* Seconds from making to the end, where they are the same for all that is made; else 0. */

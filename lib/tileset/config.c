@@ -373,8 +373,8 @@ read_auto_expire(mc_tileset *tileset, const char *text, const mc_node *node, mc_
 {
     const char *wrong = mc_expiry_parse(&tileset->auto_expire, text, build->pool);
     if (wrong != NULL)
-        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "auto_expire"),
-                    "<auto_expire> %s is wrong: %s", mc_config_quote(text, build->pool), wrong);
+        mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "auto_expire"), "<auto_expire> %s is wrong: %s",
+                    mc_config_quote(text, build->pool), wrong);
 }
 
 mc_tileset *

@@ -51,6 +51,8 @@ static mc_freshness
 freshness_of_changed(const mc_tileset *tileset, apr_time_t changed, const mc_ctx *ctx)
 {
     apr_interval_time_t bound = revalidation_of(tileset);
+    if (bound == 0 && tileset->stale_if_error > 0) /* nothing of it goes out then even if rendering fails */
+        bound = (apr_interval_time_t)(tileset->stale_if_error * APR_USEC_PER_SEC);
     apr_time_t now = ctx->process == NULL ? apr_time_now() : mc_changes_now(ctx->process->changes);
     return tileset->watch->waits || (bound > 0 && now > changed + bound) ? MC_STALE_MUST_WAIT : MC_STALE_BEHIND;
 }
@@ -66,17 +68,28 @@ mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time
         return MC_STALE_MUST_WAIT;
     if (changed != 0)
         return freshness_of_changed(tileset, changed, ctx);
-    apr_time_t end = mc_expiry_end(tileset->auto_expire, mtime) + revalidation_of(tileset);
-    return apr_time_now() <= end ? MC_STALE_BEHIND : MC_STALE_MAY_SERVE;
+    apr_time_t end = mc_expiry_end(tileset->auto_expire, mtime), now = apr_time_now();
+    if (now <= end + revalidation_of(tileset))
+        return MC_STALE_BEHIND;
+    bool beyond = tileset->stale_if_error > 0 && (double)(now - end) > tileset->stale_if_error * APR_USEC_PER_SEC;
+    return beyond ? MC_STALE_MUST_WAIT : MC_STALE_MAY_SERVE;
 }
 
-/* Since when the stored tile is stale: the end of its time, or the newest change that it does not show; 0: it is not. */
+/* Since when the stored tile is stale: the end of its time, or the newest change that it does not show; 0: it is not.
+ */
 static apr_time_t
 stale_since(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime)
 {
     apr_time_t changed = tileset->watch == NULL ? 0 : time_of_change(tileset, key, mtime);
     apr_time_t end = mc_tileset_too_old(tileset, mtime) ? mc_expiry_end(tileset->auto_expire, mtime) : 0;
     return changed != 0 && (end == 0 || changed < end) ? changed : end;
+}
+
+void
+mc_tileset_call_stale(mc_tile *tile, const mc_tileset *tileset, const mc_tile_key *key)
+{
+    tile->stale = true;
+    tile->stale_since = stale_since(tileset, key, tile->mtime);
 }
 
 int64_t
@@ -151,6 +164,16 @@ mc_tileset_store_lifetime(const mc_tileset *tileset)
     double left = (double)seconds_left(tileset, now, now) + (double)revalidation_of(tileset) / APR_USEC_PER_SEC +
                   fmax(tileset->stale_if_error, 0);
     return left < INT_MAX ? (int)left : 0;
+}
+
+int64_t
+mc_tileset_overdue(const mc_tileset *tileset, const mc_tile *tile, apr_time_t now)
+{
+    apr_time_t since = tile->stale_since != 0 ? tile->stale_since
+                       : tile->mtime == 0     ? now
+                                              : mc_expiry_end(tileset->auto_expire, tile->mtime);
+    int64_t overdue = apr_time_sec(now) - apr_time_sec(since);
+    return overdue > 0 ? overdue : 0;
 }
 
 int64_t

@@ -18,6 +18,9 @@ typedef enum mc_freshness {
 mc_freshness mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime,
                                   const mc_ctx *ctx);
 
+/* Notes that a tile goes out although it is stale, and since when it is. */
+void mc_tileset_call_stale(mc_tile *tile, const mc_tileset *tileset, const mc_tile_key *key);
+
 /* Seconds for which a stored tile may go out from now on where rendering it again fails (<stale_if_error>, counted from
  * the end of its time or from the newest change that was seen): INT64_MAX for ever, -1: not any more. */
 int64_t mc_tileset_error_grace(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/admission.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -224,12 +225,14 @@ store_formats(mc_tile_write *writes, int count, int formats, mc_tile **tile, mc_
 {
     if (provisional <= 0)
         *store_error = put_rendered(writes, count, formats, tileset, ctx);
-    if (provisional <= 0 && *store_error == MC_OK)
+    if (provisional <= 0 && *store_error == MC_OK) {
+        mc_account_mark(ctx, MC_EVENT_STORED);
         mc_tileset_note_render(tileset, key, writes[0].made);
-    else if (provisional > 0 && tile == NULL) /* a seeder, for which it has to be stored */
+    } else if (provisional > 0 && tile == NULL) { /* a seeder, for which it has to be stored */
         *store_error = mc_provisional_error(tileset, pool);
-    else if (provisional > 0)
+    } else if (provisional > 0) {
         mc_tileset_keep_provisional(writes, count, provisional, tileset, ctx);
+    }
     if (tile == NULL)
         return MC_OK;
     MC_TRY(pick_rendered_tile(tile, writes, count, key, pool));

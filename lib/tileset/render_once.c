@@ -202,9 +202,10 @@ tell_of_stale_tile(const mc_tileset *tileset, const mc_error *error, const mc_ct
 static mc_error *
 keep_stale_tile(mc_tile *tile, const mc_tileset *tileset, const mc_tile_key *key, mc_error *error, const mc_ctx *ctx)
 {
+    mc_account_mark(ctx, MC_EVENT_FAILED);
     if (mc_tileset_error_grace(tileset, key, tile->mtime, ctx) < 0)
         return error;
-    tile->stale = true;
+    mc_tileset_call_stale(tile, tileset, key);
     mc_count(ctx->process->metrics, MC_COUNT_stale_tiles_total, 1);
     tell_of_stale_tile(tileset, error, ctx);
     return MC_OK;
@@ -225,6 +226,7 @@ render_unkept(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ct
 {
     mc_error *store_error = MC_OK;
     MC_TRY(expect_place(tileset, ctx, pool));
+    mc_account_mark(ctx, MC_EVENT_UNKEPT);
     MC_SLOW(ctx);
     return mc_metatile_render(tile, &store_error, tileset, key, ctx, pool);
 }
@@ -235,7 +237,7 @@ replace_stale_tile(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, 
                    apr_pool_t *pool)
 {
     bool busy;
-    (*tile)->stale = true;
+    mc_tileset_call_stale(*tile, tileset, key);
     if (expect_place(tileset, ctx, pool) != MC_OK)
         return MC_OK;
     MC_SLOW(ctx);
@@ -269,7 +271,7 @@ leave_refresh(mc_error **error, mc_tile *tile, mc_tileset *tileset, const mc_til
     *error = mc_flight_failure(ctx->process->flights, flight_name, pool);
     if (*error == MC_OK && !mc_refresh_later(flight_name, refresh_behind, &wanted, key, ctx))
         return false;
-    tile->stale = true;
+    mc_tileset_call_stale(tile, tileset, key);
     if (*error != MC_OK)
         *error = keep_stale_tile(tile, tileset, key, *error, ctx);
     return true;
@@ -337,6 +339,8 @@ render_metatile_once(mc_tile **tile, mc_freshness freshness, mc_tileset *tileset
     mc_error *error;
     if (tileset->cache->ops->keeps_nothing)
         return render_unkept(tile, tileset, key, ctx, pool);
+    if (stale != NULL)
+        mc_account_mark(ctx, MC_EVENT_EXPIRED);
     const char *name = mc_tileset_lock_name(tileset, key, pool);
     if (stale != NULL && freshness == MC_STALE_BEHIND && leave_refresh(&error, stale, tileset, key, name, ctx, pool))
         return error;

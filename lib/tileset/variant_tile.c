@@ -75,6 +75,7 @@ get_expiring(mc_tile **tile, const mc_tile_key *key, const mc_tile_request *want
         MC_TRY(replace_outdated_variant(tile, wanted->tileset, key, ctx, pool));
     (*tile)->mtime = first->mtime;
     (*tile)->stale = first->stale;
+    (*tile)->stale_since = first->stale_since;
     return MC_OK;
 }
 

@@ -28,9 +28,10 @@ START_TEST(seconds_and_durations_are_counted_from_the_making)
     static const struct {
         const char *text;
         int seconds;
-    } known[] = { { "3600", 3600 },   { " 60\n", 60 },        { "PT6H", 21600 },      { "P1D", 86400 },
-                  { "P2W", 1209600 }, { "P1DT1M", 86460 },    { "PT90M", 5400 },      { "PT1.5S", 1 },
-                  { "PT1S", 1 },      { "2147483647", 2147483647 } };
+    } known[] = {
+        { "3600", 3600 },    { " 60\n", 60 },   { "PT6H", 21600 }, { "P1D", 86400 }, { "P2W", 1209600 },
+        { "P1DT1M", 86460 }, { "PT90M", 5400 }, { "PT1.5S", 1 },   { "PT1S", 1 },    { "2147483647", 2147483647 }
+    };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         mc_expiry *expiry = expiry_of(known[i].text);
         ck_assert_int_eq(mc_expiry_age(expiry), known[i].seconds);
@@ -80,10 +81,12 @@ END_TEST
 
 START_TEST(what_is_none_of_these_is_refused)
 {
-    static const char *const wrong[] = { "",        "soon",     "1h",      "P",    "PT",          "P1M",
-                                         "P1Y",     "PT0S",     "-PT1H",   "P99999D", "3600s",    "2147483648",
-                                         "cron:",   "cron: 1",  "1.5",     "2027-13-01", "2027/2028", "2027--2028",
-                                         "current", "15 */6 * * *", "cron: 0 0 30 2 *", "1960-01-01" };
+    static const char *const wrong[] = {
+        "",          "soon",       "1h",        "P",          "PT",         "P1M",          "P1Y",
+        "PT0S",      "-PT1H",      "P99999D",   "3600s",      "2147483648", "cron:",        "cron: 1",
+        "1.5",       "2027-13-01", "2027/2028", "2027--2028", "current",    "15 */6 * * *", "cron: 0 0 30 2 *",
+        "1960-01-01"
+    };
     mc_expiry *expiry;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         ck_assert_msg(mc_expiry_parse(&expiry, wrong[i], pool) != NULL, "%s", wrong[i]);
