@@ -75,7 +75,8 @@ name_map(mc_server_account *of, const mc_map_request *map, apr_pool_t *pool)
 {
     of->account.width = map->width;
     of->account.height = map->height;
-    atomic_store_explicit(&of->account.events, MC_EVENT_COMPOSED, memory_order_relaxed);
+    atomic_store_explicit(&of->account.events, MC_EVENT_COMPOSED | (map->mode == MC_WMS_FORWARD ? MC_EVENT_UNKEPT : 0),
+                          memory_order_relaxed);
     for (int i = 0; i < map->count && i < NAMES_MAX; i++) {
         const char *name = map->layers[i].tileset->name;
         of->account.tileset = i == 0 ? name : apr_pstrcat(pool, of->account.tileset, ",", name, NULL);

@@ -129,8 +129,9 @@ const mc_key mc_tileset_keys[] = {
         "memory of a process; nothing of them is stored.",
         .flags = MC_KEY_OURS, .min = 1, .max = 3600, .fallback = "1"),
     MC_KEY_NUMBER("stale_if_error", FIELD(stale_if_error),
-                  "Seconds after the end of <auto_expire> for which an old tile is served while rendering it again "
-                  "fails; 0: clients get the error. -1: for ever.",
+                  "Seconds after the end of <auto_expire>, or after a change was seen, for which an old tile is served "
+                  "while rendering it again fails; caches in front are told (RFC 5861), and later clients wait for the "
+                  "new tile or get the error. 0: clients get the error. -1: for ever.",
                   .flags = MC_KEY_OURS, .min = -1, .max = 2147483647, .fallback = "-1"),
     MC_KEY_LINE("cache-control", FIELD(cache_control),
                 "Text that follows max-age in the Cache-Control header of tiles."),
