@@ -2,6 +2,7 @@
 asks for is removed from the stores, so that who starts later serves nothing old."""
 import pathlib
 import threading
+import time
 
 import pytest
 from changes_site import configuration, path_of, prepare, tile_of
@@ -119,6 +120,19 @@ def test_with_errors_instead_of_old_tiles(build, squares, tmp_path):
         squares.sql("ALTER TABLE squares RENAME COLUMN state TO other; SELECT mapcache_changes.changed('squares')")
         wait_until(lambda: server.get(path).status >= 500, "the error shows", SOON)
         squares.sql("ALTER TABLE squares RENAME COLUMN other TO state")
+
+
+def test_old_tiles_go_out_no_longer_than_stale_if_error_says(build, squares, tmp_path):
+    path = path_of(tile_of(*PLACE, 8))
+    with serving(build, tmp_path, squares.connection(), **site(squares, "<stale_if_error>2</stale_if_error>")) as server:
+        body(server, path)
+        squares.sql("ALTER TABLE squares RENAME COLUMN state TO other; SELECT mapcache_changes.changed('squares')")
+        wait_until(lambda: server.get(path).status >= 500, "the error shows", SOON)
+        end = time.monotonic() + 1.5  # failures are remembered for a second
+        while time.monotonic() < end:
+            assert server.get(path).status >= 500
+        squares.sql("ALTER TABLE squares RENAME COLUMN other TO state")
+        wait_until(lambda: server.get(path).status == 200, "the new tile goes out", SOON)
 
 
 @pytest.mark.parametrize("cache", ["disk", "sqlite3", "lmdb"])
