@@ -18,6 +18,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "config/reload_state.h"
 #include "directives.h"
 
 APLOG_USE_MODULE(mapcache);
@@ -203,6 +204,11 @@ log_alias(const frontend_alias *alias, server_rec *s)
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "%s:%d:%d: %s", complaint->file, complaint->line,
                      complaint->column, complaint->text);
     }
+    if (alias->reload->error != NULL) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "failed to reload config file %s, what was loaded before stays: %s",
+                     alias->file, alias->reload->error);
+        return;
+    }
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "loaded mapcache configuration file from %s on %sendpoint %s",
                  alias->file, alias->quick ? "(quick) " : "", alias->path[0] == '\0' ? "/" : alias->path);
 }
@@ -272,6 +278,16 @@ end_runtime(void *unused)
     return APR_SUCCESS;
 }
 
+/* For /ready and others. */
+static void
+tell_of_reload(const frontend_alias *alias)
+{
+    mc_reload_states *states = mc_runtime_process(process_runtime)->reloads;
+    mc_reload_states_tell_text(states, alias->file, NULL, alias->reload->loaded);
+    if (alias->reload->error != NULL)
+        mc_reload_states_tell_text(states, alias->file, alias->reload->error, alias->reload->failed);
+}
+
 /* What all aliases follow; and their capabilities, in the order of the configuration of Apache. */
 static void
 prepare_aliases(server_rec *main_server)
@@ -279,9 +295,11 @@ prepare_aliases(server_rec *main_server)
     for (server_rec *s = main_server; s != NULL; s = s->next) {
         const apr_array_header_t *aliases;
         int count = own_aliases(&aliases, s, main_server);
-        for (int i = 0; i < count; i++)
-            mc_server_follow(APR_ARRAY_IDX(aliases, i, const frontend_alias *)->server,
-                             mc_runtime_process(process_runtime));
+        for (int i = 0; i < count; i++) {
+            const frontend_alias *alias = APR_ARRAY_IDX(aliases, i, const frontend_alias *);
+            tell_of_reload(alias);
+            mc_server_follow(alias->server, mc_runtime_process(process_runtime));
+        }
     }
     const apr_time_t deadline = mc_clock_now() + MC_PREPARING_TIME;
     for (server_rec *s = main_server; s != NULL; s = s->next) {

@@ -15,6 +15,13 @@
 
 extern module AP_MODULE_DECLARE_DATA mapcache_module;
 
+/* What became of the last load of a file. */
+typedef struct frontend_reload {
+    apr_time_t loaded; /* when what is in use was loaded */
+    apr_time_t failed; /* when the file was read last, where it could not be used */
+    char *error;       /* why; NULL: it is in use */
+} frontend_reload;
+
 /* One MapCacheAlias. Made while the configuration is read; not changed afterwards. */
 typedef struct frontend_alias {
     const char *path; /* without a trailing slash; "" for the whole host */
@@ -22,12 +29,13 @@ typedef struct frontend_alias {
     bool quick;
     mc_server *server;
     const mc_diagnostics *diagnostics; /* what was complained about, for the log */
+    const frontend_reload *reload;
 } frontend_alias;
 
 /* load.c: reads a file at most once in each reading of the configuration, and once for the two readings of a start.
- * Returns NULL, or what is wrong with the file in cmd->pool. */
+ * Returns NULL, or what is wrong with the file in cmd->pool: not at a restart, where what served before goes on. */
 const char *frontend_load(frontend_alias *alias, cmd_parms *cmd);
-/* Frees what the first reading of a start left behind and the second did not take. */
+/* Frees what the readings before left behind and the last one did not take. */
 void frontend_load_finished(apr_pool_t *process_pool);
 
 /* exchange.c: answers a request for `alias`; `path` is what follows the alias, decoded. An httpd handler's result. */

@@ -1,18 +1,24 @@
 /* Generations of the configuration: see generation.h. */
 #include "generation.h"
 
+#include <apr_strings.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/hash.h"
+#include "config/config_files.h"
+#include "config/reload_state.h"
 
 /* Pauses before a file that could not be used is tried again, each twice the one before: what was missing may be there
  * again (memory, descriptors, a database). */
 static const apr_time_t FIRST_PAUSE = APR_USEC_PER_SEC, LONGEST_PAUSE = 60 * APR_USEC_PER_SEC;
+
+/* Between two looks at files; and at files that change, which are read once two looks have found the same, or after so
+ * long. */
+static const apr_time_t BETWEEN_LOOKS = APR_USEC_PER_SEC, BETWEEN_CHANGES = APR_USEC_PER_SEC / 4,
+                        LONGEST_CHANGE = 5 * APR_USEC_PER_SEC;
 
 struct mc_generations {
     const char *file;
@@ -20,14 +26,16 @@ struct mc_generations {
     apr_pool_t *pool;
     pthread_mutex_t lock; /* of `current` */
     mc_generation *current;
-    pthread_mutex_t loading; /* of all from `looked` to `told`, and `runtime` while it is NULL; taken before `lock` */
-    bool looked;
-    struct stat tried;       /* the file as it was last loaded, or last failed to; zero: it was not there */
+    pthread_mutex_t
+        loading; /* of all from `files_pool` to `told`, and `runtime` while it is NULL; taken before `lock` */
+    apr_pool_t *files_pool;
+    mc_config_files *files;  /* that the last load has read, or has failed to; NULL: there was none */
+    uint64_t seen;           /* their stamp at the last look that found a change; 0: none */
+    apr_time_t unsettled;    /* since when they change; 0: they do not */
     apr_time_t again, pause; /* when what failed is tried again, and how long that was put off; 0: nothing failed */
     uint64_t told;           /* hash of the failure that was logged last */
     mc_log runtime_log;
     _Atomic(mc_runtime *) runtime;
-    _Atomic apr_time_t next_look;
     int leaving; /* threads that end a generation, with `lock` */
     pthread_cond_t left;
 };
@@ -43,13 +51,50 @@ log_complaints(const mc_diagnostics *diagnostics, mc_ctx *ctx)
     }
 }
 
-/* Called with `loading` held. */
+/* What the next look compares with. */
+static void
+keep_list_of_files(mc_generations *generations, const mc_config_files *files)
+{
+    apr_pool_t *pool;
+    apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
+    generations->files = mc_config_files_copy(files, pool);
+    if (generations->files_pool != NULL)
+        apr_pool_destroy(generations->files_pool);
+    generations->files_pool = pool;
+}
+
+/* Whether somebody has written to the files since they were opened. Then nobody knows what was read: they are read
+ * again once they are at rest. */
+static bool
+were_written_meanwhile(mc_generations *generations)
+{
+    const apr_time_t now = mc_clock_now();
+    if (mc_config_files_changed(generations->files) == NULL ||
+        (generations->unsettled != 0 && now - generations->unsettled >= LONGEST_CHANGE)) {
+        generations->unsettled = 0;
+        generations->seen = 0;
+        return false;
+    }
+    if (generations->unsettled == 0)
+        generations->unsettled = now;
+    return true;
+}
+
+/* Called with `loading` held. *out: NULL where the files are being written. */
 static mc_error *
 load_generation(mc_generation **out, mc_generations *generations, apr_pool_t *pool)
 {
     mc_generation *generation = apr_pcalloc(pool, sizeof(*generation));
     mc_diagnostics *diagnostics = mc_diagnostics_create(pool);
-    MC_TRY(mc_server_load(&generation->server, generations->file, diagnostics, pool));
+    mc_error *wrong = mc_server_load(&generation->server, generations->file, diagnostics, pool);
+    keep_list_of_files(generations, diagnostics->read);
+    *out = NULL;
+    if (generations->current != NULL && were_written_meanwhile(generations)) {
+        if (wrong != MC_OK)
+            mc_error_ignore(wrong);
+        return MC_OK;
+    }
+    MC_TRY(wrong);
     const mc_config *config = mc_server_config(generation->server);
     generation->log = (mc_log){ config->log_level, mc_log_stderr.write, mc_log_stderr.baton };
     generation->pool = pool;
@@ -109,16 +154,28 @@ log_failure(mc_generations *generations, const mc_error *error, apr_pool_t *pool
                  generations->current == NULL ? "load" : "reload", generations->file, why);
 }
 
-/* Whether the file is to be loaded: it is not the one that was tried last, or that one failed a while ago. */
+/* Whether the files are to be loaded: they are others than those that were tried last, and nobody is writing to them,
+ * or those have failed a while ago. */
 static bool
-is_load_due(mc_generations *generations, const struct stat *now)
+is_load_due(mc_generations *generations, apr_time_t now)
 {
-    if (!generations->looked || !mc_files_same(now, &generations->tried)) {
-        generations->pause = 0;
-        generations->told = 0;
-        return true;
+    if (generations->files != NULL && mc_config_files_changed(generations->files) == NULL) {
+        generations->unsettled = 0;
+        generations->seen = 0;
+        return generations->pause != 0 && now >= generations->again;
     }
-    return generations->pause != 0 && mc_clock_now() >= generations->again;
+    if (generations->files != NULL) {
+        const uint64_t stamp = mc_config_files_stamp(generations->files);
+        const bool rests = stamp == generations->seen;
+        generations->seen = stamp;
+        if (generations->unsettled == 0)
+            generations->unsettled = now;
+        if (!rests && now - generations->unsettled < LONGEST_CHANGE)
+            return false;
+    }
+    generations->pause = 0;
+    generations->told = 0;
+    return true;
 }
 
 static void
@@ -129,72 +186,90 @@ put_load_off(mc_generations *generations)
     generations->again = mc_clock_now() + generations->pause;
 }
 
-static struct stat
-stamp_of_file(const mc_generations *generations)
-{
-    struct stat now;
-    return stat(generations->file, &now) == 0 ? now : (struct stat){ 0 };
-}
-
-/* What /ready says of the last load. */
+/* How the last load has ended, for /ready and others. */
 static void
-tell_load_failed(const mc_generations *generations, bool failed)
+tell_of_load(const mc_generations *generations, const mc_error *error)
 {
     mc_runtime *runtime = atomic_load(&generations->runtime);
     if (runtime != NULL)
-        atomic_store(&mc_runtime_process(runtime)->reload_failed, failed);
+        mc_reload_states_tell(mc_runtime_process(runtime)->reloads, generations->file, error, apr_time_now());
 }
 
-/* Loads the file, of which the stamp was taken before. What is told of it is true once the log has it. Called with
- * `loading` held. */
-static bool
-load_next_generation(mc_generations *generations, struct stat stamp)
+static void
+log_reload(const mc_generations *generations, const char *changed, apr_pool_t *pool)
 {
-    generations->looked = true;
-    generations->tried = stamp;
-    apr_pool_t *pool;
+    mc_ctx ctx = { .pool = pool, .log = log_of_everything(pool) };
+    if (changed == NULL)
+        mc_log_write(&ctx, MC_LOG_NOTICE, "reloaded config file %s", generations->file);
+    else
+        mc_log_write(&ctx, MC_LOG_NOTICE, "reloaded config file %s, because %s has changed", generations->file,
+                     changed);
+}
+
+/* Loads the files. What is told of it is true once the log has it. `changed`: the file because of which, or NULL.
+ * Called with `loading` held. */
+static void
+load_next_generation(mc_generations *generations, const char *changed)
+{
+    const bool first = generations->current == NULL;
+    apr_pool_t *pool, *scratch;
     apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
+    apr_pool_create_unmanaged_ex(&scratch, mc_memory_exhausted, NULL);
     mc_generation *next = NULL;
+    changed = changed == NULL ? NULL : apr_pstrdup(scratch, changed);
     mc_error *error = load_generation(&next, generations, pool);
-    if (error == MC_OK) {
+    if (error != MC_OK) {
+        put_load_off(generations);
+        tell_of_load(generations, error);
+        log_failure(generations, error, pool);
+    } else if (next != NULL) {
         generations->pause = 0;
         replace_current_generation(generations, next);
-        tell_load_failed(generations, false);
-        return true;
+        tell_of_load(generations, MC_OK);
+        if (!first)
+            log_reload(generations, changed, scratch);
     }
-    put_load_off(generations);
-    tell_load_failed(generations, true);
-    log_failure(generations, error, pool);
-    apr_pool_destroy(pool);
-    return false;
+    if (next == NULL)
+        apr_pool_destroy(pool);
+    apr_pool_destroy(scratch);
 }
 
-/* Loads the file if that is due. */
-static void
-reload_changed_generation(mc_generations *generations)
+/* Whether anybody wants the files to be looked at. Called with `loading` held. */
+static bool
+are_files_looked_at(mc_generations *generations)
 {
-    if (pthread_mutex_trylock(&generations->loading) != 0)
-        return; /* another thread is at it; until it has finished, the old one serves */
-    struct stat now = stamp_of_file(generations);
-    if (is_load_due(generations, &now))
-        load_next_generation(generations, now);
+    pthread_mutex_lock(&generations->lock);
+    const mc_generation *current = generations->current;
+    bool wanted = current == NULL || generations->unsettled != 0 || mc_server_config(current->server)->auto_reload;
+    pthread_mutex_unlock(&generations->lock);
+    return wanted;
+}
+
+apr_interval_time_t
+mc_generations_look(mc_generations *generations)
+{
+    apr_interval_time_t next = 0;
+    pthread_mutex_lock(&generations->loading);
+    if (are_files_looked_at(generations)) {
+        if (is_load_due(generations, mc_clock_now()))
+            load_next_generation(generations,
+                                 generations->files == NULL ? NULL : mc_config_files_changed(generations->files));
+        if (are_files_looked_at(generations))
+            next = generations->unsettled != 0 ? BETWEEN_CHANGES : BETWEEN_LOOKS;
+    }
     pthread_mutex_unlock(&generations->loading);
+    return next;
 }
 
 void
 mc_generations_reload(mc_generations *generations)
 {
-    apr_pool_t *pool;
-    apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
     pthread_mutex_lock(&generations->loading);
     generations->pause = 0;
     generations->told = 0;
-    bool loaded = load_next_generation(generations, stamp_of_file(generations));
-    mc_ctx ctx = { .pool = pool, .log = log_of_everything(pool) };
-    if (loaded)
-        mc_log_write(&ctx, MC_LOG_NOTICE, "reloaded config file %s", generations->file);
+    generations->unsettled = 0;
+    load_next_generation(generations, NULL);
     pthread_mutex_unlock(&generations->loading);
-    apr_pool_destroy(pool);
 }
 
 bool
@@ -216,8 +291,7 @@ mc_generations_create(const char *file, int threads, apr_pool_t *pool)
     pthread_mutex_init(&generations->lock, NULL);
     pthread_mutex_init(&generations->loading, NULL);
     pthread_cond_init(&generations->left, NULL);
-    reload_changed_generation(generations);
-    atomic_store(&generations->next_look, mc_clock_now() + APR_USEC_PER_SEC);
+    load_next_generation(generations, NULL);
     return generations;
 }
 
@@ -235,10 +309,12 @@ mc_generations_destroy(mc_generations *generations)
     pthread_mutex_unlock(&generations->lock);
     if (runtime != NULL)
         mc_runtime_destroy(runtime);
+    if (generations->files_pool != NULL)
+        apr_pool_destroy(generations->files_pool);
 }
 
-static mc_generation *
-acquire_current_generation(mc_generations *generations)
+mc_generation *
+mc_generation_acquire(mc_generations *generations)
 {
     pthread_mutex_lock(&generations->lock);
     mc_generation *generation = generations->current;
@@ -246,22 +322,6 @@ acquire_current_generation(mc_generations *generations)
         atomic_fetch_add_explicit(&generation->references, 1, memory_order_relaxed);
     pthread_mutex_unlock(&generations->lock);
     return generation;
-}
-
-mc_generation *
-mc_generation_acquire(mc_generations *generations)
-{
-    mc_generation *generation = acquire_current_generation(generations);
-    if (generation != NULL && !mc_server_config(generation->server)->auto_reload)
-        return generation;
-    apr_time_t now = mc_clock_now();
-    apr_time_t due = atomic_load_explicit(&generations->next_look, memory_order_relaxed);
-    if (now < due || !atomic_compare_exchange_strong(&generations->next_look, &due, now + APR_USEC_PER_SEC))
-        return generation;
-    if (generation != NULL)
-        mc_generation_release(generation);
-    reload_changed_generation(generations);
-    return acquire_current_generation(generations);
 }
 
 static void

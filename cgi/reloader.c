@@ -14,17 +14,24 @@ struct mc_reloader {
     pthread_cond_t told; /* that one of them is true */
 };
 
-/* True once there is something to load, false at the end. */
-static bool
-wait_for_reload(mc_reloader *reloader)
+typedef enum reloader_turn { RELOADER_LOOKS, RELOADER_LOADS, RELOADER_ENDS } reloader_turn;
+
+/* What is to be done next; a look after `pause`, unless that is 0. */
+static reloader_turn
+wait_for_reload(mc_reloader *reloader, apr_interval_time_t pause)
 {
+    const apr_time_t end = mc_clock_now() + pause;
+    bool late = false;
     pthread_mutex_lock(&reloader->lock);
-    while (!reloader->asked && !reloader->stopping)
-        pthread_cond_wait(&reloader->told, &reloader->lock);
-    bool goes_on = !reloader->stopping;
+    while (!reloader->asked && !reloader->stopping && !late)
+        if (pause == 0)
+            pthread_cond_wait(&reloader->told, &reloader->lock);
+        else
+            late = !mc_clock_wait(&reloader->told, &reloader->lock, end);
+    reloader_turn turn = reloader->stopping ? RELOADER_ENDS : reloader->asked ? RELOADER_LOADS : RELOADER_LOOKS;
     reloader->asked = false;
     pthread_mutex_unlock(&reloader->lock);
-    return goes_on;
+    return turn;
 }
 
 /* Once the process ends, nothing is said but that. */
@@ -41,10 +48,15 @@ static void *
 run_reloader(void *baton)
 {
     mc_reloader *reloader = baton;
-    while (wait_for_reload(reloader)) {
-        tell_of_reload(reloader, MC_SUPERVISED_RELOADS);
-        mc_generations_reload(reloader->generations);
-        tell_of_reload(reloader, MC_SUPERVISED_SERVES);
+    reloader_turn turn;
+    apr_interval_time_t pause = 1;
+    while ((turn = wait_for_reload(reloader, pause)) != RELOADER_ENDS) {
+        if (turn == RELOADER_LOADS) {
+            tell_of_reload(reloader, MC_SUPERVISED_RELOADS);
+            mc_generations_reload(reloader->generations);
+            tell_of_reload(reloader, MC_SUPERVISED_SERVES);
+        }
+        pause = mc_generations_look(reloader->generations);
     }
     pthread_mutex_lock(&reloader->lock);
     reloader->ended = true;

@@ -1,6 +1,6 @@
 /*
- * A configuration that is loaded again when the program is told so (SIGHUP): on a thread of its own, since that may
- * take seconds, while requests are answered by the one in use.
+ * A configuration that is loaded again when the program is told so (SIGHUP), or one of its files has changed: on a
+ * thread of its own, since that may take seconds, while requests are answered by the one in use.
  */
 #ifndef MC_CGI_RELOADER_H
 #define MC_CGI_RELOADER_H

@@ -78,6 +78,7 @@ typedef struct mc_diagnostics {
     bool thorough; /* what a start has no time for is looked at too (mapcache check): whether fonts are there */
     apr_interval_time_t opening; /* microseconds that looking at data has taken */
     apr_array_header_t *files; /* of const char *: absolute paths of files that the configuration names: styles, data */
+    struct mc_config_files *read; /* what the configuration was read of (lib/config/config_files.h) */
 } mc_diagnostics;
 
 mc_diagnostics *mc_diagnostics_create(apr_pool_t *pool);

@@ -58,8 +58,8 @@ typedef struct mc_process {
     bool brief;                             /* ends after one request: what is made once for many maps does not pay */
     bool lasting;                           /* serves until it is told to end, and then closes what it has open */
     _Atomic bool draining;                  /* it has been told to end */
-    _Atomic bool reload_failed;             /* an older configuration is served than the one that is there */
     _Atomic(mc_log_tap *) tap;              /* NULL: no configuration has a status page, nothing is noted for it */
+    struct mc_reload_states *reloads;       /* how the last load of each configuration ended (lib/config) */
 } mc_process;
 
 /* What a request's tilesets live in, and how it is kept beyond the request: each taking is dropped once, on any thread.

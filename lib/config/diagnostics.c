@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/controls.h"
+#include "config/config_files.h"
 #include "mapcache/config.h"
 #include "text/secret.h"
 #include "text/text.h"
@@ -16,6 +17,7 @@ mc_diagnostics_create(apr_pool_t *pool)
     diagnostics->pool = pool;
     diagnostics->complaints = apr_array_make(pool, 4, sizeof(mc_complaint));
     diagnostics->files = apr_array_make(pool, 4, sizeof(const char *));
+    diagnostics->read = mc_config_files_create(pool);
     return diagnostics;
 }
 

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "config/config_files.h"
 #include "data/data_private.h"
 #include "data/write.h"
 
@@ -281,6 +282,8 @@ expand_tileset(const mc_node *at, data_expansion *e)
     const char *thing = mc_data_thing_path(at->file, data->text, e->pool);
     mc_data_found found;
     mc_node *made = NULL;
+    if (mc_data_is_mapfile(thing, e->pool))
+        mc_config_files_note(e->diagnostics->read, thing);
     mc_error *error = find_in_time(&found, thing, e);
     if (error != MC_OK) {
         return expand_missing(thing, at, mc_error_chain(error, e->pool), e);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config_files.h"
+
 enum { PASSWORD_MAX = 1024 };
 
 typedef struct redis_server {
@@ -23,6 +25,7 @@ static const char *
 read_password_file(const char *path, const mc_node *node, mc_build *build)
 {
     char line[PASSWORD_MAX];
+    mc_config_files_note(build->diagnostics->read, path);
     FILE *file = fopen(path, "re");
     const char *got = file == NULL ? NULL : fgets(line, sizeof(line), file);
     int reason = file == NULL ? errno : 0;

@@ -7,6 +7,7 @@
 
 #include "cache/quota/quota.h"
 #include "changes/watch.h"
+#include "config/config_files.h"
 #include "data/expand.h"
 #include "mapcache/cube.h"
 #include "mapcache/jobs.h"
@@ -466,6 +467,7 @@ mc_config_load_within(mc_config **config, const char *file, double seconds, mc_d
     *config = apr_pcalloc(pool, sizeof(**config));
     (*config)->serial = atomic_fetch_add(&serial, 1) + 1;
     (*config)->file = apr_pstrdup(pool, file);
+    mc_config_files_note(diagnostics->read, file);
     if (apr_stat(&info, file, APR_FINFO_MTIME, pool) == APR_SUCCESS)
         (*config)->mtime = info.mtime;
     MC_TRY(mc_config_parse_file(&root, file, diagnostics, pool));

@@ -14,6 +14,7 @@
 #include "cache/quota/quota.h"
 #include "cache/write_behind.h"
 #include "changes/changes.h"
+#include "config/reload_state.h"
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
 #include "draw/raster/plane.h"
@@ -200,6 +201,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->refreshes =
         threads && has_sources(config) ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
     process->changes = threads ? mc_changes_create(process, log) : NULL;
+    process->reloads = mc_reload_states_create();
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -244,6 +246,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_process_reports_leave(mc_monitor_of(process->metrics));
     if (!runtime->metrics_shared)
         mc_metrics_destroy(process->metrics);
+    mc_reload_states_destroy(process->reloads);
     mc_semaphore_destroy(process->drawing);
     mc_admissions_destroy(process->admissions);
     *process = (mc_process){ 0 };

@@ -7,6 +7,7 @@
 
 #include "base/seldom.h"
 #include "changes/watch.h"
+#include "config/config_files.h"
 #include "mapcache/tileset.h"
 #include "telemetry/answers.h"
 #include "text/expiry.h"
@@ -245,6 +246,7 @@ load_watermark(mc_tileset *tileset, const char *file, const mc_node *node, mc_bu
 {
     apr_file_t *handle;
     apr_finfo_t info;
+    mc_config_files_note(build->diagnostics->read, file);
     if (*file == '\0' || apr_file_open(&handle, file, APR_READ | APR_BINARY, 0, build->pool) != APR_SUCCESS) {
         mc_complain(build->diagnostics, MC_REFUSED, node,
                     "<watermark>: cannot read \"%s\"; a PNG or JPEG file is needed", file);

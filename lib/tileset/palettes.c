@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "config/config_files.h"
 #include "text/text.h"
 #include "tileset/tileset_private.h"
 
@@ -100,6 +101,7 @@ read_palette_colors(mc_color_map *map, const palette_config *config, const mc_no
     }
     if (inside)
         return read_palette_text(map, config->colors, node->file, node->line, build);
+    mc_config_files_note(build->diagnostics->read, config->file);
     const char *text = read_palette_file(config->file, build->pool);
     if (text == NULL) {
         mc_complain(build->diagnostics, MC_REFUSED, node,

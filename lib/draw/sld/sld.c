@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "config/config_files.h"
 #include "draw/sld/sld_elements.h"
 #include "draw/style/label_style.h"
 #include "text/text.h"
@@ -370,6 +371,7 @@ const mc_style *
 mc_style_read(const char *path, const char *name, const mc_node *at, mc_build *build)
 {
     mc_node *root;
+    mc_config_files_note(build->diagnostics->read, path);
     mc_error *error = mc_xml_parse_file(&root, path, build->pool);
     if (error != MC_OK) {
         mc_complain(build->diagnostics, MC_REFUSED, at, "the style cannot be read: %s", error->message);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config_files.h"
 #include "draw/sld/sld_private.h"
 #include "draw/symbol/picture_private.h"
 #include "text/text.h"
@@ -154,6 +155,8 @@ of_path(mc_picture *made, const char *path, mc_sld *sld, const char **why)
     apr_pool_t *pool = sld->build->pool;
     char real[PATH_MAX], *bytes;
     size_t size;
+    mc_config_files_note(sld->build->diagnostics->read,
+                         *path == '/' ? path : apr_pstrcat(pool, sld->folder, "/", path, NULL));
     if (*path == '/')
         made->path = realpath(path, real) == NULL ? NULL : apr_pstrdup(pool, real);
     else

@@ -7,6 +7,7 @@
 
 #include "cache/memory.h"
 #include "cache/write_behind.h"
+#include "config/reload_state.h"
 #include "mapcache/upkeep.h"
 #include "memory/clock_cache.h"
 #include "memory/shared_cache.h"
@@ -87,6 +88,19 @@ write_memory_gauges(mc_buf *text, const mc_process *process, apr_pool_t *pool)
                                   shared == NULL ? own.bytes : all.bytes, pool);
 }
 
+/* Of the configuration that answers. */
+static mc_error *
+write_reload_gauges(mc_buf *text, const mc_config *config, const mc_process *process, apr_pool_t *pool)
+{
+    const mc_reload_state state = mc_reload_states_find(process == NULL ? NULL : process->reloads, config->file, pool);
+    MC_TRY(mc_metrics_write_gauge(text, "config_reload_failed",
+                                  "1: the newest configuration cannot be used, and an older one answers; 0: it does.",
+                                  state.failed, pool));
+    return mc_metrics_write_gauge(text, "config_loaded_timestamp_seconds",
+                                  "When the configuration that answers was loaded, since 1970.",
+                                  (uint64_t)apr_time_sec(state.loaded), pool);
+}
+
 static mc_error *
 metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -105,6 +119,7 @@ metrics_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t 
                                   ctx->process == NULL ? 0 : mc_write_behinds_waiting(ctx->process->write_behinds),
                                   pool));
     MC_TRY(write_memory_gauges(text, ctx->process, pool));
+    MC_TRY(write_reload_gauges(text, call->config, ctx->process, pool));
     MC_TRY(write_quota_gauges(text, call->config, ctx, pool));
     struct mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
     const mc_metrics_format format = open ? MC_METRICS_OPEN : MC_METRICS_PLAIN;

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "config/reload_state.h"
 #include "db/postgres/postgres.h"
 #include "http/http.h"
 #include "http/http_breakers.h"
@@ -72,10 +73,12 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "this process is ending");
     const apr_array_header_t *away = find_away_servers(process, pool);
     const apr_array_header_t *stores = find_away_stores(call->config, pool);
+    const mc_reload_state reload =
+        mc_reload_states_find(process == NULL ? NULL : process->reloads, call->config->file, pool);
     mc_json_writer *json = mc_json_create(MC_JSON_DENSE, pool);
     mc_json_open_object(json, NULL);
     mc_json_string(json, "status", away->nelts + stores->nelts == 0 ? "ready" : "degraded");
-    mc_json_boolean(json, "reload_failed", process != NULL && atomic_load(&process->reload_failed));
+    mc_json_boolean(json, "reload_failed", reload.failed);
     write_names(json, "away", away);
     write_names(json, "stores", stores);
     mc_json_close(json);
