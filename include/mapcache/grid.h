@@ -37,8 +37,9 @@ typedef struct mc_grid {
     int level_count;
     const mc_level *levels; /* coarsest first */
     mc_metadata *metadata;
-    int epsg;          /* code of the srs, 0 if it has none */
-    bool axes_swapped; /* EPSG says northing or latitude first */
+    uint64_t definition; /* hash of what decides which place a tile shows: everything but names and metadata; 0: none */
+    int epsg;            /* code of the srs, 0 if it has none */
+    bool axes_swapped;   /* EPSG says northing or latitude first */
 } mc_grid;
 
 /* A half-open range of tiles. */

@@ -51,11 +51,12 @@ mc_memory_key_build(mc_memory_key *memory_key, uint64_t identity, const char *pa
     const mc_grid *grid = key->grid;
     bool known = key->z >= 0 && key->z < grid->level_count;
     struct {
-        uint64_t identity;
+        uint64_t identity, grid;
         int z, x, y, dimension_count;
         /* What leads from level, column and row to a place in a store, and from a colour to a picture. */
         int columns, rows, tile_width, tile_height, origin, level_count;
     } head = { identity,
+               grid->definition,
                key->z,
                key->x,
                key->y,

@@ -42,6 +42,7 @@ struct mc_mark_set {
     uint32_t number;
     char *tileset, *grid;
     int columns, rows, level_count;
+    uint64_t definition;       /* of the grid */
     _Atomic apr_time_t newest; /* of all marks that the set ever had */
     _Atomic bool any;
     mark_level *levels;
@@ -471,6 +472,7 @@ create_mark_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int c
                           .grid = strdup(grid->name),
                           .columns = columns,
                           .rows = rows,
+                          .definition = grid->definition,
                           .level_count = grid->level_count < LEVELS_MAX ? grid->level_count : LEVELS_MAX };
     set->levels = calloc((size_t)set->level_count + 1, sizeof(*set->levels));
     MC_ASSERT(set->tileset != NULL && set->grid != NULL && set->levels != NULL);
@@ -488,7 +490,8 @@ mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int colu
         mc_mark_set *set = marks->sets[i];
         if (strcmp(set->tileset, tileset) != 0 || strcmp(set->grid, grid->name) != 0)
             continue;
-        if (set->columns == columns && set->rows == rows && set->level_count == grid->level_count)
+        if (set->columns == columns && set->rows == rows && set->level_count == grid->level_count &&
+            set->definition == grid->definition)
             found = set;
         else if (atomic_load_explicit(&set->newest, memory_order_relaxed) > newest)
             newest = atomic_load_explicit(&set->newest, memory_order_relaxed);

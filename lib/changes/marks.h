@@ -21,8 +21,8 @@ void mc_marks_destroy(mc_marks *marks); /* NULL is ignored */
 
 /*
  * The set of a tileset on a grid whose metatiles have so many columns and rows; made at the first call, lives as long
- * as `marks`. Where the metatiles of the tileset had another size before, all of the new set has the newest mark of the
- * old one. NULL: there are more sets than there is room for.
+ * as `marks`. Where the metatiles of the tileset had another size before, or the grid was another, all of the new set
+ * has the newest mark of the old one. NULL: there are more sets than there is room for.
  */
 mc_mark_set *mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows);
 

@@ -113,8 +113,8 @@ series_file_identity(const mc_batch_series *series, const char *path, unsigned g
 {
     const mc_tile_key *key = series->key;
     const mc_level *level = &key->grid->levels[key->grid->level_count - 1];
-    uint64_t head[3] = { series->how, (uint64_t)generation << 32 | (unsigned)key->dimension_count,
-                         (uint64_t)(unsigned)level->columns << 32 | (unsigned)level->rows };
+    uint64_t head[4] = { series->how, (uint64_t)generation << 32 | (unsigned)key->dimension_count,
+                         (uint64_t)(unsigned)level->columns << 32 | (unsigned)level->rows, key->grid->definition };
     char bytes[MC_PATH_MAX];
     mc_identity identity = mc_identity_first();
     memcpy(bytes, head, sizeof(head));

@@ -84,6 +84,7 @@ mc_grid_builtins(apr_hash_t *grids, apr_pool_t *pool)
         int overfull = mc_grid_set_levels(grid, builtins[i].resolutions, builtins[i].count, pool);
         MC_ASSERT(overfull < 0);
         mc_grid_set_axes(grid);
+        mc_grid_set_definition(grid);
         apr_hash_set(grids, grid->name, APR_HASH_KEY_STRING, grid);
     }
 }

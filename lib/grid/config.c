@@ -1,7 +1,9 @@
 /* <grid> from the configuration (docs/reference/configuration.md 2). */
 #include <apr_strings.h>
 #include <math.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "grid/earth.h"
 #include "grid/grid_private.h"
 
@@ -70,6 +72,20 @@ mc_grid_set_levels(mc_grid *grid, const double *resolutions, int count, apr_pool
     grid->levels = levels;
     grid->level_count = count;
     return -1;
+}
+
+void
+mc_grid_set_definition(mc_grid *grid)
+{
+    const double shape[] = { grid->extent.minx, grid->extent.miny, grid->extent.maxx, grid->extent.maxy,
+                             grid->metres_per_unit };
+    const int counts[] = { (int)grid->origin, grid->tile_width, grid->tile_height, grid->density, grid->level_count };
+    uint64_t hash = mc_hash64(grid->srs, strlen(grid->srs), 0);
+    hash = mc_hash64(shape, sizeof(shape), hash);
+    hash = mc_hash64(counts, sizeof(counts), hash);
+    for (int z = 0; z < grid->level_count; z++) /* columns and rows follow from that */
+        hash = mc_hash64(&grid->levels[z].resolution, sizeof(grid->levels[z].resolution), hash);
+    grid->definition = hash;
 }
 
 void
@@ -178,5 +194,6 @@ mc_grid_from_config(const mc_node *node, mc_build *build)
                     overfull, config.resolutions.values[overfull], MC_MAX_TILES);
         return NULL;
     }
+    mc_grid_set_definition(grid);
     return grid;
 }

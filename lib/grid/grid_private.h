@@ -22,6 +22,10 @@ mc_grid_cells mc_grid_cells_of(const mc_grid *grid, const mc_extent *box, int z)
  */
 int mc_grid_set_levels(mc_grid *grid, const double *resolutions, int count, apr_pool_t *pool);
 
+/* grid->definition, once all else is there. What is remembered of tiles outlives a configuration: a grid that is
+ * defined anew under its name must not find what was remembered for the one before. */
+void mc_grid_set_definition(mc_grid *grid);
+
 /* grid->epsg and grid->axes_swapped from grid->srs. */
 void mc_grid_set_axes(mc_grid *grid);
 

@@ -135,7 +135,10 @@ intermediate_grid(const mc_grid *grid, apr_pool_t *pool)
     double *resolutions = apr_palloc(pool, sizeof(double) * (size_t)count);
     for (int z = 0; z < count; z++)
         resolutions[z] = grid->levels[z].resolution + (grid->levels[z + 1].resolution - grid->levels[z].resolution) / 2;
-    return mc_grid_set_levels(half, resolutions, count, pool) < 0 ? half : NULL;
+    if (mc_grid_set_levels(half, resolutions, count, pool) >= 0)
+        return NULL;
+    mc_grid_set_definition(half);
+    return half;
 }
 
 /* Levels that would be synthesised have no intermediate ones: those come only from stored or rendered tiles. */
@@ -170,6 +173,7 @@ make_dense_grid(const mc_grid *grid, int density, const char *name, apr_pool_t *
     dense->tile_width *= density;
     dense->tile_height *= density;
     dense->levels = levels;
+    mc_grid_set_definition(dense);
     return dense;
 }
 

@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#include "grid/grid_private.h"
+
 static const patch first = { 10, 20, 30, 40, 200 }, second = { 50, 60, 71, 80, 255 }, other = { 1, 2, 3, 4, 100 },
                    nothing = { 0 };
 
@@ -39,6 +41,28 @@ START_TEST(what_changed_a_moment_ago_is_not)
     apr_time_t age = apr_time_now() - ((apr_time_t)info.st_mtim.tv_sec * 1000000 + info.st_mtim.tv_nsec / 1000);
     if (age < 50000) /* on a machine that was held up there is nothing to see here */
         ck_assert(!known);
+}
+END_TEST
+
+/* A reload may define a grid anew under its name: what was remembered of the one before is not found. The rows of the
+ * last level are as many as before, and tiles lie at other places. */
+START_TEST(a_grid_that_is_defined_anew_knows_nothing)
+{
+    mc_cache *cache = product_cache("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    expect_patch(cache, "a", 3, 1, 3, nothing, false); /* the file is asked for all of its tiles */
+    expect_patch(cache, "a", 3, 1, 4, nothing, true);
+    mc_tile_key stored = product_key("a", 3, 1, 2), absent = product_key("a", 3, 1, 4);
+    mc_grid *shifted = apr_pmemdup(pool, stored.grid, sizeof(*shifted));
+    shifted->extent.minx += 1000;
+    mc_grid_set_definition(shifted);
+    stored.grid = absent.grid = shifted;
+    ck_assert(!show_key(cache, &stored).known);
+    ck_assert(!show_key(cache, &absent).known);
+    ck_assert(show_key(cache, &stored).known); /* and has a memory of its own */
+    expect_patch(cache, "a", 3, 1, 2, first, true);
 }
 END_TEST
 
@@ -355,10 +379,10 @@ START_TEST(a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
 END_TEST
 
 CACHE_MAIN("footprint stamp", a_footprint_is_remembered, what_changed_a_moment_ago_is_not,
-           the_first_absence_asks_for_all, other_statements_remember_absences_one_by_one,
-           coverage_is_of_what_the_statement_asks_for, files_with_too_many_tiles_keep_their_coverage,
-           numbers_that_are_no_tiles_do_not_hide_any, what_may_render_has_no_final_word,
-           writes_of_others_show_in_rollback_mode, writes_of_others_show_in_wal_mode,
+           a_grid_that_is_defined_anew_knows_nothing, the_first_absence_asks_for_all,
+           other_statements_remember_absences_one_by_one, coverage_is_of_what_the_statement_asks_for,
+           files_with_too_many_tiles_keep_their_coverage, numbers_that_are_no_tiles_do_not_hide_any,
+           what_may_render_has_no_final_word, writes_of_others_show_in_rollback_mode, writes_of_others_show_in_wal_mode,
            a_file_that_turns_to_wal_mode_shows_its_writes, writes_of_our_own_show,
            our_own_writes_show_though_the_times_lie, a_file_renamed_over_another_shows, files_come_and_go,
            damaged_files_are_errors_and_not_remembered, a_damaged_tile_is_an_error_and_not_remembered,
