@@ -161,6 +161,10 @@ mc_cache *mc_cache_from_config(const mc_node *node, mc_build *build);
  * its client has given up do not count. */
 bool mc_cache_fails(const mc_cache *cache, apr_time_t since);
 
+/* Asks a store that is far away whether it answers, which counts as an operation on it. MC_OK also where the kind of
+ * cache cannot tell. Errors as of a get. */
+mc_error *mc_cache_reach(mc_cache *cache, mc_ctx *ctx) MC_CHECKED;
+
 /* Tells the cache about a tileset that uses the cache, while the configuration is read. Complains at `node` where tiles
  * of two tilesets would overwrite each other. */
 void mc_cache_used_by(mc_cache *cache, const mc_cache_use *use, const mc_node *node, mc_build *build);

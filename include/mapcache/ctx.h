@@ -59,6 +59,7 @@ typedef struct mc_process {
     bool lasting;                           /* serves until it is told to end, and then closes what it has open */
     _Atomic bool draining;                  /* it has been told to end */
     _Atomic(mc_log_tap *) tap;              /* NULL: no configuration has a status page, nothing is noted for it */
+    struct mc_probes *probes;               /* whether stores and databases answer (lib/service/operations) */
     struct mc_reload_states *reloads;       /* how the last load of each configuration ended (lib/config) */
 } mc_process;
 

@@ -81,6 +81,15 @@ note_store_result(mc_store_state *state, const mc_error *error, const mc_ctx *ct
         atomic_store(&state->fails, fails);
 }
 
+mc_error *
+mc_cache_reach(mc_cache *cache, mc_ctx *ctx)
+{
+    mc_error *error = cache->ops->reach == NULL ? MC_OK : cache->ops->reach(cache, ctx);
+    if (cache->ops->reach != NULL)
+        note_store_result(&cache->state, error, ctx);
+    return error;
+}
+
 bool
 mc_cache_fails(const mc_cache *cache, apr_time_t since)
 {

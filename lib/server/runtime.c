@@ -26,6 +26,7 @@
 #include "memory/shared_cache.h"
 #include "remote/remote.h"
 #include "service/documents.h"
+#include "service/operations/probes.h"
 #include "telemetry/answers.h"
 #include "telemetry/exporter.h"
 #include "telemetry/process_reports.h"
@@ -202,6 +203,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
         threads && has_sources(config) ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
     process->changes = threads ? mc_changes_create(process, log) : NULL;
     process->reloads = mc_reload_states_create();
+    process->probes = threads ? mc_probes_create(process, log) : NULL;
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -224,6 +226,7 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
+    mc_probes_destroy(process->probes);               /* they use all the rest, and hold a configuration */
     mc_refreshes_destroy(process->refreshes);         /* they use all the rest, and hold configurations */
     mc_changes_destroy(process->changes);             /* they hold configurations */
     mc_exporter_destroy(process->exporter);           /* it uses the HTTP client */

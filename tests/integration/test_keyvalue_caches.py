@@ -193,7 +193,7 @@ def test_a_store_that_is_away_is_no_empty_store(folder, store, origin, started):
     """Stalled: each answer in time, and no render for a tile that may be there. Killed and started: served again."""
     server = started(folder, config(folder, store.cache("<timeout>0.5</timeout>"), origin.url("/pattern?"),
                                     extra='<service type="ready" enabled="true"/><service type="status" enabled="true"/>'))
-    assert json.loads(server.get("/ready").body) == {"status": "ready", "reload_failed": False, "away": [], "stores": []}
+    assert json.loads(server.get("/ready").body).items() >= {"status": "ready", "reload_failed": False, "away": [], "stores": []}.items()
     kept, there = server.get(tile("world", 1, 0, 0)), server.get(tile("same", 1, 0, 0))
     assert kept.status == there.status == 200
     asked = len(origin.requests())

@@ -239,7 +239,8 @@ def test_ready_names_what_is_away(site, what, row):
 
     def is_well():
         time.sleep(.1)
-        return asked(0) == 200 and asked(next(fresh)) == 200 and node.ready() == (200, {"status": "ready", "reload_failed": False, "away": [], "stores": []})
+        status, said = node.ready()
+        return asked(0) == 200 and asked(next(fresh)) == 200 and status == 200 and said["status"] == "ready" and said["failing"] == []
 
     wait_until(is_well, "nothing is away")
     began, lines = time.monotonic(), len(node.program.log().splitlines())
