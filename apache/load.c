@@ -43,12 +43,12 @@ table_of(const char *key, apr_pool_t *pool)
 static void
 release_files(apr_hash_t *table)
 {
-    for (apr_hash_index_t *i = apr_hash_first(NULL, table); i != NULL; i = apr_hash_next(i)) {
+    for (apr_hash_index_t *i; (i = apr_hash_first(NULL, table)) != NULL;) {
         void *file;
         apr_hash_this(i, NULL, NULL, &file);
+        apr_hash_set(table, ((loaded_file *)file)->name, APR_HASH_KEY_STRING, NULL); /* first: the key goes with it */
         apr_pool_destroy(((loaded_file *)file)->pool);
     }
-    apr_hash_clear(table);
 }
 
 static apr_status_t
