@@ -106,10 +106,10 @@ def test_a_file_that_is_written_while_it_is_read(fcgi, parts):
 
 
 def test_graceful_restarts_of_apache(apache, parts, build):
-    """10 of them, MAPCACHE_RELOADS=1000: as many. What cannot be used leaves what was served before; the parent does not grow."""
+    """5 of them, MAPCACHE_RELOADS=1000: as many. What cannot be used leaves what was served before; the parent does not grow."""
     parts.write_config("first")
     web = apache(f"MapCacheAlias /mc {parts.site.config}\n")
-    reloads, wrong, stop, titles = int(os.environ.get("MAPCACHE_RELOADS", "10")), [], threading.Event(), set()
+    reloads, wrong, stop, titles = int(os.environ.get("MAPCACHE_RELOADS", "5")), [], threading.Event(), set()
 
     def get(path):
         return web.get("/mc" + path)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "changes/changes.h"
+#include "changes/watch.h"
 #include "mapcache/source.h"
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
@@ -65,6 +66,15 @@ needs_database(const mc_tileset *tileset, const char *connection)
     return wanted.found;
 }
 
+static bool
+needs_change_log(const mc_tileset *tileset, const char *connection)
+{
+    bool found = false;
+    for (int i = 0; tileset->watch != NULL && i < tileset->watch->tables->nelts; i++)
+        found = found || strcmp(APR_ARRAY_IDX(tileset->watch->tables, i, mc_watch_table).connection, connection) == 0;
+    return found;
+}
+
 static apr_array_header_t *
 find_needing_tilesets(const mc_config *config, bool (*need)(const mc_tileset *tileset, const char *name),
                       const char *name, apr_pool_t *pool)
@@ -121,7 +131,7 @@ find_late_change_logs(apr_array_header_t *failing, const mc_config *config, cons
         APR_ARRAY_PUSH(failing, mc_failing) =
             (mc_failing){ "changes", log->database, log->connected ? MC_ERR_TIMEOUT : MC_ERR_UNAVAILABLE,
                           log->lag < 0 ? 0 : mc_clock_now() - (apr_time_t)(log->lag * APR_USEC_PER_SEC),
-                          apr_array_make(pool, 1, sizeof(const char *)) };
+                          find_needing_tilesets(config, needs_change_log, log->connection, pool) };
     }
 }
 
@@ -131,7 +141,8 @@ copy_change_log_state(void *baton, const mc_changes_state *state)
     apr_array_header_t *logs = baton;
     const double lag = state->read == 0 ? -1 : (double)(mc_clock_now() - state->read) / (double)APR_USEC_PER_SEC;
     APR_ARRAY_PUSH(logs, mc_change_log_state) =
-        (mc_change_log_state){ apr_pstrdup(logs->pool, mc_hide_address_password(state->connection, logs->pool)),
+        (mc_change_log_state){ apr_pstrdup(logs->pool, state->connection),
+                               apr_pstrdup(logs->pool, mc_hide_address_password(state->connection, logs->pool)),
                                state->connected, lag };
 }
 

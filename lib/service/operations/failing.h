@@ -14,7 +14,8 @@ typedef struct mc_failing {
 
 /* How a change log is followed, for people. */
 typedef struct mc_change_log_state {
-    const char *database; /* without secrets */
+    const char *connection; /* as configured, with secrets */
+    const char *database;   /* without secrets */
     bool connected;
     double lag; /* seconds since the log was read last; below 0: it never was */
 } mc_change_log_state;

@@ -15,8 +15,8 @@
 #include "text/secret.h"
 
 /* Microseconds between two rounds of a configuration; for one store or database; and for a round. */
-#define BETWEEN_ROUNDS (5 * APR_USEC_PER_SEC)
-#define AFTER_FAILURES (2 * APR_USEC_PER_SEC)
+#define BETWEEN_ROUNDS (3 * APR_USEC_PER_SEC)
+#define AFTER_FAILURES (1 * APR_USEC_PER_SEC)
 #define ONE_PROBE (2 * APR_USEC_PER_SEC)
 #define ONE_ROUND (10 * APR_USEC_PER_SEC)
 

@@ -1,7 +1,7 @@
 /*
  * Whether the stores and databases of a configuration answer, found out behind the back of whoever wants to know: by
- * one thread of the process at a time, at most once in ten seconds, and only where somebody asks. Who asks gets what
- * was found last, and never waits.
+ * one thread of the process at a time, at most once in three seconds (one while a database fails), and only where
+ * somebody asks. Who asks gets what was found last, and never waits.
  */
 #ifndef MC_SERVICE_OPERATIONS_PROBES_H
 #define MC_SERVICE_OPERATIONS_PROBES_H
