@@ -106,7 +106,8 @@ const mc_key mc_root_keys[] = {
                      "FastCGI and command line: messages above it are dropped. Apache has LogLevel.",
                      .fallback = "warn"),
     MC_KEY_BOOL("auto_reload", FIELD(auto_reload),
-                "FastCGI: read this file again when it changes; a bad one leaves the old one in force.",
+                "FastCGI: read this file again when it changes, or a style, picture or palette that it names; what cannot be "
+                "used leaves the old configuration in force.",
                 .fallback = "false"),
     MC_KEY_TREE("connection_pool", FIELD(connection_pool), pool_keys, "Limits of MapCache's pools."),
     MC_KEY_TREE("jobs", FIELD(jobs), mc_jobs_keys,

@@ -4,7 +4,7 @@ import signal
 import time
 
 import pytest
-from changes_site import configuration, prepare
+from changes_site import configuration, path_of, prepare, tile_of
 from conftest import SOON, wait_until
 from fastcgi import Server
 from patience import patience
@@ -100,3 +100,32 @@ def test_what_does_not_answer_is_not_waited_for(server, redis):
         redis.signal(signal.SIGCONT)
     assert took < patience(.4) or time.monotonic() - began > patience(60), took  # less than the store's own <timeout>
     wait_until(lambda: is_well(server), "all is well again", SOON)
+
+
+def test_a_reload_keeps_connections_and_memory(server, database, redis):
+    """Of what stays as it is in the configuration: the same connections serve, and memory has the same tiles."""
+    def connections():
+        clients = [line.split() for line in redis.ask("CLIENT", "LIST").splitlines()]
+        return (set(database.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")),
+                {words[0] for words in clients if words and "cmd=client|list" not in words})
+
+    def memory_hits():
+        lines = server.get("/metrics").body.decode().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("mapcache_memory_hits_total "))
+
+    def from_memory(path):
+        before = memory_hits()
+        assert server.get(path).status == 200
+        return memory_hits() > before
+
+    known = path_of(tile_of(10, 46, 6))
+    assert server.get(path_of(tile_of(10, 46, 7), "quick")).status == 200
+    wait_until(lambda: from_memory(known), "the tile is in memory", SOON)
+    before = connections()
+    assert before[0] and before[1]
+    server.program.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "reloaded config file" in server.program.log(), "the configuration is loaded again", SOON)
+    assert from_memory(known)
+    assert server.get(path_of(tile_of(10, 46, 8), "quick")).status == 200
+    after = connections()
+    assert before[0] <= after[0] and before[1] <= after[1], (before, after)
