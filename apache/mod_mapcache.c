@@ -280,7 +280,7 @@ end_runtime(void *unused)
 
 /* For /ready and others. */
 static void
-tell_of_reload(const frontend_alias *alias)
+tell_of_alias_reload(const frontend_alias *alias)
 {
     mc_reload_states *states = mc_runtime_process(process_runtime)->reloads;
     mc_reload_states_tell_text(states, alias->file, NULL, alias->reload->loaded);
@@ -297,7 +297,7 @@ prepare_aliases(server_rec *main_server)
         int count = own_aliases(&aliases, s, main_server);
         for (int i = 0; i < count; i++) {
             const frontend_alias *alias = APR_ARRAY_IDX(aliases, i, const frontend_alias *);
-            tell_of_reload(alias);
+            tell_of_alias_reload(alias);
             mc_server_follow(alias->server, mc_runtime_process(process_runtime));
         }
     }

@@ -105,10 +105,11 @@ const mc_key mc_root_keys[] = {
     MC_KEY_CHOICE_CI("log_level", FIELD(log_level), "emerg|alert|crit|error|warn|notice|info|debug",
                      "FastCGI and command line: messages above it are dropped. Apache has LogLevel.",
                      .fallback = "warn"),
-    MC_KEY_BOOL("auto_reload", FIELD(auto_reload),
-                "FastCGI: read this file again when it changes, or a style, picture or palette that it names; what cannot be "
-                "used leaves the old configuration in force.",
-                .fallback = "false"),
+    MC_KEY_BOOL(
+        "auto_reload", FIELD(auto_reload),
+        "FastCGI: read this file again when it changes, or a style, picture or palette that it names; what cannot be "
+        "used leaves the old configuration in force.",
+        .fallback = "false"),
     MC_KEY_TREE("connection_pool", FIELD(connection_pool), pool_keys, "Limits of MapCache's pools."),
     MC_KEY_TREE("jobs", FIELD(jobs), mc_jobs_keys,
                 "The queue of seeding jobs that `mapcache jobs` and the service jobs use.", .flags = MC_KEY_OURS),

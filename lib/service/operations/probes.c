@@ -210,7 +210,7 @@ run_probes(void *baton)
 
 /* With the lock held, and no round under way. */
 static void
-begin_round(mc_probes *probes, int file, const mc_config *config, const mc_owner *owner)
+begin_probe_round(mc_probes *probes, int file, const mc_config *config, const mc_owner *owner)
 {
     apr_pool_t *scratch = mc_task_pool_acquire(), *pool;
     apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
@@ -284,7 +284,7 @@ mc_probes_ask(mc_probes *probes, const mc_config *config, const mc_ctx *ctx, apr
     if (file >= 0) {
         const mc_probe_round *last = &probes->files[file].round;
         if (!probes->running && ctx->owner != NULL && !atomic_load(&probes->ending) && is_round_due(last))
-            begin_round(probes, file, config, ctx->owner);
+            begin_probe_round(probes, file, config, ctx->owner);
         found = copy_probe_round(last, pool);
     }
     pthread_mutex_unlock(&probes->lock);
