@@ -127,7 +127,7 @@ def test_virtual_hosts_have_their_own_aliases_first(apache, site):
 
 
 @pytest.mark.parametrize("broken, place", [("<mapcache>\n  <cache name='a'\n</mapcache>", r":\d+:\d+"),
-                                           (None, "cannot be read")])
+                                           (None, "cannot be opened")])
 def test_a_bad_file_stops_httpd_with_its_place(build, site, folder, modules_environment, broken, place):
     file = folder / "bad.xml"
     if broken is not None:
