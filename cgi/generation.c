@@ -222,7 +222,10 @@ load_next_generation(mc_generations *generations, const char *changed)
         put_load_off(generations);
         tell_of_load(generations, error);
         log_failure(generations, error, pool);
-    } else if (next != NULL) {
+    } else if (next == NULL) {
+        generations->pause = FIRST_PAUSE; /* also if the files become again what was read, which is not in use */
+        generations->again = 0;
+    } else {
         generations->pause = 0;
         replace_current_generation(generations, next);
         tell_of_load(generations, MC_OK);
