@@ -12,7 +12,6 @@
 #include "mapcache/tileset.h"
 #include "mapcache/upkeep.h"
 #include "service/operations/probes.h"
-#include "text/secret.h"
 
 /* A log that was not read for so many times the pause between two looks, and for so many seconds, is not followed. */
 #define LATE_POLLS 3
@@ -113,8 +112,8 @@ find_failing_databases(apr_array_header_t *failing, const mc_config *config, con
         const mc_probe_result *result = &APR_ARRAY_IDX(round->results, i, const mc_probe_result);
         if (result->fails)
             APR_ARRAY_PUSH(failing, mc_failing) =
-                (mc_failing){ "database", mc_hide_address_password(result->connection, pool), result->error,
-                              result->failed, find_needing_tilesets(config, needs_database, result->connection, pool) };
+                (mc_failing){ "database", mc_database_name(result->connection, pool), result->error, result->failed,
+                              find_needing_tilesets(config, needs_database, result->connection, pool) };
     }
 }
 
@@ -142,8 +141,7 @@ copy_change_log_state(void *baton, const mc_changes_state *state)
     const double lag = state->read == 0 ? -1 : (double)(mc_clock_now() - state->read) / (double)APR_USEC_PER_SEC;
     APR_ARRAY_PUSH(logs, mc_change_log_state) =
         (mc_change_log_state){ apr_pstrdup(logs->pool, state->connection),
-                               apr_pstrdup(logs->pool, mc_hide_address_password(state->connection, logs->pool)),
-                               state->connected, lag };
+                               mc_database_name(state->connection, logs->pool), state->connected, lag };
 }
 
 apr_array_header_t *

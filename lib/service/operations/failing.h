@@ -6,7 +6,7 @@
 
 typedef struct mc_failing {
     const char *kind;             /* "store", "database", "changes" */
-    const char *name;             /* of the cache; of a database without secrets */
+    const char *name;             /* of the cache; of a database mc_database_name() */
     mc_error_kind error;          /* of the last failure */
     apr_time_t failed;            /* mc_clock_now() of the last failure; 0: not known */
     apr_array_header_t *tilesets; /* of const char *: names of those that need it */
@@ -15,10 +15,14 @@ typedef struct mc_failing {
 /* How a change log is followed, for people. */
 typedef struct mc_change_log_state {
     const char *connection; /* as configured, with secrets */
-    const char *database;   /* without secrets */
+    const char *database;   /* mc_database_name() */
     bool connected;
     double lag; /* seconds since the log was read last; below 0: it never was */
 } mc_change_log_state;
+
+/* Where the database of a connection string is, for everybody: host, port and name of the database, as they are
+ * configured; "PostgreSQL" where the string says none of them. No user, no password, no file. */
+const char *mc_database_name(const char *connection, apr_pool_t *pool);
 
 /* Microseconds: what nobody has asked for so long is of no interest any more, like a node that a cluster has lost. */
 #define MC_AWAY_TIME (300 * APR_USEC_PER_SEC)
