@@ -56,6 +56,7 @@ START_TEST(a_grid_that_is_defined_anew_knows_nothing)
     expect_patch(cache, "a", 3, 1, 4, nothing, true);
     mc_tile_key stored = product_key("a", 3, 1, 2), absent = product_key("a", 3, 1, 4);
     mc_grid *shifted = apr_pmemdup(pool, stored.grid, sizeof(*shifted));
+    shifted->srs = "EPSG:3857";
     shifted->extent.minx += 1000;
     mc_grid_set_definition(shifted);
     stored.grid = absent.grid = shifted;
