@@ -140,3 +140,16 @@ mc_reload_states_find(mc_reload_states *states, const char *file, apr_pool_t *po
         found.where = place_of_error(found.error, file, pool);
     return found;
 }
+
+bool
+mc_reload_states_any_failed(mc_reload_states *states)
+{
+    bool failed = false;
+    if (states == NULL)
+        return false;
+    pthread_mutex_lock(&states->lock);
+    for (int i = 0; i < states->count; i++)
+        failed = failed || states->files[i].state.failed;
+    pthread_mutex_unlock(&states->lock);
+    return failed;
+}

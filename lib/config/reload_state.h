@@ -36,4 +36,7 @@ void mc_reload_states_tell_text(mc_reload_states *states, const char *file, cons
 /* What is known of `file`. NULL states know nothing. */
 mc_reload_state mc_reload_states_find(mc_reload_states *states, const char *file, apr_pool_t *pool);
 
+/* Whether the last load of any file failed. NULL states: false. */
+bool mc_reload_states_any_failed(mc_reload_states *states);
+
 #endif

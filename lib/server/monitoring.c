@@ -1,5 +1,6 @@
 /* See monitoring.h. */
 #include "server/monitoring.h"
+#include "config/reload_state.h"
 
 #include <apr_strings.h>
 #include <stdio.h>
@@ -188,7 +189,7 @@ report_process(mc_process_report *report, const mc_config *config, const mc_proc
     mc_memory_stat(process->memory, &known);
     report->modified = config->mtime;
     report->draining = atomic_load(&process->draining);
-    report->reload_failed = atomic_load(&process->reload_failed);
+    report->reload_failed = mc_reload_states_any_failed(process->reloads);
     report->resident = resident_memory();
     report->budget_used = (int64_t)mc_budget_used();
     report->budget = (int64_t)mc_budget_limit();
