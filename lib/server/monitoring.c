@@ -1,6 +1,5 @@
 /* See monitoring.h. */
 #include "server/monitoring.h"
-#include "config/reload_state.h"
 
 #include <apr_strings.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "cache/memory.h"
 #include "cache/write_behind.h"
 #include "changes/changes.h"
+#include "config/reload_state.h"
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
 #include "http/http.h"
