@@ -47,6 +47,15 @@ compare_source(void *baton, mc_source *source)
         source->ops->parts(source, compare_source, baton);
 }
 
+static void
+compare_source_name(void *baton, mc_source *source)
+{
+    needs *wanted = baton;
+    wanted->found = wanted->found || strcmp(source->name, wanted->name) == 0;
+    if (source->ops->parts != NULL)
+        source->ops->parts(source, compare_source_name, baton);
+}
+
 static bool
 needs_store(const mc_tileset *tileset, const char *cache)
 {
@@ -101,6 +110,32 @@ find_failing_stores(apr_array_header_t *failing, const mc_config *config, apr_po
                 (mc_failing){ "store", cache->name, (mc_error_kind)atomic_load(&cache->state.kind),
                               atomic_load(&cache->state.failed),
                               find_needing_tilesets(config, needs_store, cache->name, pool) };
+    }
+}
+
+/* Whether the tileset draws from that source, or from one that does. */
+static bool
+needs_source(const mc_tileset *tileset, const char *name)
+{
+    needs wanted = { name, false };
+    if (tileset->source != NULL)
+        compare_source_name(&wanted, tileset->source);
+    return wanted.found;
+}
+
+/* By the last call of a request: nobody asks an origin for the sake of a probe. */
+static void
+find_failing_sources(apr_array_header_t *failing, const mc_config *config, apr_pool_t *pool)
+{
+    const apr_time_t since = mc_clock_now() - MC_AWAY_TIME;
+    for (apr_hash_index_t *i = config->sources == NULL ? NULL : apr_hash_first(pool, config->sources); i != NULL;
+         i = apr_hash_next(i)) {
+        const mc_source *source = apr_hash_this_val(i);
+        const apr_time_t failed = atomic_load(&source->state.failed);
+        if (atomic_load(&source->state.fails) && failed >= since)
+            APR_ARRAY_PUSH(failing, mc_failing) =
+                (mc_failing){ "source", source->name, (mc_error_kind)atomic_load(&source->state.kind), failed,
+                              find_needing_tilesets(config, needs_source, source->name, pool) };
     }
 }
 
@@ -161,6 +196,7 @@ mc_failing_find(apr_time_t *checked, const mc_config *config, const apr_array_he
     const mc_probe_round round = mc_probes_ask(ctx->process == NULL ? NULL : ctx->process->probes, config, ctx, pool);
     *checked = round.ended;
     find_failing_stores(failing, config, pool);
+    find_failing_sources(failing, config, pool);
     find_failing_databases(failing, config, &round, pool);
     find_late_change_logs(failing, config, change_logs, pool);
     return failing;

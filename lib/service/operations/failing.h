@@ -5,8 +5,8 @@
 #include "mapcache/server.h"
 
 typedef struct mc_failing {
-    const char *kind;             /* "store", "database", "changes" */
-    const char *name;             /* of the cache; of a database mc_database_name() */
+    const char *kind;             /* "store", "source", "database", "changes" */
+    const char *name;             /* of the cache or source; of a database mc_database_name() */
     mc_error_kind error;          /* of the last failure */
     apr_time_t failed;            /* mc_clock_now() of the last failure; 0: not known */
     apr_array_header_t *tilesets; /* of const char *: names of those that need it */
@@ -30,9 +30,9 @@ const char *mc_database_name(const char *connection, apr_pool_t *pool);
 /* The change logs that the process follows (mc_change_log_state). */
 apr_array_header_t *mc_change_logs_look(const mc_process *process, apr_pool_t *pool);
 
-/* Everything that fails (mc_failing): what probes have found of databases (probes.h), and
- * they and requests of stores within MC_AWAY_TIME, change logs that are not followed. *checked: mc_clock_now()
- * of the last round; 0: there was none. Waits for nothing. */
+/* Everything that fails (mc_failing): what probes have found of databases (probes.h), probes and requests of stores,
+ * and requests of sources, the last two within MC_AWAY_TIME; change logs that are not followed. *checked:
+ * mc_clock_now() of the last round of probes; 0: there was none. Waits for nothing. */
 apr_array_header_t *mc_failing_find(apr_time_t *checked, const mc_config *config, const apr_array_header_t *change_logs,
                                     const mc_ctx *ctx, apr_pool_t *pool);
 
