@@ -12,15 +12,14 @@ quote_sql_text(const char *text, apr_pool_t *pool)
     return apr_pstrcat(pool, "'", mc_replace_all(text, "'", "''", pool), "'", NULL);
 }
 
+/* Where the log is there: without it there are no triggers. */
 static const char *
 drop_triggers(const char *table, apr_pool_t *pool)
 {
-    static const char *const events[] = { "insert", "update", "delete", "truncate" };
-    const char *sql = "";
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-        sql = apr_pstrcat(pool, sql, "DROP TRIGGER IF EXISTS mapcache_changes_", events[i], " ON ",
-                          mc_sql_table(table, pool), ";\n", NULL);
-    return sql;
+    const char *call = apr_pstrcat(pool, "BEGIN IF to_regproc('mapcache_changes.unwatch') IS NOT NULL THEN PERFORM ",
+                                   "mapcache_changes.unwatch(", quote_sql_text(mc_sql_table(table, pool), pool),
+                                   "); END IF; END", NULL);
+    return apr_pstrcat(pool, "DO ", quote_sql_text(call, pool), ";\n", NULL);
 }
 
 static const char *

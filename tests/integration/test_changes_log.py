@@ -131,6 +131,8 @@ def test_views_and_partitions(build, database):
     run_script(build, database, "seen")
     database.sql("TRUNCATE mapcache_changes.log; INSERT INTO seen VALUES (1, 'SRID=4326;POINT(1 2)')")
     assert database.sql("SELECT relation::regclass FROM mapcache_changes.log") == ["parted"]
+    database.sql("TRUNCATE mapcache_changes.log; INSERT INTO parted_low VALUES (2, 'SRID=4326;POINT(3 4)')")
+    assert database.sql("SELECT relation::regclass, minx FROM mapcache_changes.log") == ["parted_low|3"]  # past the triggers above it
     database.sql("CREATE MATERIALIZED VIEW frozen AS SELECT * FROM parted")
     made = invalidate(build, "--sql", "frozen")
     with pytest.raises(subprocess.CalledProcessError):
@@ -138,6 +140,80 @@ def test_views_and_partitions(build, database):
     database.sql("TRUNCATE mapcache_changes.log; SELECT mapcache_changes.changed('frozen')")
     database.sql("SELECT mapcache_changes.changed('frozen', 4326, 1, 2, 3, 4)")
     assert logged(database) == ["4326 1 2 3 4", "all"]
+    run_script(build, database, "--drop", "parted")
+    database.sql("TRUNCATE mapcache_changes.log; INSERT INTO parted_low VALUES (3, 'SRID=4326;POINT(3 4)')")
+    assert logged(database) == []
+
+
+def test_tables_that_inherit(build, database):
+    database.sql("DROP TABLE IF EXISTS above CASCADE; CREATE TABLE above (id int, g geometry(Point, 4326)); CREATE TABLE below (more text)"
+                 " INHERITS (above)")
+    run_script(build, database, "above")
+    database.sql("TRUNCATE mapcache_changes.log; INSERT INTO below VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert logged(database) == ["4326 1 2 1 2"]
+    database.sql("TRUNCATE mapcache_changes.log; UPDATE above SET g = 'SRID=4326;POINT(3 4)'")
+    assert logged(database) == ["4326 1 2 1 2", "4326 3 4 3 4"]
+
+
+def test_columns_that_are_renamed_or_dropped_stop_nobody(build, database):
+    watched(build, database, "g geometry(Point, 4326)")
+    database.sql("ALTER TABLE roads RENAME COLUMN g TO place; INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 2)')")
+    assert logged(database) == ["4326 1 2 1 2"]
+    database.sql("TRUNCATE mapcache_changes.log; ALTER TABLE roads DROP COLUMN place; DELETE FROM roads")
+    assert logged(database) == ["all"]
+    watched(build, database, "a geometry(Point, 4326), b geometry(Point, 4326)")
+    run_script(build, database, "roads", "--geometry", "b")
+    database.sql("ALTER TABLE roads RENAME COLUMN b TO c; INSERT INTO roads VALUES (1, NULL, 'SRID=4326;POINT(1 2)')")
+    assert logged(database) == ["all"]  # the one that was named is not there
+
+
+def test_nothing_of_others_runs_with_the_rights_of_the_owner(build, database):
+    """Functions, operators and types that match the statements of the triggers better than those that are meant."""
+    watched(build, database, "g geometry(Geometry, 4326)")
+    database.sql("DROP ROLE IF EXISTS writer; CREATE ROLE writer; GRANT INSERT, UPDATE, DELETE ON roads TO writer; GRANT CREATE ON SCHEMA public TO writer;"
+                 "CREATE TABLE caught (who name); GRANT INSERT ON caught TO PUBLIC")
+    body = "AS $$ BEGIN INSERT INTO public.caught VALUES (current_user); RETURN {}; END $$"
+    traps = ["FUNCTION public.format(text, text) RETURNS text LANGUAGE plpgsql " + body.format("pg_catalog.format($1, variadic ARRAY[$2])"),
+             "FUNCTION public.array_to_string(text[], text) RETURNS text LANGUAGE plpgsql " + body.format("pg_catalog.array_to_string($1, $2)"),
+             "FUNCTION public.added(text[], text) RETURNS text[] LANGUAGE plpgsql " + body.format("pg_catalog.array_append($1, $2)"),
+             "OPERATOR public.|| (LEFTARG = text[], RIGHTARG = text, FUNCTION = public.added)",
+             "FUNCTION public.added(int[], int) RETURNS int[] LANGUAGE plpgsql " + body.format("pg_catalog.array_append($1, $2)"),
+             "AGGREGATE public.array_agg(int) (SFUNC = public.added, STYPE = int[])"]
+    database.sql("SET ROLE writer; " + "; ".join("CREATE " + trap for trap in traps))
+    add = "SET ROLE writer; SET search_path = public, pg_catalog; INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(i, i), 4326)"
+    for count in (1, 400):
+        database.sql(f"{add} FROM generate_series(1, {count}) i")
+    assert len(logged(database)) > 10
+    database.sql("DROP AGGREGATE public.array_agg(int); DROP OPERATOR public.|| (text[], text); DROP FUNCTION public.format(text, text),"
+                 " public.array_to_string(text[], text), public.added(text[], text), public.added(int[], int)")
+    database.sql("TRUNCATE mapcache_changes.log; CREATE SCHEMA evil AUTHORIZATION writer; ALTER TABLE roads OWNER TO writer")
+    database.sql("SET ROLE writer; CREATE TYPE evil.geometry AS (x int); CREATE FUNCTION evil.cast_it(evil.geometry) RETURNS box3d LANGUAGE plpgsql "
+                 + body.format("'BOX3D(1 2 3, 4 5 6)'::box3d") + "; CREATE CAST (evil.geometry AS box3d) WITH FUNCTION evil.cast_it(evil.geometry);"
+                 "CREATE FUNCTION evil.st_srid(evil.geometry) RETURNS int LANGUAGE plpgsql " + body.format("5") +
+                 "; ALTER TABLE roads ALTER COLUMN g TYPE evil.geometry USING NULL; INSERT INTO roads VALUES (1, ROW(1))")
+    assert logged(database) == ["all"]
+    assert database.sql("SELECT * FROM caught") == []
+    database.sql("DROP TABLE roads; DROP SCHEMA evil CASCADE; DROP TABLE caught; REVOKE CREATE ON SCHEMA public FROM writer")
+
+
+def test_a_schema_that_somebody_else_has_made_is_refused(build, database):
+    database.sql("DROP SCHEMA IF EXISTS mapcache_changes CASCADE; DROP ROLE IF EXISTS stranger; CREATE ROLE stranger;"
+                 "CREATE SCHEMA mapcache_changes AUTHORIZATION stranger; CREATE TABLE IF NOT EXISTS roads (id int)")
+    script = invalidate(build, "--sql", "roads").stdout
+    with pytest.raises(subprocess.CalledProcessError):
+        database.sql(script)
+    assert database.sql("SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = 'mapcache_changes'") == ["0"]
+    database.sql("DROP SCHEMA mapcache_changes; DROP ROLE stranger")
+    database.sql(script)
+
+
+def test_statements_of_many_srids_stay_within_bounds(build, database):
+    watched(build, database, "g geometry")
+    database.sql("INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(i, i), 2000 + i % 16) FROM generate_series(1, 5000) i")
+    assert 16 <= len(logged(database)) <= 16 * 256 and "all" not in logged(database)
+    database.sql("TRUNCATE mapcache_changes.log")
+    database.sql("INSERT INTO roads SELECT i, ST_SetSRID(ST_MakePoint(i, i), 2000 + i) FROM generate_series(1, 5000) i")
+    assert logged(database) == ["all"]
 
 
 def test_a_writer_without_rights_to_the_log_writes_to_it(build, database):
@@ -170,6 +246,38 @@ def test_the_log_is_trimmed_by_its_readers_and_by_its_bounds(build, database):
     database.sql("UPDATE mapcache_changes.readers SET at = now() - interval '8 days' WHERE name = 'slow'")
     database.sql("SELECT mapcache_changes.trim_changes()")
     assert database.sql("SELECT name FROM mapcache_changes.readers") == ["fast"]
+
+
+def test_a_reader_that_was_forgotten_has_lost_what_others_have_applied(build, database):
+    watched(build, database, "g geometry(Point, 4326)")
+    database.sql("DELETE FROM mapcache_changes.lost; DELETE FROM mapcache_changes.readers")
+    database.sql("INSERT INTO mapcache_changes.readers (name, applied, at) VALUES ('away', pg_current_snapshot(), now() - interval '8 days')")
+    database.sql("INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 0)')")
+    database.sql("INSERT INTO mapcache_changes.readers (name, applied) VALUES ('here', pg_current_snapshot())")
+    database.sql("SELECT mapcache_changes.trim_changes()")
+    assert logged(database) == [] and database.sql("SELECT name FROM mapcache_changes.readers") == ["here"]
+    # as read_sql asks: who begins before all transactions, and who goes on
+    assert database.sql("SELECT pg_visible_in_snapshot(xid, '1:1:'), pg_visible_in_snapshot(xid, applied) FROM mapcache_changes.lost,"
+                        " mapcache_changes.readers") == ["f|t"]
+
+
+def test_a_writer_with_one_snapshot_does_not_fail_where_it_would_trim(build, database):
+    watched(build, database, "g geometry(Point, 4326)")
+    database.sql("DELETE FROM mapcache_changes.lost; DELETE FROM mapcache_changes.readers; INSERT INTO roads VALUES (1, 'SRID=4326;POINT(1 0)');"
+                 "UPDATE mapcache_changes.log SET at = now() - interval '9 days'")
+    seed = database.sql("DO $$ BEGIN FOR i IN 0 .. 100000 LOOP PERFORM setseed(i / 100000.0); IF random() < 0.0005 THEN PERFORM"
+                        " set_config('own.seed', (i / 100000.0)::text, false); EXIT; END IF; END LOOP; END $$; SELECT current_setting('own.seed')")[-1]
+    add = f"SELECT setseed({seed}); INSERT INTO roads VALUES (2, 'SRID=4326;POINT(2 0)');"
+    held = subprocess.Popen(database.session("SELECT 1")[:-2], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    held.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 'begun' FROM roads LIMIT 1;\n")
+    held.stdin.flush()
+    assert held.stdout.readline().strip() == "begun"
+    database.sql("SELECT mapcache_changes.trim_changes()")  # removes a row that the transaction still sees
+    out = held.communicate(f"{add} COMMIT; SELECT 'committed';\n", timeout=patience(20))[0]
+    assert "committed" in out and "ERROR" not in out, out
+    database.sql("UPDATE mapcache_changes.log SET at = now() - interval '9 days'")
+    database.sql(add)  # the usual transaction has trimmed: the row of this statement alone may be left
+    assert len(logged(database)) <= 1
 
 
 def test_mistakes_are_told(build, tmp_path):
