@@ -25,6 +25,14 @@ mc_box_set_create(apr_pool_t *pool)
     return set;
 }
 
+mc_box_set *
+mc_box_set_create_whole(apr_pool_t *pool)
+{
+    mc_box_set *set = apr_pcalloc(pool, sizeof(*set));
+    set->whole = true;
+    return set;
+}
+
 typedef struct box_cell {
     double x, y;
 } box_cell;

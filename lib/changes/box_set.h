@@ -17,6 +17,9 @@ typedef struct mc_box_set {
 /* Lives in `pool`, with a fixed size. */
 mc_box_set *mc_box_set_create(apr_pool_t *pool);
 
+/* A small one of which everything has changed. */
+mc_box_set *mc_box_set_create_whole(apr_pool_t *pool);
+
 /* A box that is not finite, or not a box, or farther away than 1e15, stands for everything. Points and lines along an
  * axis are boxes. */
 void mc_box_set_add(mc_box_set *set, const mc_extent *box);

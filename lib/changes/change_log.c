@@ -9,44 +9,57 @@
 
 #include "text/text.h"
 
-enum {
-    TABLES_MAX = 256, /* of a batch, by object id and SRID: more count as lost */
-};
+/* Of a batch. More SRIDs of a table, and more boxes in all, stand for whole tables; more tables count as lost. */
+enum { SETS_MAX = 256, SRIDS_MAX = 16, RELATIONS_MAX = 1 << 16 };
 
 /*
  * Columns of the first row: null, the snapshot, the start of the server, its clock in seconds, whether something is
- * lost, what the readers of the name $3 have applied. Of the others: object id, SRID, box. Both come of one statement,
- * hence of one snapshot. After a restart numbers of transactions may have been given again that the cursor sees: what
- * was written since the start is read in any case.
+ * lost, what the readers of the name $3 have applied, when what is lost was removed (null: that is not known). Of the
+ * others: object id, SRID, box. All come of one statement, hence of one snapshot.
+ *
+ * What the cursor does not see: transactions from its end on, and those that were under way. Rows of transactions that
+ * have yet to come were written by another cluster. After a restart numbers of transactions may have been given again
+ * that the cursor sees: what was written since the start is read in any case.
  */
 static const char read_sql[] =
     "SELECT NULL::text, pg_current_snapshot()::text, pg_postmaster_start_time()::text,"
-    " extract(epoch FROM clock_timestamp())::text,"
-    " (pg_snapshot_xmax($1::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot())"
-    " OR EXISTS (SELECT FROM mapcache_changes.lost WHERE NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)))::text,"
-    " (SELECT applied::text FROM mapcache_changes.readers WHERE name = $3), NULL::text"
+    " extract(epoch FROM clock_timestamp())::text, (c.future OR l.xid IS NOT NULL)::text,"
+    " (SELECT applied::text FROM mapcache_changes.readers WHERE name = $3),"
+    " CASE WHEN NOT c.future THEN extract(epoch FROM l.at)::text END"
+    " FROM (SELECT pg_snapshot_xmax($1::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot())) AS c(future)"
+    " LEFT JOIN mapcache_changes.lost l ON NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot)"
+    " AND l.xid < pg_snapshot_xmax(pg_current_snapshot())"
     " UNION ALL "
     "SELECT relation::text, srid::text, minx::text, miny::text, maxx::text, maxy::text, NULL::text"
-    " FROM mapcache_changes.log WHERE (xid >= pg_snapshot_xmin($1::pg_snapshot)"
-    " AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot))"
-    " OR ($2::text <> pg_postmaster_start_time()::text AND at >= pg_postmaster_start_time())";
+    " FROM mapcache_changes.log WHERE xid < pg_snapshot_xmax(pg_current_snapshot())"
+    " AND (xid >= pg_snapshot_xmax($1::pg_snapshot) OR xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot)))"
+    " OR ($2::text <> pg_postmaster_start_time()::text AND at >= pg_postmaster_start_time()))";
 
+/* From a name down to partitions and to what views read, and up to the tables that it is a part of, but not down from
+ * those again: what their other parts log shows nothing of it. */
 static const char resolve_sql[] =
-    "WITH RECURSIVE parts(n, o) AS ("
-    " SELECT u.n::text, to_regclass(u.t)::oid FROM unnest($1::text[]) WITH ORDINALITY AS u(t, n)"
+    "WITH RECURSIVE parts(n, o, up) AS ("
+    " SELECT u.n::text, to_regclass(u.t)::oid, false FROM unnest($1::text[]) WITH ORDINALITY AS u(t, n)"
     " WHERE to_regclass(u.t) IS NOT NULL"
-    " UNION SELECT p.n, x.o FROM parts p CROSS JOIN LATERAL ("
-    " SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = p.o"
-    " UNION ALL SELECT i.inhparent FROM pg_inherits i WHERE i.inhrelid = p.o"
-    " UNION ALL SELECT d.refobjid FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class AND c.relkind = 'v'"
+    " UNION SELECT p.n, x.o, x.up FROM parts p CROSS JOIN LATERAL ("
+    " SELECT i.inhrelid, false FROM pg_inherits i WHERE i.inhparent = p.o AND NOT p.up"
+    " UNION ALL SELECT i.inhparent, true FROM pg_inherits i WHERE i.inhrelid = p.o"
+    " UNION ALL SELECT d.refobjid, false FROM pg_rewrite w JOIN pg_class c ON c.oid = w.ev_class AND c.relkind = 'v'"
     " JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid"
-    " AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> p.o WHERE w.ev_class = p.o) AS x(o))"
-    " SELECT n, o::text FROM parts";
+    " AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> p.o WHERE w.ev_class = p.o) AS x(o, up))"
+    " SELECT DISTINCT n, o::text FROM parts";
+
+/* What is read of one table. */
+typedef struct read_relation {
+    int srids;
+    mc_box_set *whole; /* NULL: its boxes are known */
+} read_relation;
 
 typedef struct log_reading {
     mc_log_batch *batch;
     mc_log_cursor next;
-    apr_hash_t *tables; /* relation and SRID -> index + 1 */
+    apr_hash_t *tables;    /* relation and SRID -> mc_box_set */
+    apr_hash_t *relations; /* relation -> read_relation */
     apr_time_t begun;
     bool headed; /* the first row was there */
     apr_pool_t *pool;
@@ -67,45 +80,74 @@ coordinate_of(const mc_postgres_row *row, int column)
 }
 
 static mc_box_set *
+add_box_set(log_reading *reading, uint32_t relation, int srid, mc_box_set *boxes)
+{
+    APR_ARRAY_PUSH(reading->batch->tables, mc_log_table) = (mc_log_table){ relation, srid, boxes };
+    return boxes;
+}
+
+/* NULL: there are too many. */
+static read_relation *
+relation_of(log_reading *reading, uint32_t relation)
+{
+    read_relation *known = apr_hash_get(reading->relations, &relation, sizeof(relation));
+    if (known != NULL || apr_hash_count(reading->relations) >= RELATIONS_MAX)
+        return known;
+    known = apr_pcalloc(reading->pool, sizeof(*known));
+    apr_hash_set(reading->relations, apr_pmemdup(reading->pool, &relation, sizeof(relation)), sizeof(relation), known);
+    return known;
+}
+
+/* Where the boxes of an SRID go (below 0: it is none). NULL: nowhere, as all counts as lost. */
+static mc_box_set *
 boxes_of(log_reading *reading, uint32_t relation, int srid)
 {
     const uint32_t parts[2] = { relation, (uint32_t)srid };
     mc_box_set *known = apr_hash_get(reading->tables, parts, sizeof(parts));
-    if (known != NULL || reading->batch->tables->nelts >= TABLES_MAX) {
+    read_relation *of = known != NULL ? NULL : relation_of(reading, relation);
+    if (of == NULL) {
         reading->batch->lost = reading->batch->lost || known == NULL;
         return known;
     }
+    if (of->whole != NULL)
+        return of->whole;
+    if (srid < 0 || of->srids >= SRIDS_MAX || apr_hash_count(reading->tables) >= SETS_MAX)
+        return of->whole = add_box_set(reading, relation, 0, mc_box_set_create_whole(reading->pool));
+    of->srids++;
     known = mc_box_set_create(reading->pool);
     apr_hash_set(reading->tables, apr_pmemdup(reading->pool, parts, sizeof(parts)), sizeof(parts), known);
-    APR_ARRAY_PUSH(reading->batch->tables, mc_log_table) = (mc_log_table){ relation, srid, known };
-    return known;
+    return add_box_set(reading, relation, srid, known);
 }
 
 static void
 take_log_head(log_reading *reading, const mc_postgres_row *row)
 {
     mc_log_batch *batch = reading->batch;
-    double clock = coordinate_of(row, 3);
+    double clock = coordinate_of(row, 3), removed = coordinate_of(row, 6);
     batch->seen = apr_time_now();
     batch->trip = batch->seen - reading->begun;
     if (isfinite(clock) && fabs(clock) < 1e11)
         batch->offset = (apr_time_t)(clock * APR_USEC_PER_SEC) - (reading->begun + batch->trip / 2);
     const char *lost = text_of(row, 4), *snapshot = text_of(row, 1), *started = text_of(row, 2);
     batch->lost = batch->lost || lost == NULL || strcmp(lost, "false") != 0;
+    batch->lost_by = batch->seen;
+    if (isfinite(removed) && fabs(removed) < 1e11 &&
+        (apr_time_t)(removed * APR_USEC_PER_SEC) - batch->offset < batch->seen)
+        batch->lost_by = (apr_time_t)(removed * APR_USEC_PER_SEC) - batch->offset + batch->trip;
     batch->applied = text_of(row, 5) == NULL ? NULL : apr_pstrdup(reading->pool, text_of(row, 5));
     reading->next.snapshot = snapshot == NULL ? NULL : apr_pstrdup(reading->pool, snapshot);
     reading->next.started = started == NULL ? NULL : apr_pstrdup(reading->pool, started);
     reading->headed = snapshot != NULL && started != NULL;
 }
 
-/* A box that is not whole stands for the table. */
+/* A box that is not whole stands for the table, and so does one whose SRID is none. */
 static void
 take_changed_box(log_reading *reading, const mc_postgres_row *row)
 {
     const char *relation = text_of(row, 0), *srid = text_of(row, 1);
     int number = 0;
     if (srid == NULL || !mc_parse_int(&number, srid, 0, 999999))
-        number = 0;
+        number = -1;
     mc_box_set *boxes = boxes_of(reading, (uint32_t)strtoul(relation, NULL, 10), number);
     reading->batch->rows++;
     if (boxes != NULL)
@@ -139,7 +181,11 @@ mc_change_log_read(mc_log_batch *batch, mc_log_cursor *cursor, const char *reade
     };
     const mc_postgres_query query = { .session = session, .sql = read_sql, .params = params, .param_count = 3 };
     mc_postgres_result *result;
-    log_reading reading = { .batch = batch, .tables = apr_hash_make(pool), .begun = apr_time_now(), .pool = pool };
+    log_reading reading = { .batch = batch,
+                            .tables = apr_hash_make(pool),
+                            .relations = apr_hash_make(pool),
+                            .begun = apr_time_now(),
+                            .pool = pool };
     *batch = (mc_log_batch){ .tables = apr_array_make(pool, 4, sizeof(mc_log_table)) };
     mc_error *error = mc_postgres_start(&result, ctx->process->postgres, &query, ctx, pool);
     if (error == MC_OK)
@@ -184,6 +230,16 @@ mc_change_log_find_reader(const char **snapshot, const char *name, mc_postgres_s
         error = mc_postgres_next(&row, result);
     mc_postgres_end(result);
     return error;
+}
+
+mc_error *
+mc_change_log_enter_reader(const char *name, mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_postgres_param params[] = { { .value = name, .type = MC_POSTGRES_TEXT },
+                                         { .value = MC_LOG_BEGINNING, .type = MC_POSTGRES_TEXT } };
+    return mc_change_log_run("INSERT INTO mapcache_changes.readers (name, applied) VALUES ($1, $2::pg_snapshot)"
+                             " ON CONFLICT (name) DO NOTHING",
+                             params, 2, session, ctx, pool);
 }
 
 /* A list of quoted names as an array literal of PostgreSQL. */
@@ -234,6 +290,23 @@ mc_change_log_run(const char *sql, const mc_postgres_param *params, int count, m
         if (error == MC_OK)
             error = mc_postgres_next(&row, result);
     } while (error == MC_OK && row != NULL);
+    mc_postgres_end(result);
+    return error;
+}
+
+mc_error *
+mc_change_log_ask(bool *answer, const char *sql, const mc_postgres_param *params, int count,
+                  mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_postgres_query query = { .session = session, .sql = sql, .params = params, .param_count = count };
+    mc_postgres_result *result;
+    const mc_postgres_row *row = NULL;
+    mc_error *error = mc_postgres_start(&result, ctx->process->postgres, &query, ctx, pool);
+    if (error == MC_OK)
+        error = mc_postgres_next(&row, result);
+    *answer = error == MC_OK && row != NULL && row->columns > 0 && strcmp(row->fields[0].data, "true") == 0;
+    while (error == MC_OK && row != NULL)
+        error = mc_postgres_next(&row, result);
     mc_postgres_end(result);
     return error;
 }

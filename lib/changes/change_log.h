@@ -27,7 +27,9 @@ typedef struct mc_log_table {
 
 typedef struct mc_log_batch {
     apr_array_header_t *tables; /* of mc_log_table */
-    bool lost;                  /* rows are gone that this reader has not read: everything may have changed */
+    bool
+        lost; /* rows are gone that this reader has not read: everything may have changed, at `lost_by` at the latest */
+    apr_time_t lost_by; /* apr_time_now() */
     int64_t rows;
     const char *applied; /* the snapshot up to which the readers of that name have applied all for good; NULL: none */
     apr_time_t seen;     /* apr_time_now() after the snapshot was taken: all that is read was committed before */
@@ -50,6 +52,10 @@ bool mc_log_covers(const char *applied, const char *snapshot);
 mc_error *mc_change_log_find_reader(const char **snapshot, const char *name, mc_postgres_session *session, mc_ctx *ctx,
                                     apr_pool_t *pool) MC_CHECKED;
 
+/* Notes a reader that has applied nothing so far, unless it is known: what the others have applied stays for it. */
+mc_error *mc_change_log_enter_reader(const char *name, mc_postgres_session *session, mc_ctx *ctx,
+                                     apr_pool_t *pool) MC_CHECKED;
+
 /* A name in the database and one of the object ids that stand for it: its own, those of its partitions, and of a view
  * those of what it reads. */
 typedef struct mc_log_name {
@@ -65,5 +71,9 @@ mc_error *mc_change_log_resolve(apr_array_header_t **found, const apr_array_head
 /* One statement without rows that anybody wants. */
 mc_error *mc_change_log_run(const char *sql, const mc_postgres_param *params, int count, mc_postgres_session *session,
                             mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* One statement whose first column is a boolean, as text ("true"). */
+mc_error *mc_change_log_ask(bool *answer, const char *sql, const mc_postgres_param *params, int count,
+                            mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -66,7 +66,7 @@ typedef struct batch_marking {
     const mc_log_batch *batch;
     const apr_array_header_t *found; /* mc_log_name */
     const mc_box_set *everything;
-    apr_time_t time;
+    apr_time_t time, lost;
     int index; /* of the next name */
     int64_t ranges;
     apr_pool_t *pool;
@@ -78,10 +78,8 @@ mark_table(void *baton, mc_watch *watch, const mc_watch_table *table)
     batch_marking *marking = baton;
     const mc_log_batch *batch = marking->batch;
     int index = marking->index++;
-    if (batch->lost) {
-        marking->ranges += mc_mark_boxes(watch, table, 0, marking->everything, marking->time, marking->pool);
-        return;
-    }
+    if (batch->lost)
+        marking->ranges += mc_mark_boxes(watch, table, 0, marking->everything, marking->lost, marking->pool);
     for (int i = 0; i < marking->found->nelts; i++) {
         const mc_log_name *name = &APR_ARRAY_IDX(marking->found, i, const mc_log_name);
         for (int j = 0; j < batch->tables->nelts && name->index == index; j++) {
@@ -93,16 +91,31 @@ mark_table(void *baton, mc_watch *watch, const mc_watch_table *table)
     }
 }
 
-/* The clock of the first database is that of all hosts. Differences below what can be measured are none. */
-static apr_time_t
-settle_clock(mc_changes *changes, const char *connection, const mc_log_batch *batch)
+apr_time_t
+mc_changes_time_seen(const mc_changes *changes, const mc_log_batch *batch)
 {
-    if (strcmp(mc_listener_connection(changes->listeners[0]), connection) == 0) {
-        apr_interval_time_t size = batch->offset < 0 ? -batch->offset : batch->offset;
-        atomic_store(&changes->offset, size <= batch->trip + CLOCK_NOISE ? 0 : batch->offset);
-    }
     apr_time_t offset = atomic_load(&changes->offset);
     return batch->seen + offset + (offset == 0 ? 0 : batch->trip);
+}
+
+apr_time_t
+mc_changes_time_lost(const mc_changes *changes, const mc_log_batch *batch)
+{
+    apr_time_t seen = mc_changes_time_seen(changes, batch);
+    apr_time_t lost = batch->lost_by + atomic_load(&changes->offset);
+    return lost < seen ? lost : seen;
+}
+
+/* The clock of the first database is that of all hosts. Differences below what can be measured are none, and the offset
+ * stays as it is unless it is certainly another one: tiles and marks have times that can be compared. */
+static void
+measure_clock(mc_changes *changes, const char *connection, const mc_log_batch *batch)
+{
+    apr_interval_time_t unsure = batch->trip + CLOCK_NOISE, before = atomic_load(&changes->offset);
+    if (strcmp(mc_listener_connection(changes->listeners[0]), connection) != 0 ||
+        (batch->offset - before <= unsure && before - batch->offset <= unsure))
+        return;
+    atomic_store(&changes->offset, batch->offset <= unsure && -batch->offset <= unsure ? 0 : batch->offset);
 }
 
 /* Marks that no store has anything older than any more, nor any memory. With the lock held. */
@@ -122,27 +135,42 @@ forget_settled_marks(mc_changes *changes)
     mc_marks_forget(changes->marks, limit);
 }
 
-apr_time_t
-mc_changes_take(void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
-                apr_pool_t *pool)
+static void
+count_batch(const mc_changes *changes, const mc_log_batch *batch, int64_t ranges, apr_pool_t *pool)
 {
-    mc_changes *changes = baton;
-    mc_box_set *everything = mc_box_set_create(pool);
-    everything->whole = true;
-    pthread_mutex_lock(&changes->lock);
-    batch_marking marking = { batch, found, everything, settle_clock(changes, connection, batch), 0, 0, pool };
-    if (batch->lost || batch->tables->nelts > 0)
-        mc_changes_visit_tables(changes, connection, mark_table, &marking);
-    forget_settled_marks(changes);
-    pthread_mutex_unlock(&changes->lock);
-    mc_count(changes->process->metrics, MC_COUNT_change_reads_total, 1);
-    mc_count(changes->process->metrics, MC_COUNT_change_rows_total, (uint64_t)batch->rows);
-    mc_count(changes->process->metrics, MC_COUNT_change_marks_total, (uint64_t)marking.ranges);
+    mc_metrics *metrics = changes->process->metrics;
+    mc_count(metrics, MC_COUNT_change_reads_total, 1);
+    mc_count(metrics, MC_COUNT_change_rows_total, (uint64_t)batch->rows);
+    mc_count(metrics, MC_COUNT_change_marks_total, (uint64_t)ranges);
     if (!batch->lost)
-        return marking.time;
-    mc_count(changes->process->metrics, MC_COUNT_change_losses_total, 1);
+        return;
+    mc_count(metrics, MC_COUNT_change_losses_total, 1);
     mc_ctx ctx = { .pool = pool, .log = changes->log };
     mc_log_write(&ctx, MC_LOG_WARN,
                  "a change log has lost what was not read of it: all of its tables count as changed");
-    return marking.time;
+}
+
+bool
+mc_changes_take(apr_time_t *time, void *baton, const char *connection, const mc_log_batch *batch,
+                const apr_array_header_t *found, unsigned number, apr_pool_t *pool)
+{
+    mc_changes *changes = baton;
+    batch_marking marking = {
+        .batch = batch, .found = found, .everything = mc_box_set_create_whole(pool), .pool = pool
+    };
+    pthread_mutex_lock(&changes->lock);
+    bool same = atomic_load(&changes->number) == number;
+    if (same) {
+        measure_clock(changes, connection, batch);
+        marking.time = mc_changes_time_seen(changes, batch);
+        marking.lost = mc_changes_time_lost(changes, batch);
+        if (batch->lost || batch->tables->nelts > 0)
+            mc_changes_visit_tables(changes, connection, mark_table, &marking);
+        forget_settled_marks(changes);
+    }
+    pthread_mutex_unlock(&changes->lock);
+    *time = batch->lost ? marking.lost : marking.time;
+    if (same)
+        count_batch(changes, batch, marking.ranges, pool);
+    return same;
 }

@@ -1,21 +1,13 @@
 /* What was read of a change log becomes durable: stored tiles that are still old are removed. */
-#include <apr_strings.h>
-
 #include "changes/changes_private.h"
 #include "changes/mark_boxes.h"
-
-void
-mc_changes_list_settled(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool)
-{
-    (void)mc_changes_list_names(names, baton, connection, pool);
-}
 
 /* The settling of one batch. */
 typedef struct batch_settling {
     const mc_log_batch *batch;
     const apr_array_header_t *found; /* mc_log_name */
     const mc_box_set *everything;
-    apr_time_t time;
+    apr_time_t time, seen, lost;
     int index; /* of the next name */
     const mc_watch *watch;
     mc_ctx *ctx;
@@ -39,10 +31,12 @@ settle_table(void *baton, mc_watch *watch, const mc_watch_table *table)
     const mc_log_batch *batch = settling->batch;
     int index = settling->index++;
     settling->watch = watch;
+    settling->time = settling->lost;
     if (settling->error == MC_OK && batch->lost)
         settling->error =
             mc_visit_ranges(watch, table, 0, settling->everything, settle_range, settling, settling->pool);
-    for (int i = 0; i < settling->found->nelts && !batch->lost; i++) {
+    settling->time = settling->seen;
+    for (int i = 0; i < settling->found->nelts; i++) {
         const mc_log_name *name = &APR_ARRAY_IDX(settling->found, i, const mc_log_name);
         for (int j = 0; j < batch->tables->nelts && name->index == index && settling->error == MC_OK; j++) {
             const mc_log_table *changed = &APR_ARRAY_IDX(batch->tables, j, const mc_log_table);
@@ -53,32 +47,35 @@ settle_table(void *baton, mc_watch *watch, const mc_watch_table *table)
     }
 }
 
-/* What is followed now, taken: the lock is not held while tiles are removed. */
+/* What is followed now, taken: the lock is not held while tiles are removed. NULL: it has another number. */
 static mc_changes *
-copy_followed(mc_changes *changes, apr_pool_t *pool)
+copy_followed(mc_changes *changes, unsigned number, apr_pool_t *pool)
 {
     mc_changes *copy = apr_pcalloc(pool, sizeof(*copy));
     pthread_mutex_lock(&changes->lock);
-    copy->following_count = changes->following_count;
-    for (int i = 0; i < changes->following_count; i++) {
+    bool same = atomic_load(&changes->number) == number;
+    copy->following_count = same ? changes->following_count : 0;
+    for (int i = 0; i < copy->following_count; i++) {
         copy->followings[i] = changes->followings[i];
         copy->followings[i].owner->take(copy->followings[i].owner->thing);
     }
     pthread_mutex_unlock(&changes->lock);
-    return copy;
+    return same ? copy : NULL;
 }
 
 mc_error *
-mc_changes_settle(void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
-                  mc_ctx *ctx, apr_pool_t *pool)
+mc_changes_settle(bool *done, void *baton, const char *connection, const mc_log_batch *batch,
+                  const apr_array_header_t *found, unsigned number, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_changes *changes = baton, *copy = copy_followed(changes, pool);
-    mc_box_set *everything = mc_box_set_create(pool);
-    everything->whole = true;
+    mc_changes *changes = baton, *copy = copy_followed(changes, number, pool);
+    *done = copy != NULL;
+    if (copy == NULL)
+        return MC_OK;
     batch_settling settling = { .batch = batch,
                                 .found = found,
-                                .everything = everything,
-                                .time = batch->seen + atomic_load(&changes->offset),
+                                .everything = mc_box_set_create_whole(pool),
+                                .seen = mc_changes_time_seen(changes, batch),
+                                .lost = mc_changes_time_lost(changes, batch),
                                 .ctx = ctx,
                                 .pool = pool };
     mc_changes_visit_tables(copy, connection, settle_table, &settling);

@@ -59,12 +59,25 @@ is_listened_to(const mc_changes *changes, const char *connection)
     return false;
 }
 
+/* What is over a bound is served as if it never changed. */
+static void
+tell_of_bound(const mc_changes *changes, const char *kind, const char *what, int bound)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, NULL);
+    mc_ctx ctx = { .pool = scratch, .log = changes->log };
+    mc_log_write(&ctx, MC_LOG_ERROR,
+                 "changes of %s \"%s\" are not followed, and its tiles stay as they are: a process follows at most %d",
+                 kind, what, bound);
+    apr_pool_destroy(scratch);
+}
+
 /* With the lock held. */
 static void
 start_listeners(mc_changes *changes, const mc_following *following)
 {
     const mc_listener_client listener = { changes, mc_changes_list_names, mc_changes_names_number, mc_changes_take };
-    const mc_keeper_client keeper = { changes, mc_changes_list_settled, mc_changes_settle };
+    const mc_keeper_client keeper = { changes, mc_changes_list_names, mc_changes_settle };
     apr_interval_time_t poll = (apr_interval_time_t)(following->config->poll * APR_USEC_PER_SEC);
     apr_interval_time_t settle = (apr_interval_time_t)(following->config->settle * APR_USEC_PER_SEC);
     apr_pool_t *scratch;
@@ -74,8 +87,12 @@ start_listeners(mc_changes *changes, const mc_following *following)
         const mc_watch *watch = APR_ARRAY_IDX(following->watches, i, const mc_watch *);
         for (int j = 0; j < watch->tables->nelts; j++) {
             const char *connection = APR_ARRAY_IDX(watch->tables, j, const mc_watch_table).connection;
-            if (changes->listener_count == MC_LISTENERS_MAX || is_listened_to(changes, connection))
+            if (is_listened_to(changes, connection))
                 continue;
+            if (changes->listener_count == MC_LISTENERS_MAX) {
+                tell_of_bound(changes, "the database of tileset", watch->tileset, MC_LISTENERS_MAX);
+                continue;
+            }
             changes->keepers[changes->listener_count] =
                 mc_keeper_start(connection, reader, poll, settle, &keeper, changes->process, changes->log);
             changes->listeners[changes->listener_count++] =
@@ -158,6 +175,8 @@ mc_changes_follow(mc_changes *changes, const mc_following *following)
     pthread_mutex_unlock(&changes->lock);
     if (dropped.owner != NULL)
         dropped.owner->drop(dropped.owner->thing);
+    if (!room)
+        tell_of_bound(changes, "the configuration", following->file, MC_FOLLOWINGS_MAX);
     if (!room)
         following->owner->drop(following->owner->thing);
 }

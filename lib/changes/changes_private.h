@@ -26,6 +26,10 @@ struct mc_changes {
     apr_time_t forgotten; /* all marks up to that time are */
 };
 
+/* Until when what a batch tells was seen, and what it has lost was removed, by the clock of marks. */
+apr_time_t mc_changes_time_seen(const mc_changes *changes, const mc_log_batch *batch);
+apr_time_t mc_changes_time_lost(const mc_changes *changes, const mc_log_batch *batch);
+
 typedef void mc_watch_visit(void *baton, mc_watch *watch, const mc_watch_table *table);
 
 /* Calls `visit` with each table of all watches that stands in the database, in one order for one number. With the lock
@@ -36,13 +40,12 @@ void mc_changes_visit_tables(mc_changes *changes, const char *connection, mc_wat
 
 unsigned mc_changes_list_names(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
 unsigned mc_changes_names_number(void *baton);
-apr_time_t mc_changes_take(void *baton, const char *connection, const mc_log_batch *batch,
-                           const apr_array_header_t *found, apr_pool_t *pool);
+bool mc_changes_take(apr_time_t *time, void *baton, const char *connection, const mc_log_batch *batch,
+                     const apr_array_header_t *found, unsigned number, apr_pool_t *pool);
 
-/* ---- change_settling.c: what a keeper asks and tells */
+/* ---- change_settling.c: what a keeper tells */
 
-void mc_changes_list_settled(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
-mc_error *mc_changes_settle(void *baton, const char *connection, const mc_log_batch *batch,
-                            const apr_array_header_t *found, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_changes_settle(bool *done, void *baton, const char *connection, const mc_log_batch *batch,
+                            const apr_array_header_t *found, unsigned number, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -37,15 +37,17 @@ CREATE TABLE IF NOT EXISTS mapcache_changes.readers (
     at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- The last transaction of which a row was removed before all readers had applied it.
+-- The last transaction of which a row was removed before all readers had applied it (3, the first one of a cluster: there
+-- was none), and when rows were removed at last. Who reads from the beginning has lost whatever was ever removed.
 CREATE TABLE IF NOT EXISTS mapcache_changes.lost (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     xid xid8 NOT NULL
 );
+ALTER TABLE mapcache_changes.lost ADD COLUMN IF NOT EXISTS at timestamptz NOT NULL DEFAULT clock_timestamp();
 
 -- Removes what all readers have applied; and what is older than `keep`, or more than `most` rows, whoever has not. A
--- reader that was not heard of for `keep` is forgotten: comes it back, it begins before all transactions, and has lost
--- something (3 is the first transaction of a cluster). One at a time: whoever comes second leaves it to the first.
+-- reader that was not heard of for `keep` is forgotten. One at a time: whoever comes second leaves it to the first. What
+-- lies in the future was written by another cluster: a reader's place there says nothing.
 CREATE OR REPLACE FUNCTION mapcache_changes.trim_changes(keep interval DEFAULT '7 days', most bigint DEFAULT 1000000)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
@@ -58,19 +60,19 @@ BEGIN
         RETURN 0;
     END IF;
     DELETE FROM mapcache_changes.readers WHERE at < clock_timestamp() - keep;
-    IF FOUND THEN
-        INSERT INTO mapcache_changes.lost (xid) VALUES ('3') ON CONFLICT (only_row) DO NOTHING;
-    END IF;
     DELETE FROM mapcache_changes.log c
-        WHERE c.xid < (SELECT min(pg_snapshot_xmin(r.applied)) FROM mapcache_changes.readers r);
+        WHERE c.xid < (SELECT min(CASE WHEN pg_snapshot_xmax(r.applied) > pg_snapshot_xmax(pg_current_snapshot()) THEN '1'
+            ELSE pg_snapshot_xmin(r.applied) END) FROM mapcache_changes.readers r);
     GET DIAGNOSTICS removed = ROW_COUNT;
     SELECT c.id INTO oldest FROM mapcache_changes.log c ORDER BY c.id DESC OFFSET greatest(most, 0) LIMIT 1;
     WITH gone AS (
         DELETE FROM mapcache_changes.log c WHERE c.at < clock_timestamp() - keep OR c.id <= oldest RETURNING c.xid)
-    SELECT count(*), max(gone.xid) INTO dropped, latest FROM gone;
-    IF latest IS NOT NULL THEN
-        INSERT INTO mapcache_changes.lost AS l (xid) VALUES (latest)
-            ON CONFLICT (only_row) DO UPDATE SET xid = greatest(l.xid, excluded.xid);
+    SELECT count(*), max(gone.xid) FILTER (WHERE gone.xid < pg_snapshot_xmax(pg_current_snapshot()))
+        INTO dropped, latest FROM gone;
+    IF removed + dropped > 0 THEN
+        INSERT INTO mapcache_changes.lost AS l (xid, at) VALUES (coalesce(latest, '3'), clock_timestamp())
+            ON CONFLICT (only_row) DO UPDATE SET at = excluded.at, xid = CASE
+                WHEN l.xid >= pg_snapshot_xmax(pg_current_snapshot()) THEN excluded.xid ELSE greatest(l.xid, excluded.xid) END;
     END IF;
     RETURN removed + dropped;
 END $body$;

@@ -12,9 +12,10 @@ typedef struct mc_listener_client {
      * with them. */
     unsigned (*names)(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
     unsigned (*names_number)(void *baton);
-    /* What was read; found: mc_log_name of the names that were handed out last. Returns the time of its marks. */
-    apr_time_t (*take)(void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
-                       apr_pool_t *pool);
+    /* What was read; found: mc_log_name of the names that were handed out with that number. *time: of its oldest marks.
+     * False: the names are others now, and nothing is taken. */
+    bool (*take)(apr_time_t *time, void *baton, const char *connection, const mc_log_batch *batch,
+                 const apr_array_header_t *found, unsigned number, apr_pool_t *pool);
 } mc_listener_client;
 
 typedef struct mc_listener mc_listener;

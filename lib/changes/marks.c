@@ -1,4 +1,4 @@
-/* See marks.h. A hash table of fixed size with open addressing, and some rectangles for each level of each set. */
+/* See marks.h. A hash table of fixed size with open addressing, and some areas for each level of each set. */
 #include "changes/marks.h"
 
 #include <pthread.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "changes/mark_areas.h"
 #include "mapcache/error.h"
 
 enum {
     SETS_MAX = 1 << 14,
     LEVELS_MAX = 64,
-    RECTANGLES = 8,    /* of a level */
     SINGLE_MARKS = 64, /* metatiles of a range that are marked one by one */
     DRAWN_SLOTS = 1 << 13,
 };
@@ -24,17 +24,10 @@ typedef struct mark_entry {
     _Atomic apr_time_t time;
 } mark_entry;
 
-/* In metatiles; half-open. */
-typedef struct mark_rectangle {
-    _Atomic int minx, miny, maxx, maxy;
-    _Atomic apr_time_t time;
-} mark_rectangle;
-
 typedef struct mark_level {
     _Atomic int shift;
-    _Atomic int rectangle_count;
     int entries; /* with the lock */
-    mark_rectangle rectangles[RECTANGLES];
+    mc_mark_areas areas;
 } mark_level;
 
 struct mc_mark_set {
@@ -137,17 +130,8 @@ look_up(const mc_mark_set *set, int z, int x, int y)
         newest = atomic_load_explicit(&entry->time, memory_order_acquire);
         break;
     }
-    int count = atomic_load_explicit(&level->rectangle_count, memory_order_acquire);
-    for (int i = 0; i < count; i++) {
-        const mark_rectangle *area = &level->rectangles[i];
-        apr_time_t time = atomic_load_explicit(&area->time, memory_order_acquire);
-        if (time > newest && x >= atomic_load_explicit(&area->minx, memory_order_acquire) &&
-            x < atomic_load_explicit(&area->maxx, memory_order_acquire) &&
-            y >= atomic_load_explicit(&area->miny, memory_order_acquire) &&
-            y < atomic_load_explicit(&area->maxy, memory_order_acquire))
-            newest = time;
-    }
-    return newest;
+    apr_time_t whole = mc_mark_areas_find(&level->areas, x, y);
+    return whole > newest ? whole : newest;
 }
 
 apr_time_t
@@ -300,77 +284,18 @@ coarsen_level(mc_marks *marks, uint32_t fullest)
     marks->coarsened++;
 }
 
-static double
-area_of(int minx, int miny, int maxx, int maxy)
-{
-    return ((double)maxx - minx) * ((double)maxy - miny);
-}
-
-static mc_tile_range
-range_of(const mark_rectangle *area)
-{
-    return (mc_tile_range){ atomic_load_explicit(&area->minx, memory_order_relaxed),
-                            atomic_load_explicit(&area->miny, memory_order_relaxed),
-                            atomic_load_explicit(&area->maxx, memory_order_relaxed),
-                            atomic_load_explicit(&area->maxy, memory_order_relaxed) };
-}
-
-static void
-set_rectangle(mark_rectangle *area, const mc_tile_range *range, apr_time_t time)
-{
-    atomic_store_explicit(&area->minx, range->minx, memory_order_release);
-    atomic_store_explicit(&area->miny, range->miny, memory_order_release);
-    atomic_store_explicit(&area->maxx, range->maxx, memory_order_release);
-    atomic_store_explicit(&area->maxy, range->maxy, memory_order_release);
-    atomic_store_explicit(&area->time, time, memory_order_release);
-}
-
-/* By how much more than both the area around two ranges covers. */
-static double
-growth_of_union(const mc_tile_range *a, const mc_tile_range *b)
-{
-    const mc_tile_range both = mc_tile_range_union(a, b);
-    return area_of(both.minx, both.miny, both.maxx, both.maxy) - area_of(a->minx, a->miny, a->maxx, a->maxy) -
-           area_of(b->minx, b->miny, b->maxx, b->maxy);
-}
-
-/* A rectangle that is inside of a later one says nothing. Where all are taken, the new one is joined with the one with
- * which it grows least. */
-static void
-add_rectangle(mark_level *level, const mc_tile_range *range, apr_time_t time)
-{
-    int count = atomic_load_explicit(&level->rectangle_count, memory_order_relaxed), best = 0;
-    double least = 0;
-    for (int i = 0; i < count; i++) {
-        const mc_tile_range known = range_of(&level->rectangles[i]);
-        const mc_tile_range both = mc_tile_range_union(&known, range);
-        double growth = growth_of_union(&known, range);
-        if (memcmp(&both, range, sizeof(both)) == 0) { /* the new one covers it, and is later */
-            set_rectangle(&level->rectangles[i], range, time);
-            return;
-        }
-        if (i == 0 || growth < least) {
-            least = growth;
-            best = i;
-        }
-    }
-    if (count < RECTANGLES) {
-        set_rectangle(&level->rectangles[count], range, time);
-        atomic_store_explicit(&level->rectangle_count, count + 1, memory_order_release);
-        return;
-    }
-    const mc_tile_range known = range_of(&level->rectangles[best]), both = mc_tile_range_union(&known, range);
-    set_rectangle(&level->rectangles[best], &both, time);
-}
-
-/* False: each level has one mark at most, and the table is full nevertheless. */
+/* Room for many marks at once, as each look for it goes over the whole table. False: each level has one mark at most,
+ * and the table is full nevertheless. */
 static bool
 make_room_for_mark(mc_marks *marks)
 {
-    while (marks->used >= marks->capacity / 2) {
+    const int most = marks->capacity / 2;
+    if (marks->used < most)
+        return true;
+    while (marks->used > most - most / 4) {
         uint32_t fullest = find_fullest_level(marks);
         if (level_of_place(marks, fullest)->entries <= 1)
-            return false;
+            return marks->used < most;
         coarsen_level(marks, fullest);
     }
     return true;
@@ -380,7 +305,7 @@ static void
 mark_rectangle_of_level(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time)
 {
     begin_rebuilding(set->marks);
-    add_rectangle(&set->levels[z], range, time);
+    mc_mark_areas_add(&set->levels[z].areas, range, time);
     end_rebuilding(set->marks);
 }
 
@@ -408,7 +333,7 @@ mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t tim
     const mc_tile_range units = { range->minx / set->columns, range->miny / set->rows,
                                   (range->maxx - 1) / set->columns + 1, (range->maxy - 1) / set->rows + 1 };
     pthread_mutex_lock(&marks->lock);
-    if (area_of(units.minx, units.miny, units.maxx, units.maxy) <= SINGLE_MARKS) {
+    if (((double)units.maxx - units.minx) * ((double)units.maxy - units.miny) <= SINGLE_MARKS) {
         mark_one_by_one(set, z, &units, time);
     } else {
         mark_rectangle_of_level(set, z, &units, time);
@@ -417,21 +342,6 @@ mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t tim
         atomic_store_explicit(&set->newest, time, memory_order_release);
     atomic_store_explicit(&set->any, true, memory_order_release);
     pthread_mutex_unlock(&marks->lock);
-}
-
-/* The rectangles of a level that are later; how many there are. */
-static int
-keep_later_rectangles(mark_level *level, apr_time_t time)
-{
-    int count = atomic_load_explicit(&level->rectangle_count, memory_order_relaxed), kept = 0;
-    for (int i = 0; i < count; i++) {
-        const mc_tile_range range = range_of(&level->rectangles[i]);
-        apr_time_t own = atomic_load_explicit(&level->rectangles[i].time, memory_order_relaxed);
-        if (own > time)
-            set_rectangle(&level->rectangles[kept++], &range, own);
-    }
-    atomic_store_explicit(&level->rectangle_count, kept, memory_order_release);
-    return kept;
 }
 
 void
@@ -448,7 +358,7 @@ mc_marks_forget(mc_marks *marks, apr_time_t time)
         bool any = false;
         for (int z = 0; z < set->level_count; z++) {
             mark_level *level = &set->levels[z];
-            any = keep_later_rectangles(level, time) > 0 || any || level->entries > 0;
+            any = mc_mark_areas_keep(&level->areas, time) > 0 || any || level->entries > 0;
             if (level->entries == 0) /* what comes next may be fine again */
                 atomic_store_explicit(&level->shift, 0, memory_order_release);
         }
@@ -512,8 +422,7 @@ mc_marks_stat(mc_marks *marks)
     mc_marks_statistics statistics = { .entries = marks->used, .coarsened = marks->coarsened };
     for (int i = 0; i < marks->set_count; i++)
         for (int z = 0; z < marks->sets[i]->level_count; z++)
-            statistics.rectangles +=
-                atomic_load_explicit(&marks->sets[i]->levels[z].rectangle_count, memory_order_relaxed);
+            statistics.rectangles += atomic_load_explicit(&marks->sets[i]->levels[z].areas.count, memory_order_relaxed);
     pthread_mutex_unlock(&marks->lock);
     return statistics;
 }

@@ -1,12 +1,17 @@
 """A site whose tiles show tables of PostGIS that change: squares with a colour, drawn by mapcache.fcgi with <changes>."""
+import contextlib
 import math
 import os
 import subprocess
 from xml.sax.saxutils import escape
 
-from conftest import sanitizer_environment
+import pytest
+from conftest import SOON, sanitizer_environment, wait_until
+from fastcgi import Server
 from patience import patience
+from postgres import Postgres
 
+PLACE = (10.1, 46.1)
 HALF = 20037508.342789244
 STYLE = """<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld" xmlns:ogc="http://www.opengis.net/ogc">
 <NamedLayer><Name>squares</Name><UserStyle><FeatureTypeStyle>
@@ -69,3 +74,61 @@ def tile_of(lon, lat, z):
 def path_of(tile, tileset="squares", extension="png"):
     z, x, y = tile
     return f"/wmts/1.0.0/{tileset}/default/GoogleMapsCompatible/{z}/{y}/{x}.{extension}"
+
+
+@contextlib.contextmanager
+def serving(build, folder, connection, **options):
+    folder.mkdir(exist_ok=True)
+    server = Server(build, configuration(folder, connection, **options), folder)
+    try:
+        wait_until_followed(server)
+        yield server
+    finally:
+        server.stop()
+
+
+def wait_until_followed(server):
+    """The server has read the log."""
+    wait_until(lambda: counter(server, "change_reads_total") > 0, "the server follows the log", SOON)
+
+
+def counter(server, name):
+    lines = server.get("/metrics").body.decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"mapcache_{name} "))
+
+
+def body(server, path):
+    answer = server.get(path)
+    assert answer.status == 200, (path, answer.status, answer.body[:300])
+    return answer.body
+
+
+def change(database, state, place=PLACE):
+    lon, lat = (4 * (value // 4) for value in place)
+    database.sql(f"UPDATE squares SET state = '{state}' WHERE ST_XMin(g) = {lon} AND ST_YMin(g) = {lat}")
+
+
+def wait_for_new(server, before):
+    """Asks until all of these tiles are others: path -> body as it was."""
+    left = dict(before)
+
+    def all_new():
+        for path in list(left):
+            if body(server, path) != left[path]:
+                del left[path]
+        return not left
+
+    wait_until(all_new, f"tiles are new: {list(left)[:3]}", SOON)
+
+
+@pytest.fixture(name="database", scope="module")
+def database_fixture():
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(name="squares")
+def squares_fixture(build, database):
+    database.sql("DROP SCHEMA IF EXISTS mapcache_changes CASCADE")
+    prepare(build, database)
+    return database

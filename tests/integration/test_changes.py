@@ -1,81 +1,20 @@
 """Tiles that show a table of PostGIS are new once the table has changed: on all levels, images and vector tiles, in all kinds of
 stores, on all servers; whatever order transactions commit in, and whoever is killed or restarted."""
-import contextlib
 import shutil
 import subprocess
 import threading
 import time
 
 import pytest
-from changes_site import CACHES, configuration, path_of, prepare, tile_of
+from changes_site import database_fixture, squares_fixture  # noqa: F401: fixtures
+from changes_site import CACHES, PLACE, body, change, configuration, counter, path_of, serving, tile_of, wait_for_new, wait_until_followed
 from conftest import SOON, wait_until
 from fastcgi import Client, Server
 from patience import patience
-from postgres import Postgres
 from serving import Serving
 
-PLACE = (10.1, 46.1)
 VECTORS = """<tileset name="vectors"><source>squares</source><cache>store</cache><grid>GoogleMapsCompatible</grid><format>tiles</format>
 </tileset>"""
-
-
-@pytest.fixture(scope="module")
-def database():
-    with Postgres() as server:
-        yield server
-
-
-@pytest.fixture
-def squares(build, database):
-    database.sql("DROP SCHEMA IF EXISTS mapcache_changes CASCADE")
-    prepare(build, database)
-    return database
-
-
-@contextlib.contextmanager
-def serving(build, folder, connection, **options):
-    folder.mkdir(exist_ok=True)
-    server = Server(build, configuration(folder, connection, **options), folder)
-    try:
-        wait_until(lambda: follows(server, connection), "the server follows the log", SOON)
-        yield server
-    finally:
-        server.stop()
-
-
-def follows(server, connection):
-    """Each server listens with a connection of that name; it has read the log when it is idle."""
-    del connection
-    return counter(server, "change_reads_total") > 0
-
-
-def counter(server, name):
-    lines = server.get("/metrics").body.decode().splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith(f"mapcache_{name} "))
-
-
-def body(server, path):
-    answer = server.get(path)
-    assert answer.status == 200, (path, answer.status, answer.body[:300])
-    return answer.body
-
-
-def change(database, state, place=PLACE):
-    lon, lat = (4 * (value // 4) for value in place)
-    database.sql(f"UPDATE squares SET state = '{state}' WHERE ST_XMin(g) = {lon} AND ST_YMin(g) = {lat}")
-
-
-def wait_for_new(server, before):
-    """Asks until all of these tiles are others: path -> body as it was."""
-    left = dict(before)
-
-    def all_new():
-        for path in list(left):
-            if body(server, path) != left[path]:
-                del left[path]
-        return not left
-
-    wait_until(all_new, f"tiles are new: {list(left)[:3]}", SOON)
 
 
 @pytest.mark.parametrize("cache", list(CACHES))
@@ -151,7 +90,7 @@ def test_a_change_while_a_tile_is_drawn(build, squares, tmp_path):
                              changes=f"<changes><connection>{squares.connection()}</connection><poll>1</poll></changes>")
         server = Server(build, file, folder)
         try:
-            wait_until(lambda: follows(server, ""), "the server follows the log", SOON)
+            wait_until_followed(server)
             path = path_of(tile_of(*PLACE, 8))
             answers = []
 

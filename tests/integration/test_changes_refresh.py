@@ -5,29 +5,15 @@ import threading
 import time
 
 import pytest
-from changes_site import configuration, path_of, prepare, tile_of
+from changes_site import database_fixture, squares_fixture  # noqa: F401: fixtures
+from changes_site import PLACE, body, change, configuration, counter, path_of, serving, tile_of, wait_for_new, wait_until_followed
 from conftest import SOON, wait_until
 from fastcgi import Client, Server
 from patience import patience
-from postgres import Postgres
-from test_changes import PLACE, body, change, counter, serving, wait_for_new
 
 SLOW = """<query>SELECT s.g, s.state FROM squares s, (SELECT pg_sleep(0.5)) p WHERE s.g &amp;&amp; !BBOX!</query>
   <geometry>g</geometry><srid>4326</srid>"""
 FAR = path_of(tile_of(-100, 10, 8))
-
-
-@pytest.fixture(scope="module")
-def database():
-    with Postgres() as server:
-        yield server
-
-
-@pytest.fixture
-def squares(build, database):
-    database.sql("DROP SCHEMA IF EXISTS mapcache_changes CASCADE")
-    prepare(build, database)
-    return database
 
 
 def site(squares, more="", settle=3600):
@@ -176,7 +162,7 @@ def test_a_reload_keeps_marks_and_takes_new_tilesets(build, squares, tmp_path):
     path = path_of(tile_of(*PLACE, 8))
     server = Server(build, configuration(tmp_path, squares.connection(), extra="<auto_reload>true</auto_reload>"), tmp_path)
     try:
-        wait_until(lambda: counter(server, "change_reads_total") > 0, "the server follows the log", SOON)
+        wait_until_followed(server)
         before = body(server, path)
         second = """<tileset name="second"><source>squares</source><cache>store</cache><grid>GoogleMapsCompatible</grid><format>PNG</format>
           </tileset>"""
