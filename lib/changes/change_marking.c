@@ -136,7 +136,7 @@ forget_settled_marks(mc_changes *changes)
 }
 
 static void
-count_batch(const mc_changes *changes, const mc_log_batch *batch, int64_t ranges, apr_pool_t *pool)
+count_log_batch(const mc_changes *changes, const mc_log_batch *batch, int64_t ranges, apr_pool_t *pool)
 {
     mc_metrics *metrics = changes->process->metrics;
     mc_count(metrics, MC_COUNT_change_reads_total, 1);
@@ -171,6 +171,6 @@ mc_changes_take(apr_time_t *time, void *baton, const char *connection, const mc_
     pthread_mutex_unlock(&changes->lock);
     *time = batch->lost ? marking.lost : marking.time;
     if (same)
-        count_batch(changes, batch, marking.ranges, pool);
+        count_log_batch(changes, batch, marking.ranges, pool);
     return same;
 }

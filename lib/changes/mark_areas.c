@@ -39,7 +39,7 @@ range_of(const mark_area *area)
 }
 
 static apr_time_t
-time_of(const mark_area *area)
+time_of_area(const mark_area *area)
 {
     return atomic_load_explicit(&area->time, memory_order_relaxed);
 }
@@ -55,7 +55,7 @@ set_area(mark_area *area, const mc_tile_range *range, apr_time_t time)
 }
 
 static bool
-covers(const mc_tile_range *outer, const mc_tile_range *inner)
+range_covers(const mc_tile_range *outer, const mc_tile_range *inner)
 {
     const mc_tile_range both = mc_tile_range_union(outer, inner);
     return memcmp(&both, outer, sizeof(both)) == 0;
@@ -72,9 +72,9 @@ mc_mark_areas_add(mc_mark_areas *areas, const mc_tile_range *range, apr_time_t t
         mark_area *area = &areas->areas[i];
         const mc_tile_range known = range_of(area), both = mc_tile_range_union(&known, range);
         double growth = size_of(&both) - size_of(&known) - size_of(range);
-        if (time_of(area) >= time && covers(&known, range))
+        if (time_of_area(area) >= time && range_covers(&known, range))
             return;
-        if (time_of(area) <= time && covers(range, &known)) {
+        if (time_of_area(area) <= time && range_covers(range, &known)) {
             set_area(area, range, time);
             return;
         }
@@ -90,7 +90,7 @@ mc_mark_areas_add(mc_mark_areas *areas, const mc_tile_range *range, apr_time_t t
     }
     mark_area *area = &areas->areas[best];
     const mc_tile_range known = range_of(area), both = mc_tile_range_union(&known, range);
-    set_area(area, &both, time_of(area) > time ? time_of(area) : time);
+    set_area(area, &both, time_of_area(area) > time ? time_of_area(area) : time);
 }
 
 int
@@ -99,7 +99,7 @@ mc_mark_areas_keep(mc_mark_areas *areas, apr_time_t time)
     int count = atomic_load_explicit(&areas->count, memory_order_relaxed), kept = 0;
     for (int i = 0; i < count; i++) {
         const mc_tile_range range = range_of(&areas->areas[i]);
-        apr_time_t own = time_of(&areas->areas[i]);
+        apr_time_t own = time_of_area(&areas->areas[i]);
         if (own > time)
             set_area(&areas->areas[kept++], &range, own);
     }

@@ -284,18 +284,14 @@ coarsen_level(mc_marks *marks, uint32_t fullest)
     marks->coarsened++;
 }
 
-/* Room for many marks at once, as each look for it goes over the whole table. False: each level has one mark at most,
- * and the table is full nevertheless. */
+/* False: each level has one mark at most, and the table is full nevertheless. */
 static bool
 make_room_for_mark(mc_marks *marks)
 {
-    const int most = marks->capacity / 2;
-    if (marks->used < most)
-        return true;
-    while (marks->used > most - most / 4) {
+    while (marks->used >= marks->capacity / 2) {
         uint32_t fullest = find_fullest_level(marks);
         if (level_of_place(marks, fullest)->entries <= 1)
-            return marks->used < most;
+            return false;
         coarsen_level(marks, fullest);
     }
     return true;

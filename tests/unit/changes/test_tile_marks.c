@@ -128,28 +128,6 @@ START_TEST(an_older_mark_of_an_area_takes_no_newer_one_away)
 }
 END_TEST
 
-START_TEST(a_full_table_is_rebuilt_for_many_marks_at_once)
-{
-    enum { CAPACITY = 1 << 12, TILES = 40000 };
-    set_up_grid();
-    mc_marks *marks = mc_marks_create(CAPACITY);
-    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 1, 1);
-    for (int i = 0; i < TILES; i++) {
-        const mc_tile_range range = one_tile(random_below(1 << 19), random_below(1 << 19));
-        mc_marks_add(set, 19, &range, i + 1);
-    }
-    /* each goes over the whole table: some tens, not as many as there are marks over the bound */
-    ck_assert_int_le(mc_marks_stat(marks).coarsened, 40);
-    for (int z = 8; z < LEVELS; z++)
-        for (int i = 0; i < 2000; i++) {
-            const mc_tile_range range = one_tile(random_below(1 << z), random_below(1 << z));
-            mc_marks_add(set, z, &range, TILES);
-        }
-    ck_assert_int_le(mc_marks_stat(marks).coarsened, 300);
-    mc_marks_destroy(marks);
-}
-END_TEST
-
 START_TEST(nothing_is_missed_when_there_is_no_room)
 {
     enum { TILES = 20000 };
@@ -275,7 +253,6 @@ END_TEST
 
 UNIT_MAIN("marks", a_marked_tile_is_found_and_no_other, the_unit_is_the_metatile,
           a_table_that_is_smaller_than_its_levels_marks_by_rectangles, large_ranges_are_rectangles_that_join,
-          an_older_mark_of_an_area_takes_no_newer_one_away, a_full_table_is_rebuilt_for_many_marks_at_once,
-          nothing_is_missed_when_there_is_no_room, what_is_applied_is_forgotten_and_marks_are_fine_again,
-          a_tileset_with_other_metatiles_keeps_its_marks, own_renders_are_remembered,
-          who_looks_while_the_table_is_rebuilt_misses_nothing)
+          an_older_mark_of_an_area_takes_no_newer_one_away, nothing_is_missed_when_there_is_no_room,
+          what_is_applied_is_forgotten_and_marks_are_fine_again, a_tileset_with_other_metatiles_keeps_its_marks,
+          own_renders_are_remembered, who_looks_while_the_table_is_rebuilt_misses_nothing)
