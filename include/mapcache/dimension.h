@@ -44,7 +44,8 @@ typedef struct mc_dimension_ops {
     apr_time_t (*changed)(const mc_dimension *dimension);
     /* Whether the values that a value stands for depend on the extent; NULL: they do not. */
     bool (*by_extent)(const mc_dimension *dimension);
-    bool from_backend; /* values come from a database */
+    void (*forget)(mc_dimension *dimension); /* mc_dimension_forget; NULL: no answers are remembered */
+    bool from_backend;                       /* values come from a database */
 } mc_dimension_ops;
 
 struct mc_dimension {
@@ -88,6 +89,9 @@ mc_error *mc_dimension_resolve_all(apr_array_header_t **values, mc_dimension *di
 
 /* When what lists the values was changed; 0: not known. */
 apr_time_t mc_dimension_changed(const mc_dimension *dimension);
+
+/* What lists the values has changed: answers that the process remembers are asked for again. Any thread. */
+void mc_dimension_forget(mc_dimension *dimension);
 
 /* Whether what a value stands for may differ from tile to tile. */
 bool mc_dimension_by_extent(const mc_dimension *dimension);

@@ -73,20 +73,30 @@ typedef struct batch_marking {
 } batch_marking;
 
 static void
+tell_of_change(const mc_watch *watch, const mc_watch_table *table)
+{
+    if (table->told && watch->changed != NULL)
+        watch->changed(watch);
+}
+
+static void
 mark_table(void *baton, mc_watch *watch, const mc_watch_table *table)
 {
     batch_marking *marking = baton;
     const mc_log_batch *batch = marking->batch;
     int index = marking->index++;
     if (batch->lost)
+        tell_of_change(watch, table);
+    if (batch->lost)
         marking->ranges += mc_mark_boxes(watch, table, 0, marking->everything, marking->lost, marking->pool);
     for (int i = 0; i < marking->found->nelts; i++) {
         const mc_log_name *name = &APR_ARRAY_IDX(marking->found, i, const mc_log_name);
         for (int j = 0; j < batch->tables->nelts && name->index == index; j++) {
             const mc_log_table *changed = &APR_ARRAY_IDX(batch->tables, j, const mc_log_table);
-            if (changed->relation == name->relation)
-                marking->ranges +=
-                    mc_mark_boxes(watch, table, changed->srid, changed->boxes, marking->time, marking->pool);
+            if (changed->relation != name->relation)
+                continue;
+            tell_of_change(watch, table);
+            marking->ranges += mc_mark_boxes(watch, table, changed->srid, changed->boxes, marking->time, marking->pool);
         }
     }
 }

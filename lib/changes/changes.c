@@ -111,6 +111,8 @@ connect_marks(mc_changes *changes, const mc_following *following)
     for (int i = 0; i < following->watches->nelts; i++) {
         mc_watch *watch = APR_ARRAY_IDX(following->watches, i, mc_watch *);
         changes->memory = watch->memory > changes->memory ? watch->memory : changes->memory;
+        if (watch->changed != NULL)
+            watch->changed(watch); /* before, nobody looked */
         for (int j = 0; j < watch->link_count; j++) {
             mc_watch_link *link = &watch->links[j];
             atomic_store(&link->marks,

@@ -93,7 +93,8 @@ read_watch_element(mc_watch *watch, const mc_node *node, mc_build *build)
     mc_watch_add(watch, &(mc_watch_table){ .connection = element.connection,
                                            .table = element.table,
                                            .srid = element.srid,
-                                           .margin = element.margin });
+                                           .margin = element.margin,
+                                           .told = true });
 }
 
 mc_watch *

@@ -30,6 +30,7 @@ typedef struct mc_watch_table {
     double (*reach)(const void *layer, double scale);
     const void *layer;
     double margin;
+    bool told; /* by <watch>: what dimensions ask may stand there, too */
 } mc_watch_table;
 
 struct mc_mark_set;
@@ -62,7 +63,9 @@ typedef struct mc_watch {
     double revalidation;  /* <stale_while_revalidate>: seconds; 0: without it */
     double memory;        /* seconds for which processes may remember tiles that others have stored anew */
     mc_watch_settle *settle;
-    void *subject; /* the tileset, for `settle` */
+    void (*changed)(
+        const struct mc_watch *watch); /* a table that <watch> names has changed; before its marks are set */
+    void *subject;                     /* the tileset, for these */
 } mc_watch;
 
 /* The keys of a tileset. `type_`: a struct with a member `watch` of mc_watch_config. */

@@ -100,6 +100,13 @@ mc_dimension_changed(const mc_dimension *dimension)
     return dimension->ops->changed == NULL ? 0 : dimension->ops->changed(dimension);
 }
 
+void
+mc_dimension_forget(mc_dimension *dimension)
+{
+    if (dimension->ops->forget != NULL)
+        dimension->ops->forget(dimension);
+}
+
 bool
 mc_dimension_by_extent(const mc_dimension *dimension)
 {

@@ -305,12 +305,18 @@ release_entry(void *entry)
     return APR_SUCCESS;
 }
 
+void
+mc_query_forget(mc_dimension *base)
+{
+    atomic_store(&((mc_query_dimension *)base)->forgotten, mc_clock_now());
+}
+
 static bool
 still_valid(const query_remembered *found, const mc_query_dimension *dimension, const query_look *look)
 {
     if (dimension->by_stamp)
         return found->lasting && mc_stamp_equal(&found->stamp, &look->stamp);
-    return mc_clock_now() - found->taken < dimension->remember;
+    return mc_clock_now() - found->taken < dimension->remember && found->taken > atomic_load(&dimension->forgotten);
 }
 
 /* Fills the answer with what the process remembers. */
@@ -337,7 +343,7 @@ recall_answer(answer *answer, const key *key, const mc_query_dimension *dimensio
 
 static void
 remember_answer(const answer *answer, const key *key, const mc_query_dimension *dimension, const query_look *look,
-                bool fleeting, mc_ctx *ctx)
+                bool fleeting, apr_time_t begun, mc_ctx *ctx)
 {
     mc_clock_cache *answers = ctx->process == NULL ? NULL : ctx->process->query_results;
     /* Of a file that has just changed the stamp says nothing: a write that comes now may leave it as it is. */
@@ -350,7 +356,7 @@ remember_answer(const answer *answer, const key *key, const mc_query_dimension *
     query_remembered *block = malloc(size);
     if (block == NULL)
         return;
-    *block = (query_remembered){ .lasting = lasting, .taken = mc_clock_now(), .count = answer->count };
+    *block = (query_remembered){ .lasting = lasting, .taken = begun, .count = answer->count };
     if (look != NULL)
         block->stamp = look->stamp;
     char *text = (char *)&block->values[answer->count];
@@ -419,11 +425,12 @@ ask_query_backend(query_gathered *open, mc_query_dimension *dimension, mc_query_
                              .stamp = look == NULL ? NULL : &look->stamp };
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_dimension_queries_total,
              (uint64_t)open->count);
+    apr_time_t begun = mc_clock_now(); /* it knows nothing of what has changed since */
     MC_TRY(dimension->ask(dimension, &batch, ctx, ctx->pool));
     for (int i = 0; i < open->count; i++) {
         open->answers[i]->values = (const char *const *)open->rows[i]->values->elts;
         open->answers[i]->count = open->rows[i]->values->nelts;
-        remember_answer(open->answers[i], &open->keys[i], dimension, look, batch.fleeting, ctx);
+        remember_answer(open->answers[i], &open->keys[i], dimension, look, batch.fleeting, begun, ctx);
     }
     return MC_OK;
 }

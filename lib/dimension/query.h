@@ -9,6 +9,8 @@
 #ifndef MC_DIMENSION_QUERY_H
 #define MC_DIMENSION_QUERY_H
 
+#include <stdatomic.h>
+
 #include "db/sqlite/handles.h"
 #include "dimension/dimension_base.h"
 
@@ -107,6 +109,7 @@ struct mc_query_dimension {
     const char *path;             /* of the database where it is a file; else NULL */
     bool by_stamp;                /* <remember>: as long as the file's stamp stays the same */
     apr_interval_time_t remember; /* <remember>, else: so long; 0: once in a request */
+    _Atomic apr_time_t forgotten; /* mc_clock_now(): what was asked before then is asked again, but of a file */
 };
 
 /* Statements that not every kind has; NULL: there is none. */
@@ -162,7 +165,7 @@ bool mc_query_set_up(mc_query_dimension *dimension, const mc_query_config *confi
 /* The members of mc_dimension_ops that are the same for all. */
 #define MC_QUERY_OPS                                                                                                   \
     .resolve_all = mc_query_resolve_all, .list = mc_query_list, .ask_default = mc_query_default,                       \
-    .changed = mc_query_changed, .by_extent = mc_query_by_extent, .from_backend = true
+    .changed = mc_query_changed, .by_extent = mc_query_by_extent, .forget = mc_query_forget, .from_backend = true
 
 mc_error *mc_query_resolve_all(apr_array_header_t **values, mc_dimension *base, const mc_dimension_query *queries,
                                int count, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
@@ -171,6 +174,9 @@ mc_error *mc_query_list(apr_array_header_t **values, mc_dimension *base, const c
 mc_error *mc_query_default(const char **value, mc_dimension *base, const char *tileset, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 bool mc_query_by_extent(const mc_dimension *base);
+
+/* mc_dimension_ops.forget */
+void mc_query_forget(mc_dimension *base);
 apr_time_t mc_query_changed(const mc_dimension *base);
 
 /* The member `insert` of mc_dimension_ops, of kinds that have MC_QUERY_INSERT_KEY. */

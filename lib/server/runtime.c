@@ -199,8 +199,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
     process->quotas = mc_quotas_create();
-    process->refreshes =
-        threads && has_sources(config) ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
+    process->refreshes = threads ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
     process->changes = threads ? mc_changes_create(process, log) : NULL;
     process->reloads = mc_reload_states_create();
     process->probes = threads ? mc_probes_create(process, log) : NULL;

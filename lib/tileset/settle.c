@@ -2,6 +2,7 @@
 #include "tileset/settle.h"
 
 #include <apr_strings.h>
+#include <string.h>
 
 #include "tileset/variant.h"
 
@@ -97,29 +98,71 @@ list_values(apr_array_header_t ***values, int *sets, const mc_tileset *tileset, 
     return MC_OK;
 }
 
+static mc_error *
+settle_values(settling *work, const mc_watch_link *link, int z, const mc_tile_range *range, const char **chosen,
+              apr_pool_t *pool)
+{
+    const mc_tile_request wanted = { .tileset = work->tileset, .link = link->link, .z = z, .values = chosen };
+    mc_tileset_requested_key(&work->key, &wanted, pool);
+    work->key.renderable = true; /* a store that is not there has no old tiles */
+    return settle_level(work, range);
+}
+
+/* All sets of values: what is rendered. */
+static mc_error *
+settle_sets(settling *work, const mc_watch_link *link, int z, const mc_tile_range *range, apr_pool_t *pool)
+{
+    apr_array_header_t **values;
+    int sets, count = work->tileset->dimension_count;
+    MC_TRY(list_values(&values, &sets, work->tileset, work->ctx, pool));
+    for (int set = 0; set < sets; set++) {
+        const char **chosen = apr_palloc(pool, sizeof(*chosen) * (size_t)(count + 1));
+        for (int i = 0, rest = set; i < count; rest /= values[i]->nelts, i++)
+            chosen[i] = APR_ARRAY_IDX(values[i], rest % values[i]->nelts, const char *);
+        MC_TRY(settle_values(work, link, z, range, chosen, pool));
+    }
+    return MC_OK;
+}
+
+/* Whether a tile of the default values may be what something else is assembled of: all of them are listed. */
+static mc_error *
+find_default_listed(bool *listed, const mc_tileset *tileset, mc_ctx *ctx, apr_pool_t *pool)
+{
+    *listed = true;
+    for (int i = 0; i < tileset->dimension_count && *listed; i++) {
+        apr_array_header_t *values;
+        MC_TRY(mc_dimension_list(&values, tileset->dimensions[i], tileset->name, ctx, pool));
+        *listed = false;
+        for (int j = 0; j < values->nelts && !*listed; j++)
+            *listed = strcmp(APR_ARRAY_IDX(values, j, const char *), tileset->dimensions[i]->default_value) == 0;
+    }
+    return MC_OK;
+}
+
+/* Assembled tiles, which are stored for the default values alone. */
+static mc_error *
+settle_assemblies(settling *work, const mc_watch_link *link, int z, const mc_tile_range *range, apr_pool_t *pool)
+{
+    bool listed;
+    MC_TRY(find_default_listed(&listed, work->tileset, work->ctx, pool));
+    return listed ? MC_OK : settle_values(work, link, z, range, NULL, pool);
+}
+
 mc_error *
 mc_tileset_settle(const mc_watch *watch, const mc_watch_link *link, int z, const mc_tile_range *range, apr_time_t time,
                   mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tileset *tileset = watch->subject;
-    apr_array_header_t **values;
-    int sets;
+    bool assembles = tileset->assembly != MC_ASSEMBLE_NONE && tileset->dimension_count > 0;
+    bool renders = mc_tileset_renders(tileset) && !(assembles && tileset->subdimensions_read_only);
     if (tileset->cache == NULL || tileset->cache->ops->keeps_nothing || tileset->not_built != NULL ||
         range->minx >= range->maxx || range->miny >= range->maxy)
         return MC_OK;
-    MC_TRY(list_values(&values, &sets, tileset, ctx, pool));
     settling work = { .tileset = tileset, .time = time, .ctx = ctx };
     apr_pool_create(&work.scratch, pool);
-    mc_error *error = MC_OK;
-    for (int set = 0; set < sets && error == MC_OK; set++) {
-        const char **chosen = apr_palloc(pool, sizeof(*chosen) * (size_t)(tileset->dimension_count + 1));
-        for (int i = 0, rest = set; i < tileset->dimension_count; rest /= values[i]->nelts, i++)
-            chosen[i] = APR_ARRAY_IDX(values[i], rest % values[i]->nelts, const char *);
-        const mc_tile_request wanted = { .tileset = tileset, .link = link->link, .z = z, .values = chosen };
-        mc_tileset_requested_key(&work.key, &wanted, pool);
-        work.key.renderable = true; /* a store that is not there has no old tiles */
-        error = settle_level(&work, range);
-    }
+    mc_error *error = renders ? settle_sets(&work, link, z, range, pool) : MC_OK;
+    if (error == MC_OK && assembles && tileset->store_assemblies && !tileset->read_only)
+        error = settle_assemblies(&work, link, z, range, pool);
     apr_pool_destroy(work.scratch);
     return error;
 }

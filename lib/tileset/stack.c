@@ -1,10 +1,12 @@
 /* One tile made of sub-tiles (docs/reference/configuration.md 7.7): looked up as a whole, assembled, encoded and
  * stored. */
 #include <apr_strings.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "mapcache/trace.h"
 #include "tileset/assembly.h"
+#include "tileset/refresh.h"
 #include "tileset/tileset_private.h"
 
 int
@@ -65,6 +67,22 @@ store_stacked_tile(mc_tile *tile, mc_pixels *pixels, apr_time_t begun, const mc_
         mc_log_error(ctx, MC_LOG_ERROR, error);
 }
 
+/*
+ * Whether assembled tiles of these values may be stored, and stored ones go out. Where changes are followed, those of
+ * the default values alone: only those are found again once they are old (lib/tileset/settle.c).
+ */
+static bool
+keeps_assembly(const mc_tile_request *wanted)
+{
+    const mc_tileset *tileset = wanted->tileset;
+    if (!tileset->store_assemblies)
+        return false;
+    for (int i = 0; tileset->watch != NULL && wanted->values != NULL && i < tileset->dimension_count; i++)
+        if (wanted->values[i] != NULL && strcmp(wanted->values[i], tileset->dimensions[i]->default_value) != 0)
+            return false;
+    return true;
+}
+
 /* The stored bytes of the one sub-tile that shows. NULL where it has gone or become another one since: what was hidden
  * behind the old one may show behind the new one. */
 static mc_error *
@@ -89,13 +107,13 @@ answer_empty_stack(mc_tile **tile, apr_time_t begun, const mc_tile_request *want
     return mc_tile_nothing(tile, wanted->link->grid, pool);
 }
 
-mc_error *
-mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+static mc_error *
+assemble_since(mc_tile **tile, apr_time_t begun, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx,
+               apr_pool_t *pool)
 {
     const mc_assembled *made;
     mc_pixels *pixels = NULL;
-    bool stored = wanted->tileset->store_assemblies && !wanted->tileset->read_only;
-    const apr_time_t begun = mc_tileset_time_of_render(wanted->tileset, ctx);
+    bool stored = keeps_assembly(wanted) && !wanted->tileset->read_only;
     bool outer = ctx->wants_fresh;
     ctx->wants_fresh = outer || stored; /* an old part would be kept as if it were a new one */
     mc_error *error = gather_one(&made, wanted, ctx, pool);
@@ -135,16 +153,52 @@ mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_t
 }
 
 mc_error *
+mc_tileset_assemble(mc_tile **tile, const mc_tile_request *wanted, uint64_t if_tag, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const apr_time_t begun = mc_tileset_time_of_render(wanted->tileset, ctx);
+    mc_tile_key key;
+    MC_TRY(assemble_since(tile, begun, wanted, if_tag, ctx, pool));
+    if (mc_tileset_renders(wanted->tileset) || !keeps_assembly(wanted))
+        return MC_OK;
+    mc_tileset_requested_key(&key, wanted, pool);
+    mc_tileset_note_render(wanted->tileset, &key, begun);
+    return MC_OK;
+}
+
+/* A mc_refresh_work. */
+static mc_error *
+assemble_behind(bool *busy, const mc_tile_request *wanted, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_tile *tile;
+    *busy = false;
+    (void)key;
+    return mc_tileset_assemble(&tile, wanted, 0, ctx, pool);
+}
+
+/* Whether a stored tile that is old goes out, as it is made anew behind the answer. */
+static bool
+leave_assembling(const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *name = apr_psprintf(pool, "assembly %s %s %d %d %d", wanted->tileset->name, wanted->link->grid->name,
+                                    wanted->z, wanted->x, wanted->y);
+    return mc_refresh_later(name, assemble_behind, wanted, NULL, ctx);
+}
+
+mc_error *
 mc_tileset_stored_assembly(mc_tile **tile, const mc_tile_request *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tile_key key;
     *tile = NULL;
-    if (!wanted->tileset->store_assemblies)
+    if (!keeps_assembly(wanted))
         return MC_OK;
     mc_tileset_requested_key(&key, wanted, pool);
     MC_TRY(mc_cache_get(tile, wanted->tileset->cache, &key, ctx, pool));
-    if (*tile != NULL && !wanted->tileset->read_only &&
-        mc_tileset_freshness(wanted->tileset, &key, (*tile)->mtime, ctx) != MC_FRESH)
+    if (*tile == NULL || wanted->tileset->read_only)
+        return MC_OK;
+    mc_freshness freshness = mc_tileset_freshness(wanted->tileset, &key, (*tile)->mtime, ctx);
+    if (freshness == MC_STALE_BEHIND && leave_assembling(wanted, ctx, pool))
+        (*tile)->stale = true;
+    else if (freshness != MC_FRESH)
         *tile = NULL;
     return MC_OK;
 }

@@ -98,19 +98,32 @@ vector_buffer_of(const mc_tileset *tileset)
     return (double)(options->buffer + 2) / options->extent * tileset->links[0]->grid->tile_width + 1;
 }
 
+/* A mc_watch.changed: what a dimension's database lists may be something else now. */
+static void
+forget_answers_of_dimensions(const mc_watch *watch)
+{
+    const mc_tileset *tileset = watch->subject;
+    for (int i = 0; i < tileset->dimension_count; i++)
+        mc_dimension_forget(tileset->dimensions[i]);
+}
+
 void
 mc_tileset_connect_watch(mc_tileset *tileset, const mc_node *node, mc_build *build)
 {
     mc_watch *watch = tileset->shown;
-    if (watch == NULL || tileset->source == NULL || tileset->read_only || tileset->link_count == 0)
+    bool told = watch != NULL && watch->tables->nelts > 0;
+    bool listed = told && tileset->dimension_count > 0; /* by a catalogue: assemblies, and what they are made of */
+    if (watch == NULL || tileset->link_count == 0 || (!mc_tileset_renders(tileset) && !listed))
         return;
-    bool told = watch->tables->nelts > 0;
     table_search search = { watch, apr_hash_make(build->pool), 0, 0, build->pool };
-    search_source_tables(&search, tileset->source);
+    if (mc_tileset_renders(tileset))
+        search_source_tables(&search, tileset->source);
     watch->settle = mc_tileset_settle;
+    watch->changed = forget_answers_of_dimensions;
     watch->subject = tileset;
     watch->memory = longest_memory(tileset);
-    watch->timeless = tileset->cache == NULL || !mc_cache_keeps_time(tileset->cache);
+    /* What is not rendered may be passed on as it is, however old: then the process knows that it has looked. */
+    watch->timeless = tileset->cache == NULL || !mc_tileset_renders(tileset) || !mc_cache_keeps_time(tileset->cache);
     watch->metabuffer = tileset->metabuffer;
     watch->vector_buffer = vector_buffer_of(tileset);
     add_watch_links(watch, tileset, build->pool);

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from changes_site import database_fixture, squares_fixture  # noqa: F401: fixtures
-from changes_site import CACHES, PLACE, body, change, configuration, counter, path_of, serving, tile_of, wait_for_new, wait_until_followed
+from changes_site import CACHES, PLACE, body, change, configuration, counter, path_of, prepare, serving, tile_of, wait_for_new, wait_until_followed
 from conftest import SOON, wait_until
 from fastcgi import Client, Server
 from patience import patience
