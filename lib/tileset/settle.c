@@ -99,8 +99,8 @@ list_values(apr_array_header_t ***values, int *sets, const mc_tileset *tileset, 
 }
 
 static mc_error *
-settle_values(settling *work, const mc_watch_link *link, int z, const mc_tile_range *range, const char **chosen,
-              apr_pool_t *pool)
+settle_values_set(settling *work, const mc_watch_link *link, int z, const mc_tile_range *range, const char **chosen,
+                  apr_pool_t *pool)
 {
     const mc_tile_request wanted = { .tileset = work->tileset, .link = link->link, .z = z, .values = chosen };
     mc_tileset_requested_key(&work->key, &wanted, pool);
@@ -119,7 +119,7 @@ settle_sets(settling *work, const mc_watch_link *link, int z, const mc_tile_rang
         const char **chosen = apr_palloc(pool, sizeof(*chosen) * (size_t)(count + 1));
         for (int i = 0, rest = set; i < count; rest /= values[i]->nelts, i++)
             chosen[i] = APR_ARRAY_IDX(values[i], rest % values[i]->nelts, const char *);
-        MC_TRY(settle_values(work, link, z, range, chosen, pool));
+        MC_TRY(settle_values_set(work, link, z, range, chosen, pool));
     }
     return MC_OK;
 }
@@ -145,7 +145,7 @@ settle_assemblies(settling *work, const mc_watch_link *link, int z, const mc_til
 {
     bool listed;
     MC_TRY(find_default_listed(&listed, work->tileset, work->ctx, pool));
-    return listed ? MC_OK : settle_values(work, link, z, range, NULL, pool);
+    return listed ? MC_OK : settle_values_set(work, link, z, range, NULL, pool);
 }
 
 mc_error *
