@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import keeper  # noqa: E402
 from common.client import Client  # noqa: E402
-from common.database import Database  # noqa: E402
+from common.database import SETTINGS, Database  # noqa: E402
 from common.load import Crowd, percentile  # noqa: E402
 from common.machine import describe  # noqa: E402
 from common.report import Report  # noqa: E402
@@ -180,7 +180,7 @@ def main():
     report, folder = Report("fresh"), make_folder("bench-fresh")
     folder.chmod(0o777)
     print("\n".join(f"{word}: {value}" for word, value in describe(ROOT).items()), f"load: {os.getloadavg()[0]:.1f}", sep="\n")
-    with Database() as database:
+    with Database((*SETTINGS, "autovacuum=on")) as database:
         make_table(database)
         config = write_ours(folder, database)
         server = apache("fresh", f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"\nMapCacheAlias /mc "{config}" quick',

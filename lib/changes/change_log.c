@@ -19,8 +19,13 @@ enum { SETS_MAX = 256, SRIDS_MAX = 16, RELATIONS_MAX = 1 << 16 };
  *
  * What the cursor does not see: transactions from its end on, and those that were under way. Rows of transactions that
  * have yet to come were written by another cluster. After a restart numbers of transactions may have been given again
- * that the cursor sees: what was written since the start is read in any case.
+ * that the cursor sees: what was written since the start is read in any case. Each part finds its rows by an index: a
+ * read costs as much as is new, however long the log is.
  */
+#define MC_LOG_ROWS                                                                                                    \
+    "SELECT relation::text, srid::text, minx::text, miny::text, maxx::text, maxy::text, NULL::text"                    \
+    " FROM mapcache_changes.log WHERE"
+
 static const char read_sql[] =
     "SELECT NULL::text, pg_current_snapshot()::text, pg_postmaster_start_time()::text,"
     " extract(epoch FROM clock_timestamp())::text, (c.future OR l.xid IS NOT NULL)::text,"
@@ -29,11 +34,11 @@ static const char read_sql[] =
     " FROM (SELECT pg_snapshot_xmax($1::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot())) AS c(future)"
     " LEFT JOIN mapcache_changes.lost l ON NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot)"
     " AND l.xid < pg_snapshot_xmax(pg_current_snapshot())"
-    " UNION ALL "
-    "SELECT relation::text, srid::text, minx::text, miny::text, maxx::text, maxy::text, NULL::text"
-    " FROM mapcache_changes.log WHERE xid < pg_snapshot_xmax(pg_current_snapshot())"
-    " AND (xid >= pg_snapshot_xmax($1::pg_snapshot) OR xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot)))"
-    " OR ($2::text <> pg_postmaster_start_time()::text AND at >= pg_postmaster_start_time()))";
+    " UNION ALL " MC_LOG_ROWS
+    " xid >= pg_snapshot_xmax($1::pg_snapshot) AND xid < pg_snapshot_xmax(pg_current_snapshot())"
+    " UNION ALL " MC_LOG_ROWS " xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot)))"
+    " UNION ALL " MC_LOG_ROWS " $2::text <> pg_postmaster_start_time()::text AND at >= pg_postmaster_start_time()"
+    " AND xid < pg_snapshot_xmax($1::pg_snapshot) AND xid <> ALL (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot)))";
 
 /* From a name down to partitions and to what views read, and up to the tables that it is a part of, but not down from
  * those again: what their other parts log shows nothing of it. */

@@ -82,3 +82,20 @@ def test_a_new_reader_takes_tiles_for_old_that_are_older_than_what_was_removed(b
         for path in (NEAR, FAR):  # made since
             body(server, path)
         assert counter(server, "renders_total") == 0
+
+
+def test_a_read_costs_what_is_new_however_long_the_log_is(build, squares, tmp_path):
+    """Rows of the log that the server has gone over, as PostgreSQL counts them."""
+    long, changes = 20000, 30
+    squares.sql(f"INSERT INTO mapcache_changes.log (relation, srid) SELECT 0, 0 FROM generate_series(1, {long})")
+    squares.sql("SELECT pg_stat_reset()")
+    settling = "<changes><poll>1</poll><settle>3600</settle></changes>"
+    with serving(build, tmp_path, squares.connection(), changes=settling) as server:
+        wait_until(lambda: counter(server, "change_rows_total") >= long, "the log is read", SOON)
+        for number in range(changes):
+            rows = counter(server, "change_rows_total")
+            change(squares, str(number))
+            wait_until(lambda rows=rows: counter(server, "change_rows_total") > rows, "the change is read", SOON)
+    wait_until(lambda: not squares.sql("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'mapcache%'"), "its connections have ended", SOON)
+    read = int(squares.sql("SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables WHERE relname = 'log'")[0])
+    assert long <= read < long * changes / 4, read  # once by the listener, once by the leader
