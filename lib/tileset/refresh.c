@@ -1,7 +1,6 @@
 /* See refresh.h. */
 #include "tileset/refresh.h"
 
-#include <apr_hash.h>
 #include <apr_strings.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,11 +8,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/semaphore.h"
 #include "base/workers.h"
 #include "tileset/tileset_counters.h"
 
-enum { THREADS_MAX = 16, ENTRIES_MAX = 4096 };
+enum { THREADS_MAX = 16, ENTRIES_MAX = 4096, BUCKETS = 1024 };
 
 /* Microseconds before what somebody else draws, or what has failed, is looked at again. */
 #define REST_TIME (APR_USEC_PER_SEC / 4)
@@ -23,8 +23,9 @@ enum { THREADS_MAX = 16, ENTRIES_MAX = 4096 };
 typedef enum refresh_state { REFRESH_WAITS, REFRESH_RUNS, REFRESH_RESTS } refresh_state;
 
 typedef struct refresh_entry {
-    struct refresh_entry *next;
-    apr_pool_t *pool; /* of all below */
+    struct refresh_entry *next; /* of its bucket */
+    uint64_t hash;              /* of work and name */
+    apr_pool_t *pool;           /* of all below */
     const char *name;
     mc_refresh_work *work;
     mc_tile_request *wanted;
@@ -44,7 +45,8 @@ struct mc_refreshes {
     int most_threads;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
-    refresh_entry *entries;
+    refresh_entry *buckets[BUCKETS]; /* by hash */
+    apr_time_t swept;                /* mc_clock_now() of the last look for entries that nobody asks for */
     int count, idle, thread_count;
     bool ending;
     pthread_t threads[THREADS_MAX];
@@ -63,11 +65,11 @@ mc_refreshes_create(int threads, mc_process *process, const mc_log *log)
     return refreshes;
 }
 
-/* Takes the entry out of the list. With the lock held. */
+/* Takes the entry out of the table. With the lock held. */
 static void
 unlist_entry(mc_refreshes *refreshes, const refresh_entry *entry)
 {
-    refresh_entry **at = &refreshes->entries;
+    refresh_entry **at = &refreshes->buckets[entry->hash % BUCKETS];
     while (*at != entry)
         at = &(*at)->next;
     *at = entry->next;
@@ -83,6 +85,16 @@ free_entry(refresh_entry *entry)
     owner->drop(owner->thing);
 }
 
+static void
+free_entries(refresh_entry *entry)
+{
+    while (entry != NULL) {
+        refresh_entry *next = entry->next;
+        free_entry(entry);
+        entry = next;
+    }
+}
+
 void
 mc_refreshes_destroy(mc_refreshes *refreshes)
 {
@@ -94,11 +106,8 @@ mc_refreshes_destroy(mc_refreshes *refreshes)
     pthread_mutex_unlock(&refreshes->lock);
     for (int i = 0; i < refreshes->thread_count; i++)
         pthread_join(refreshes->threads[i], NULL);
-    while (refreshes->entries != NULL) {
-        refresh_entry *entry = refreshes->entries;
-        unlist_entry(refreshes, entry);
-        free_entry(entry);
-    }
+    for (int i = 0; i < BUCKETS; i++)
+        free_entries(refreshes->buckets[i]);
     pthread_cond_destroy(&refreshes->changed);
     pthread_mutex_destroy(&refreshes->lock);
     free(refreshes);
@@ -122,9 +131,10 @@ static refresh_entry *
 find_busiest(const mc_refreshes *refreshes)
 {
     refresh_entry *busiest = NULL;
-    for (refresh_entry *entry = refreshes->entries; entry != NULL; entry = entry->next)
-        if (entry->state == REFRESH_WAITS && (busiest == NULL || entry->hits > busiest->hits))
-            busiest = entry;
+    for (int i = 0; i < BUCKETS && refreshes->count > 0; i++)
+        for (refresh_entry *entry = refreshes->buckets[i]; entry != NULL; entry = entry->next)
+            if (entry->state == REFRESH_WAITS && (busiest == NULL || entry->hits > busiest->hits))
+                busiest = entry;
     return busiest;
 }
 
@@ -151,6 +161,50 @@ do_refresh(const refresh_entry *entry, const mc_refreshes *refreshes)
     return busy || failed;
 }
 
+/* Entries that nobody has asked for since they rest, now and then: they hold a configuration. With the lock held; the
+ * caller frees them without. */
+static refresh_entry *
+take_rested(mc_refreshes *refreshes)
+{
+    refresh_entry *taken = NULL;
+    apr_time_t now = mc_clock_now();
+    if (refreshes->count == 0 || now - refreshes->swept < REST_TIME)
+        return NULL;
+    refreshes->swept = now;
+    for (int i = 0; i < BUCKETS; i++)
+        for (refresh_entry **at = &refreshes->buckets[i]; *at != NULL;) {
+            refresh_entry *entry = *at;
+            if (entry->state != REFRESH_RESTS || now < entry->until + REST_TIME) {
+                at = &entry->next;
+                continue;
+            }
+            *at = entry->next;
+            refreshes->count--;
+            entry->next = taken;
+            taken = entry;
+        }
+    return taken;
+}
+
+/* Until there may be something to do. With the lock held, which is given up meanwhile. */
+static void
+wait_for_refresh(mc_refreshes *refreshes)
+{
+    refresh_entry *rested = take_rested(refreshes);
+    if (rested != NULL) {
+        pthread_mutex_unlock(&refreshes->lock);
+        free_entries(rested);
+        pthread_mutex_lock(&refreshes->lock);
+        return;
+    }
+    refreshes->idle++;
+    if (refreshes->count == 0)
+        pthread_cond_wait(&refreshes->changed, &refreshes->lock);
+    else
+        (void)mc_clock_wait(&refreshes->changed, &refreshes->lock, mc_clock_now() + REST_TIME);
+    refreshes->idle--;
+}
+
 static void *
 run_refresh_thread(void *baton)
 {
@@ -159,9 +213,7 @@ run_refresh_thread(void *baton)
     while (!refreshes->ending) {
         refresh_entry *entry = find_busiest(refreshes);
         if (entry == NULL) {
-            refreshes->idle++;
-            pthread_cond_wait(&refreshes->changed, &refreshes->lock);
-            refreshes->idle--;
+            wait_for_refresh(refreshes);
             continue;
         }
         entry->state = REFRESH_RUNS;
@@ -229,12 +281,13 @@ copy_request(const mc_tile_request *wanted, apr_pool_t *pool)
 }
 
 static refresh_entry *
-create_refresh(const char *name, mc_refresh_work *work, const mc_tile_request *wanted, const mc_tile_key *key,
-               const mc_ctx *ctx)
+create_refresh(uint64_t hash, const char *name, mc_refresh_work *work, const mc_tile_request *wanted,
+               const mc_tile_key *key, const mc_ctx *ctx)
 {
     apr_pool_t *pool = mc_task_pool_acquire();
     refresh_entry *entry = apr_pcalloc(pool, sizeof(*entry));
-    *entry = (refresh_entry){ .pool = pool,
+    *entry = (refresh_entry){ .hash = hash,
+                              .pool = pool,
                               .name = apr_pstrdup(pool, name),
                               .work = work,
                               .wanted = copy_request(wanted, pool),
@@ -249,10 +302,10 @@ create_refresh(const char *name, mc_refresh_work *work, const mc_tile_request *w
 
 /* The entry of that name, which counts one more and waits again once it has rested. With the lock held. */
 static bool
-count_hit(mc_refreshes *refreshes, const char *name, mc_refresh_work *work)
+count_hit(mc_refreshes *refreshes, uint64_t hash, const char *name, mc_refresh_work *work)
 {
-    for (refresh_entry *entry = refreshes->entries; entry != NULL; entry = entry->next) {
-        if (entry->work != work || strcmp(entry->name, name) != 0)
+    for (refresh_entry *entry = refreshes->buckets[hash % BUCKETS]; entry != NULL; entry = entry->next) {
+        if (entry->hash != hash || entry->work != work || strcmp(entry->name, name) != 0)
             continue;
         entry->hits++;
         if (entry->state == REFRESH_RESTS && mc_clock_now() >= entry->until) {
@@ -265,26 +318,6 @@ count_hit(mc_refreshes *refreshes, const char *name, mc_refresh_work *work)
     return false;
 }
 
-/* The entries that nobody has asked for since they rest. With the lock held; the caller frees them. */
-static refresh_entry *
-take_rested(mc_refreshes *refreshes)
-{
-    refresh_entry *taken = NULL, **at = &refreshes->entries;
-    apr_time_t now = mc_clock_now();
-    while (*at != NULL) {
-        refresh_entry *entry = *at;
-        if (entry->state != REFRESH_RESTS || now < entry->until + REST_TIME) {
-            at = &entry->next;
-            continue;
-        }
-        *at = entry->next;
-        refreshes->count--;
-        entry->next = taken;
-        taken = entry;
-    }
-    return taken;
-}
-
 bool
 mc_refresh_later(const char *name, mc_refresh_work *work, const mc_tile_request *wanted, const mc_tile_key *key,
                  mc_ctx *ctx)
@@ -293,24 +326,21 @@ mc_refresh_later(const char *name, mc_refresh_work *work, const mc_tile_request 
     refresh_entry *rested = NULL;
     if (refreshes == NULL || ctx->owner == NULL)
         return false;
+    const uint64_t hash = mc_hash64(name, strlen(name), (uint64_t)(uintptr_t)work);
     pthread_mutex_lock(&refreshes->lock);
-    bool known = count_hit(refreshes, name, work);
+    bool known = count_hit(refreshes, hash, name, work);
     if (!known)
         rested = take_rested(refreshes);
     bool room = !known && refreshes->count < ENTRIES_MAX && !refreshes->ending;
     if (room) {
-        refresh_entry *entry = create_refresh(name, work, wanted, key, ctx);
-        entry->next = refreshes->entries;
-        refreshes->entries = entry;
+        refresh_entry *entry = create_refresh(hash, name, work, wanted, key, ctx);
+        entry->next = refreshes->buckets[hash % BUCKETS];
+        refreshes->buckets[hash % BUCKETS] = entry;
         refreshes->count++;
         start_refresh_thread(refreshes);
         pthread_cond_signal(&refreshes->changed);
     }
     pthread_mutex_unlock(&refreshes->lock);
-    while (rested != NULL) {
-        refresh_entry *next = rested->next;
-        free_entry(rested);
-        rested = next;
-    }
+    free_entries(rested);
     return true; /* where there is no room, who asks next tries again */
 }

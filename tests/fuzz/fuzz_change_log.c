@@ -17,7 +17,7 @@ static mc_tile_range limits[LEVELS];
 static mc_grid grid = {
     .name = "g", .extent = { -1000, -1000, 1000, 1000 }, .tile_width = 256, .tile_height = 256, .level_count = LEVELS
 };
-static mc_grid_link link = { .grid = &grid, .maxzoom = LEVELS - 1, .limits = limits };
+static mc_grid_link whole_link = { .grid = &grid, .maxzoom = LEVELS - 1, .limits = limits };
 
 int LLVMFuzzerInitialize(int *count, char ***values);
 int
@@ -26,7 +26,7 @@ LLVMFuzzerInitialize(int *count, char ***values)
     (void)count;
     (void)values;
     grid.levels = levels;
-    link.extent = grid.extent;
+    whole_link.extent = grid.extent;
     for (int z = 0; z < LEVELS; z++) {
         levels[z] = (mc_level){ 2000.0 / 256 / (1 << z), 1 << z, 1 << z };
         limits[z] = (mc_tile_range){ 0, 0, 1 << z, 1 << z };
@@ -103,7 +103,7 @@ check_tiles(const mc_log_batch *batch)
         for (int j = 0; j < boxes->count && !boxes->whole; j++)
             for (int z = 0; z < LEVELS; z++) {
                 mc_tile_range ranges[3];
-                int count = mc_ranges_of_box(ranges, &link, &boxes->boxes[j], j % 2 == 0 ? 0 : 2000, 16, z);
+                int count = mc_ranges_of_box(ranges, &whole_link, &boxes->boxes[j], j % 2 == 0 ? 0 : 2000, 16, z);
                 MC_ASSERT(count >= 0 && count <= 3);
                 for (int k = 0; k < count; k++)
                     MC_ASSERT(ranges[k].minx >= 0 && ranges[k].maxx <= 1 << z && ranges[k].miny >= 0 &&
