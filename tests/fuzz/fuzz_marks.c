@@ -10,7 +10,7 @@
 #include "fuzz_support.h"
 #include "mapcache/error.h"
 
-enum { LEVELS = 5, SIDE = 1 << (LEVELS - 1), SETS = 2, STEP_SIZE = 6, STEPS_MOST = 400 };
+enum { LEVELS = 5, SIDE = 1 << (LEVELS - 1), SETS = 2, STEP_SIZE = 6, STEPS_MOST = 150 };
 
 static mc_level levels[LEVELS];
 static mc_grid grid = { .name = "g", .level_count = LEVELS, .levels = levels };
@@ -93,7 +93,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         mc_marks_statistics statistics = mc_marks_stat(marks);
         exactly = exactly && statistics.coarsened == 0 && statistics.rectangles == 0;
         MC_ASSERT(statistics.entries <= 16);
-        if (i % 8 == 7)
+        if (i % 32 == 31)
             check_all(sets, exactly);
     }
     check_all(sets, exactly);
