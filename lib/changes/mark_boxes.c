@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <string.h>
 
 #include "changes/marks.h"
 #include "vector/crs/projection.h"
@@ -68,10 +69,13 @@ mc_ranges_of_box(mc_tile_range ranges[3], const mc_grid_link *link, const mc_ext
     return count;
 }
 
+enum { SEEN = 16 /* ranges of a level */ };
+
 /* The visits of one link. */
 typedef struct range_visiting {
     const mc_watch_link *link;
-    double *reach; /* of each level */
+    double *reach;               /* of each level */
+    mc_tile_range (*seen)[SEEN]; /* of each level, visited lately: neighbours lie in the same tiles */
     double turn;
     mc_range_visit *visit;
     void *baton;
@@ -87,6 +91,17 @@ visit_everywhere(const range_visiting *visiting)
     return MC_OK;
 }
 
+/* False: it was visited a moment ago. */
+static bool
+note_range(mc_tile_range *seen, const mc_tile_range *range)
+{
+    mc_tile_range *slot = &seen[(unsigned)(range->minx + 5 * range->miny) % SEEN];
+    if (memcmp(slot, range, sizeof(*range)) == 0)
+        return false;
+    *slot = *range;
+    return true;
+}
+
 static mc_error *
 visit_box(const range_visiting *visiting, const mc_extent *box)
 {
@@ -97,7 +112,8 @@ visit_box(const range_visiting *visiting, const mc_extent *box)
             continue;
         int count = mc_ranges_of_box(ranges, link, box, visiting->turn, visiting->reach[z], z);
         for (int i = 0; i < count; i++)
-            MC_TRY(visiting->visit(visiting->baton, visiting->link, z, &ranges[i]));
+            if (note_range(visiting->seen[z], &ranges[i]))
+                MC_TRY(visiting->visit(visiting->baton, visiting->link, z, &ranges[i]));
     }
     return MC_OK;
 }
@@ -126,6 +142,7 @@ mc_visit_ranges(const mc_watch *watch, const mc_watch_table *table, int srid, co
         const mc_grid *grid = watch->links[i].link->grid;
         range_visiting visiting = { .link = &watch->links[i],
                                     .reach = apr_palloc(pool, sizeof(double) * (size_t)grid->level_count),
+                                    .seen = apr_pcalloc(pool, sizeof(mc_tile_range[SEEN]) * (size_t)grid->level_count),
                                     .turn = mc_projection_turn(grid->srs),
                                     .visit = visit,
                                     .baton = baton };
