@@ -44,7 +44,7 @@ void mc_disk_put_folder(mc_text_out *out, const disk_cache *cache, const mc_tile
 /* The path of a tile, of MC_PATH_MAX bytes. */
 mc_error *mc_disk_tile_path(char *path, const disk_cache *cache, const mc_tile_key *key, apr_pool_t *pool);
 
-/* mc_cache_ops.list_folders: of the layout of TileCache alone. */
+/* mc_cache_ops.list_folders: of the layouts of TileCache, ArcGIS and MapProxy. */
 bool mc_disk_lists_folders(const mc_cache *cache);
 mc_error *mc_disk_list_folders(mc_cache *cache, const mc_tile_key *key, const mc_tile_range *area, mc_tile_visit *visit,
                                void *baton, mc_ctx *ctx) MC_CHECKED;

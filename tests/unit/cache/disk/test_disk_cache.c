@@ -213,16 +213,18 @@ meet_tile(void *baton, int x, int y)
     return ++met->count < met->most;
 }
 
-START_TEST(folders_tell_the_tiles_of_an_area)
+/* In a layout, beside files of something else in a folder of its own. */
+static void
+check_folders(const char *layout, const char *noise)
 {
     static const int places[][2] = { { 0, 0 },       { 999, 1000 },  { 1000, 999 },     { 1000000, 2 },
                                      { 1000001, 3 }, { 2001002, 5 }, { 2001002, 1005 }, { 2001003, 1000005 } };
     const mc_tile_range areas[] = { { 0, 0, 3000000, 3000000 },       { 999, 0, 1001, 1001 },
                                     { 1000000, 2, 1000001, 3 },       { 2001002, 5, 2001003, 6 },
                                     { 2001000, 6, 3000000, 5000000 }, { 5, 5, 900, 900 } };
-    mc_cache *cache = disk("", "");
-    ck_assert(cache->ops->lists_folders(cache));
-    ck_assert(!cache->ops->lists_folders(disk("arcgis", "")));
+    mc_cache *cache = disk(layout, "");
+    run_shell("rm -rf %s/c");
+    ck_assert_msg(cache->ops->lists_folders(cache), "%s", layout);
     mc_tile_key key = roads(5, 0, 0);
     met_tiles none = { 0, 0, 100 };
     ck_ok(cache->ops->list_folders(cache, &key, &areas[0], meet_tile, &none, &ctx)); /* there is no folder */
@@ -231,9 +233,7 @@ START_TEST(folders_tell_the_tiles_of_an_area)
         key = roads(5, places[i][0], places[i][1]);
         put_text(cache, &key, "tile");
     }
-    run_shell(
-        "cd %s/c/roads/WGS84/05 && mkdir -p abc 000/x 000/000/12 && : > 000/000/000/000/000/000.png.1.2.tmp && : > 7 &&"
-        " mkdir 000/000/000/000/000/001.png.d && : > 000/000/0x0");
+    run_shell(apr_pstrcat(pool, "cd %s/c/", noise, NULL));
     for (size_t a = 0; a < sizeof(areas) / sizeof(areas[0]); a++) {
         met_tiles met = { 0, 0, 100 };
         int count = 0, sum = 0;
@@ -244,12 +244,28 @@ START_TEST(folders_tell_the_tiles_of_an_area)
                 sum += places[i][0] * 7 + places[i][1];
             }
         ck_ok(cache->ops->list_folders(cache, &key, &areas[a], meet_tile, &met, &ctx));
-        ck_assert_int_eq(met.count, count);
-        ck_assert_int_eq(met.sum, sum);
+        ck_assert_msg(met.count == count && met.sum == sum, "%s, area %d: %d of %d", layout, (int)a, met.count, count);
     }
     met_tiles two = { 0, 0, 2 };
     ck_ok(cache->ops->list_folders(cache, &key, &areas[0], meet_tile, &two, &ctx));
     ck_assert_int_eq(two.count, 2);
+}
+
+START_TEST(folders_tell_the_tiles_of_an_area)
+{
+    static const char tilecache_noise[] =
+        "mkdir -p abc 000/x 000/000/12 && : > 000/000/000/000/000/000.png.1.2.tmp && : > 7 &&"
+        " mkdir 000/000/000/000/000/001.png.d && : > 000/000/0x0";
+    static const char arcgis_noise[] =
+        "mkdir -p abc R0x00000 R000 && : > R00000000/C00000000.png.1.tmp && : > R00000000/C0000000g.png &&"
+        " : > R00000000/R00000000.png && : > R00000002/C0x000000.png && : > 7";
+    check_folders("tilecache", apr_pstrcat(pool, "roads/WGS84/05 && ", tilecache_noise, NULL));
+    check_folders("mapproxy-tc", apr_pstrcat(pool, "05 && ", tilecache_noise, NULL));
+    check_folders("mapproxy-mp", "05 && mkdir -p abc 0000/x 000 && : > 0000/0000/0000/0000.png.tmp && : > 7");
+    check_folders("arcgis", apr_pstrcat(pool, "roads/WGS84/L05 && ", arcgis_noise, NULL));
+    check_folders("mapproxy-arcgis", apr_pstrcat(pool, "L05 && ", arcgis_noise, NULL));
+    mc_cache *other = disk("worldwind", "");
+    ck_assert(!other->ops->lists_folders(other));
 }
 END_TEST
 
