@@ -63,7 +63,8 @@ settle_batch(bool *done, const mc_keeper *keeper, const mc_log_batch *batch, mc_
 
 /* Where the readers have got to. Who has applied nothing is noted: what it has not applied stays in the log. */
 static mc_error *
-find_place(mc_log_cursor *cursor, const mc_keeper *keeper, mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
+find_log_place(mc_log_cursor *cursor, const mc_keeper *keeper, mc_postgres_session *session, mc_ctx *ctx,
+               apr_pool_t *pool)
 {
     ctx->deadline = mc_clock_now() + ANSWER_TIME;
     MC_TRY(mc_change_log_find_reader(&cursor->snapshot, keeper->reader, session, ctx, pool));
@@ -79,7 +80,7 @@ keep_once(const mc_keeper *keeper, apr_time_t *alive, mc_postgres_session *sessi
     mc_log_batch batch;
     mc_log_cursor cursor = { NULL, NULL };
     bool done = true;
-    MC_TRY(find_place(&cursor, keeper, session, ctx, pool));
+    MC_TRY(find_log_place(&cursor, keeper, session, ctx, pool));
     ctx->deadline = mc_clock_now() + READ_TIME;
     MC_TRY(mc_change_log_read(&batch, &cursor, keeper->reader, session, ctx, pool));
     bool news = batch.rows > 0 || batch.lost;

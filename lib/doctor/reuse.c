@@ -61,7 +61,7 @@ sum_until(const mc_reuse *reuse, int moment)
 }
 
 static followed *
-find_place(const mc_reuse *reuse, followed *table, uint64_t hash)
+find_followed(const mc_reuse *reuse, followed *table, uint64_t hash)
 {
     unsigned at = (unsigned)(hash >> 32) & reuse->table_mask;
     while (table[at].hash != 0 && table[at].hash != hash)
@@ -96,7 +96,7 @@ renumber_moments(mc_reuse *reuse)
     memset(reuse->sums, 0, sizeof(int) * ((size_t)reuse->moments + 1));
     reuse->count = reuse->moment = count;
     for (int i = 0; i < count; i++) {
-        *find_place(reuse, reuse->table, reuse->spare[i].hash) = (followed){ reuse->spare[i].hash, i + 1 };
+        *find_followed(reuse, reuse->table, reuse->spare[i].hash) = (followed){ reuse->spare[i].hash, i + 1 };
         change_sum(reuse, i + 1, 1);
     }
 }
@@ -122,7 +122,7 @@ mc_reuse_add(mc_reuse *reuse, uint64_t hash)
     if (reuse->moment == reuse->moments)
         renumber_moments(reuse);
     double weight = ldexp(1, (int)reuse->shift);
-    followed *place = find_place(reuse, reuse->table, hash);
+    followed *place = find_followed(reuse, reuse->table, hash);
     reuse->looked_at += weight;
     if (place->hash == 0) {
         reuse->first += weight;

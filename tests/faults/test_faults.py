@@ -11,7 +11,7 @@ from postgres import Postgres
 from stores import DRAWN, PHOTOS, STORES, Comparison, Photos, drawn_tiles
 from world import Surroundings, refuser, run_round
 
-SECONDS = float(os.environ.get("FAULTS_SECONDS", "180"))
+SECONDS = float(os.environ.get("FAULTS_SECONDS", "120"))
 # The gate tries the same faults each time; whoever looks for others names another seed, or asks for a long run.
 LONG = float(os.environ.get("FAULTS_SECONDS") or 0) > 600
 SEED = os.environ.get("FAULTS_SEED") or (str(time.time_ns() % 1000000) if LONG else "6")

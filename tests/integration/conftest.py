@@ -339,16 +339,12 @@ def fcgi(build, folder, site, modules_environment):
 
     def start(*options, environment=None, spawned=False):
         address = str(folder / f"fcgi{len(running)}.sock")
-        mask = os.umask(0)
-        try:
-            command = ([build / "bin/mapcache.fcgi", "--listen", address, *options] if not spawned else
-                       ["spawn-fcgi", "-n", "-s", address, "--", build / "bin/mapcache.fcgi", *options])
-            program = Program(command, folder / "fcgi.log",
-                              {"MAPCACHE_CONFIG_FILE": str(site.config), **modules_environment, **(environment or {})})
-            running.append(program)
-            wait_until(lambda: listens(address) or program.process.poll() is not None, "mapcache.fcgi starts")
-        finally:
-            os.umask(mask)
+        command = ([build / "bin/mapcache.fcgi", "--listen", address, *options] if not spawned else
+                   ["spawn-fcgi", "-n", "-s", address, "--", build / "bin/mapcache.fcgi", *options])
+        program = Program(command, folder / "fcgi.log",
+                          {"MAPCACHE_CONFIG_FILE": str(site.config), **modules_environment, **(environment or {})}, umask=0)
+        running.append(program)
+        wait_until(lambda: listens(address) or program.process.poll() is not None, "mapcache.fcgi starts")
         assert program.process.poll() is None, program.log()
         program.address = address
         return program

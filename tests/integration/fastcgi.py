@@ -1,7 +1,6 @@
 """A FastCGI client for tests that send what no web server would let through: any bytes in any variable, on one kept
 connection."""
 
-import os
 import pathlib
 import socket
 import struct
@@ -99,14 +98,12 @@ class Server:
     def __init__(self, build, config, folder, user=None, environment=None, options=(), spawned=False, before=()):
         self.address = str(folder / "fcgi.sock")
         pathlib.Path(self.address).unlink(missing_ok=True)
-        mask = os.umask(0)
         owner = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
         command = ([build / "bin/mapcache.fcgi", "--listen", self.address, *options] if not spawned else
                    ["spawn-fcgi", "-n", "-s", self.address, "--", build / "bin/mapcache.fcgi", *options])
         self.program = Program([*before, *command], folder / "fcgi.log",
                                {"MAPCACHE_CONFIG_FILE": str(config), "LD_LIBRARY_PATH": str(build / "lib"),
-                                "MAPCACHE_MODULES": str(build / "modules"), **(environment or {})}, **owner)
-        os.umask(mask)
+                                "MAPCACHE_MODULES": str(build / "modules"), **(environment or {})}, umask=0, **owner)
         wait_until(lambda: listens(self.address) or self.program.process.poll() is not None,
                    "mapcache.fcgi starts", 30)
         assert self.program.process.poll() is None, self.log()

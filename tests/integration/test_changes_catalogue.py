@@ -62,7 +62,8 @@ def catalogue(build, database, folder, kept=True, settle=3600):
     server = Server(build, folder / "mapcache.xml", folder)
     try:
         wait_until_followed(server)
-        wait_until(lambda: counter(server, "change_rows_total") >= 1, "what was changed before is read", SOON)
+        if settle > 0:  # else the leader may have removed the row before anybody counts it
+            wait_until(lambda: counter(server, "change_rows_total") >= 1, "what was changed before is read", SOON)
         yield server
     finally:
         server.stop()

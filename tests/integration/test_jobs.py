@@ -9,7 +9,7 @@ import time
 
 import pytest
 from conftest import SOON, wait_until
-from jobs_site import Queue, boxes, last_line, seeded_alone, wms
+from jobs_site import PROGRAM, Queue, boxes, last_line, seeded_alone, wms
 from origin import Origin
 from patience import patience
 from postgres import Postgres
