@@ -113,8 +113,8 @@ run_follower(void *baton)
     return NULL;
 }
 
-static char *
-copy_follower_text(const char *text)
+char *
+mc_follower_copy_text(const char *text)
 {
     char *copy = strdup(text);
     MC_ASSERT(copy != NULL);
@@ -128,8 +128,8 @@ mc_follower_start(const char *connection, const mc_follower_work *work, mc_proce
     apr_pool_t *scratch;
     MC_ASSERT(follower != NULL);
     apr_pool_create(&scratch, NULL);
-    follower->connection = copy_follower_text(connection);
-    follower->named = copy_follower_text(mc_postgres_named(connection, work->application, scratch));
+    follower->connection = mc_follower_copy_text(connection);
+    follower->named = mc_follower_copy_text(mc_postgres_named(connection, work->application, scratch));
     apr_pool_destroy(scratch);
     follower->work = *work;
     follower->process = process;

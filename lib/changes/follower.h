@@ -23,6 +23,9 @@ typedef struct mc_follower_work {
 mc_follower *mc_follower_start(const char *connection, const mc_follower_work *work, mc_process *process,
                                const mc_log *log);
 
+/* What followers and their work keep of a text; of malloc. */
+char *mc_follower_copy_text(const char *text);
+
 /* Ends the thread, and waits for it. */
 void mc_follower_stop(mc_follower *follower);
 

@@ -123,22 +123,14 @@ keep_changes(void *baton, mc_follower *follower, mc_postgres_session *session, m
     return error;
 }
 
-static char *
-copy_keeper_text(const char *text)
-{
-    char *copy = strdup(text);
-    MC_ASSERT(copy != NULL);
-    return copy;
-}
-
 mc_keeper *
 mc_keeper_start(const char *connection, const char *reader, apr_interval_time_t poll, apr_interval_time_t delay,
                 const mc_keeper_client *client, mc_process *process, const mc_log *log)
 {
     mc_keeper *keeper = calloc(1, sizeof(*keeper));
     MC_ASSERT(keeper != NULL);
-    keeper->connection = copy_keeper_text(connection);
-    keeper->reader = copy_keeper_text(reader);
+    keeper->connection = mc_follower_copy_text(connection);
+    keeper->reader = mc_follower_copy_text(reader);
     keeper->poll = poll;
     keeper->delay = delay;
     keeper->client = *client;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/server_private.h"
+#include "text/text.h"
 
 enum { STATUS_MAX = 96 };
 
@@ -26,15 +27,9 @@ append_status(status_text *out, const char *text)
 static void
 append_ttl(status_text *out, int64_t seconds)
 {
-    char digits[24];
-    int at = sizeof(digits);
-    uint64_t rest = seconds < 0 ? 0 - (uint64_t)seconds : (uint64_t)seconds;
-    digits[--at] = '\0';
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while ((rest /= 10) != 0);
-    append_status(out, seconds < 0 ? "; ttl=-" : "; ttl=");
-    append_status(out, digits + at);
+    mc_whole_text digits;
+    append_status(out, "; ttl=");
+    append_status(out, mc_write_whole(&digits, seconds));
 }
 
 /* Why the request went on to a source, or waited for another one that did; NULL: it did not. */

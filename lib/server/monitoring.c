@@ -25,6 +25,11 @@
 #include "telemetry/process_reports.h"
 #include "text/secret.h"
 
+/* Microseconds between two reports of a process: usually, and where requests fail. Who refuses thousands of requests a
+ * second has no time for as many reports. */
+#define REPORT_PAUSE APR_USEC_PER_SEC
+#define ERROR_PAUSE (APR_USEC_PER_SEC / 100)
+
 /* A server that nobody has asked for so long is of no interest: microseconds. */
 #define AWAY_TIME (300 * APR_USEC_PER_SEC)
 
@@ -225,16 +230,22 @@ report_everything(const mc_config *config, mc_process *process, mc_monitor *moni
     mc_process_reports_put(monitor, report, model);
 }
 
-void
-mc_monitoring_report(const mc_config *config, mc_process *process, bool urgent, apr_pool_t *pool)
+static void
+report_after(apr_interval_time_t pause, const mc_config *config, mc_process *process, apr_pool_t *pool)
 {
     mc_monitor *monitor = mc_monitor_of(process->metrics);
-    if (monitor == NULL || !mc_process_reports_due(mc_clock_now(), urgent))
+    if (monitor == NULL || !mc_process_reports_due(mc_clock_now(), pause))
         return;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
     report_everything(config, process, monitor, scratch);
     apr_pool_destroy(scratch);
+}
+
+void
+mc_monitoring_report(const mc_config *config, mc_process *process, bool failed, apr_pool_t *pool)
+{
+    report_after(failed ? ERROR_PAUSE : REPORT_PAUSE, config, process, pool);
 }
 
 void
@@ -246,6 +257,6 @@ mc_monitoring_follow(const mc_config *config, mc_process *process)
         return;
     apr_pool_t *pool;
     apr_pool_create_unmanaged_ex(&pool, mc_memory_exhausted, NULL);
-    mc_monitoring_report(config, process, true, pool);
+    report_after(0, config, process, pool);
     apr_pool_destroy(pool);
 }

@@ -165,15 +165,8 @@ mc_xml_element(mc_xml *xml, const char *name, const char *text)
 void
 mc_xml_element_int(mc_xml *xml, const char *name, int number)
 {
-    char digits[16], *at = digits + sizeof(digits);
-    unsigned left = number < 0 ? 0U - (unsigned)number : (unsigned)number;
-    *--at = '\0';
-    do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
-    if (number < 0)
-        *--at = '-';
-    mc_xml_element(xml, name, at);
+    mc_whole_text digits;
+    mc_xml_element(xml, name, mc_write_whole(&digits, number));
 }
 
 void

@@ -8,10 +8,9 @@
 #include "base/hash.h"
 #include "telemetry/monitor_tables.h"
 
-#define REPORT_INTERVAL APR_USEC_PER_SEC
 #define LONGEST_SILENCE (86400 * APR_USEC_PER_SEC)
 
-static _Atomic apr_time_t next_report; /* of this process: mc_clock_now() */
+static _Atomic apr_time_t last_report; /* of this process: mc_clock_now(); 0: none */
 
 uint32_t
 mc_process_reports_model(const char *file)
@@ -21,12 +20,12 @@ mc_process_reports_model(const char *file)
 }
 
 bool
-mc_process_reports_due(apr_time_t now, bool urgent)
+mc_process_reports_due(apr_time_t now, apr_interval_time_t pause)
 {
-    apr_time_t next = atomic_load_explicit(&next_report, memory_order_relaxed);
-    if (now < next && !urgent)
+    apr_time_t last = atomic_load_explicit(&last_report, memory_order_relaxed);
+    if (last != 0 && now < last + pause)
         return false;
-    return atomic_compare_exchange_strong(&next_report, &next, now + REPORT_INTERVAL);
+    return atomic_compare_exchange_strong(&last_report, &last, now);
 }
 
 /* The slot of this process, or a free one, or that of a process that is dead; -1: all are in use. */

@@ -46,9 +46,9 @@ typedef struct mc_process_report {
 /* A number for a configuration file, never 0. */
 uint32_t mc_process_reports_model(const char *file);
 
-/* Whether the calling process should report now: a second after its last report, or at once (`urgent`). One thread at
- * a time gets true, and calls mc_process_reports_put. */
-bool mc_process_reports_due(apr_time_t now, bool urgent);
+/* Whether the calling process should report now: `pause` (microseconds) after its last report. One thread at a time
+ * gets true, and calls mc_process_reports_put. */
+bool mc_process_reports_due(apr_time_t now, apr_interval_time_t pause);
 
 /*
  * Puts the report of this process. Of `report` the members process, started and seen are filled in, and the things of

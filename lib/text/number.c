@@ -44,6 +44,20 @@ mc_parse_int64(int64_t *out, const char *text, int64_t min, int64_t max)
     return true;
 }
 
+const char *
+mc_write_whole(mc_whole_text *into, int64_t number)
+{
+    char *at = into->text + sizeof(into->text) - 1;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    *at = '\0';
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    return at;
+}
+
 bool
 mc_parse_int(int *out, const char *text, int min, int max)
 {

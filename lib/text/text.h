@@ -13,6 +13,14 @@
 /* Whole-string numbers: no blanks around, no trailing garbage, finite, inside min..max. False otherwise (out
  * untouched). Locale-independent. */
 bool mc_parse_int(int *out, const char *text, int min, int max);
+/* A whole number, written out in decimal digits. */
+typedef struct mc_whole_text {
+    char text[24];
+} mc_whole_text;
+
+/* The text lies in `into`. */
+const char *mc_write_whole(mc_whole_text *into, int64_t number);
+
 bool mc_parse_int64(int64_t *out, const char *text, int64_t min, int64_t max);
 bool mc_parse_double(double *out, const char *text);
 

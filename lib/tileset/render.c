@@ -209,8 +209,9 @@ decode_map(mc_rendered *map, int width, int height, bool as_sent, mc_ctx *ctx, a
 static mc_error *
 put_rendered(mc_tile_write *writes, int count, int formats, mc_tileset *tileset, mc_ctx *ctx)
 {
+    const int lifetime = mc_tileset_store_lifetime(tileset);
     for (int i = 0; i < count * formats; i++)
-        writes[i].lifetime = mc_tileset_store_lifetime(tileset);
+        writes[i].lifetime = lifetime;
     for (int i = 0; i < formats; i++) {
         int format = mc_tileset_may_be_stale(tileset) ? i : formats - 1 - i;
         mc_cache *cache = format == 0 ? tileset->cache : tileset->variants[format - 1]->cache;

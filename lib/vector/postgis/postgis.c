@@ -148,7 +148,7 @@ value_of(postgis_reading *r, int index, const mc_postgres_field *field)
     const bool *integers = r->request->integers;
     if (field->size < 0)
         return NULL;
-    return integers != NULL && integers[index] ? mc_postgis_write_whole(&r->texts[index], mc_postgis_whole(field))
+    return integers != NULL && integers[index] ? mc_write_whole(&r->texts[index], mc_postgis_whole(field))
                                                : field->data;
 }
 

@@ -3,6 +3,7 @@
 #define MC_VECTOR_POSTGIS_POSTGIS_H
 
 #include "db/postgres/postgres.h"
+#include "text/text.h"
 #include "vector/feature/feature.h"
 
 /* How geometry travels. */
@@ -151,16 +152,8 @@ bool mc_postgis_next_of(mc_postgres_field *fields, bool *meets, const char **at,
 
 /* ---- postgis_value.c */
 
-/* A whole number, written out. */
-typedef struct mc_whole_text {
-    char text[24];
-} mc_whole_text;
-
 /* An int8 as it travels; 0 for a null. */
 int64_t mc_postgis_whole(const mc_postgres_field *field);
-
-/* The number as the database writes it; the text lies in `into`. */
-const char *mc_postgis_write_whole(mc_whole_text *into, int64_t number);
 
 /* Turns hex digits into bytes, up to the first character that is no hex digit. Returns the number of bytes. */
 size_t mc_postgis_unhex(uint8_t *out, const char *text, int size);

@@ -26,17 +26,3 @@ mc_postgis_whole(const mc_postgres_field *field)
 {
     return (int64_t)mc_big_number(field->data, field->size < 8 ? field->size : 8);
 }
-
-const char *
-mc_postgis_write_whole(mc_whole_text *into, int64_t number)
-{
-    char *at = into->text + sizeof(into->text) - 1;
-    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-    *at = '\0';
-    do
-        *--at = (char)('0' + rest % 10);
-    while ((rest /= 10) > 0);
-    if (number < 0)
-        *--at = '-';
-    return at;
-}

@@ -10,7 +10,7 @@ static const struct {
 } names[] = {
     { "host=db.example port=5433 dbname=gis user=me password=word", "host=db.example port=5433 dbname=gis" },
     { "  password = 'a host=no' \t host = '/run/my sql'\n port=1", "host='/run/my sql' port=1" },
-    { "password='it\\'s host=no' dbname=gis passfile=/home/me/.pgpass sslkey=/etc/key options=-cx=y", "dbname=gis" },
+    { "password='it\\'s host=no' dbname=gis passfile=/etc/pgpass sslkey=/etc/key options=-cx=y", "dbname=gis" },
     { "password=a\\ host=no dbname=gis", "dbname=gis" },
     { "password='no end host=secret", "PostgreSQL" },
     { "host=db password='no end dbname=secret", "host=db" },
