@@ -69,7 +69,7 @@ store_stacked_tile(mc_tile *tile, mc_pixels *pixels, apr_time_t begun, const mc_
 
 /*
  * Whether assembled tiles of these values may be stored, and stored ones go out. Where changes are followed, those of
- * the default values alone: only those are found again once they are old (lib/tileset/settle.c).
+ * the default values alone: only those are found again once they are old (lib/tileset/watch/settle.c).
  */
 static bool
 keeps_assembly(const mc_tile_request *wanted)

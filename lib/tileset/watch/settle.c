@@ -1,5 +1,5 @@
 /* See settle.h. */
-#include "tileset/settle.h"
+#include "tileset/watch/settle.h"
 
 #include <apr_strings.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "changes/watch.h"
 #include "mapcache/upkeep.h"
-#include "tileset/settle.h"
 #include "tileset/tileset_private.h"
+#include "tileset/watch/settle.h"
 
 /* Pixels more for tiles that are drawn of other tiles, resampled. */
 #define RESAMPLING_PIXELS 4

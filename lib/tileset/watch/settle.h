@@ -1,6 +1,6 @@
 /* Old tiles that nobody has asked for since their data changed are removed from the stores. */
-#ifndef MC_TILESET_SETTLE_H
-#define MC_TILESET_SETTLE_H
+#ifndef MC_TILESET_WATCH_SETTLE_H
+#define MC_TILESET_WATCH_SETTLE_H
 
 #include "changes/watch.h"
 
