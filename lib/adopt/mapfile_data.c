@@ -259,14 +259,7 @@ read_subselect(postgis_data *made, const char *at, apr_pool_t *pool)
     const char *end = closing_bracket(at);
     if (end == NULL)
         return NULL;
-    char *query = apr_pstrmemdup(pool, at + 1, (apr_size_t)(end - at) - 2);
-    made->query = "";
-    for (char *box = strstr(query, "!BOX!"); box != NULL; box = strstr(query, "!BOX!")) {
-        *box = '\0';
-        made->query = apr_pstrcat(pool, made->query, query, "!BBOX!", NULL);
-        query = box + strlen("!BOX!");
-    }
-    made->query = apr_pstrcat(pool, made->query, query, NULL);
+    made->query = mc_replace_all(apr_pstrmemdup(pool, at + 1, (apr_size_t)(end - at) - 2), "!BOX!", "!BBOX!", pool);
     (void)take_sql_word(&end, "as");
     const char *alias = pass_sql_blanks(end), *using = alias;
     return take_sql_word(&using, "using") ? alias : alias + sql_name_size(alias);

@@ -544,6 +544,8 @@ write_mixed_text(mc_mapfile_reader *reader, const mc_branch *text)
     apr_array_header_t *out = apr_array_make(reader->pool, 8, sizeof(const char *));
     int count = 0;
     for (const char *at = text->text; *at != '\0'; count++) {
+        if (count == TEXT_PARTS_MAX)
+            return refuse_text(reader, text, "has too many parts");
         const char *end = *at == '[' ? strchr(at, ']') : NULL;
         size_t size = end != NULL ? (size_t)(end - at) + 1 : 1 + strcspn(at + 1, "[");
         const char *part = apr_pstrmemdup(reader->pool, at, size);
@@ -554,8 +556,6 @@ write_mixed_text(mc_mapfile_reader *reader, const mc_branch *text)
             mc_mapfile_put(out, "<ogc:Literal>%s</ogc:Literal>", mc_xml_escape(part, reader->pool));
         at += size;
     }
-    if (count > TEXT_PARTS_MAX)
-        return refuse_text(reader, text, "has too many parts");
     const char *all = apr_array_pstrcat(reader->pool, out, '\0');
     return count <= 1 ? all
                       : apr_pstrcat(reader->pool, "<ogc:Function name=\"Concatenate\">", all, "</ogc:Function>", NULL);
