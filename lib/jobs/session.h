@@ -42,15 +42,21 @@ typedef struct jobs_session {
     int64_t tiles_told, told_at; /* for the rate that is shown */
     int bad;                     /* units in a row of which everything failed */
     bool away, leave;            /* the database cannot be reached; a unit is lost or its job not open any more */
+    int64_t stop_seen;           /* when a statement met the end of the worker; 0: none did */
     bool nothing_left;
 } jobs_session;
 
 bool jobs_session_is_stopping(void *baton); /* of a jobs_session */
 
+/* mc_ctx.abandoned of statements: one that is under way when the worker is to stop has FAREWELL to end. What the queue
+ * has done of a statement that is cut off nobody knows. */
+bool jobs_session_abandons_statement(void *baton);
+
 /* A statement's context: a fresh scratch pool, and a limit. */
 mc_ctx *jobs_session_begin_statement(jobs_session *s, apr_interval_time_t limit);
 
-/* Whether the database answered; an outage is told once. */
+/* Whether the database answered; an outage is told once. A statement that the end of the worker has cut off is no
+ * outage: the worker still says good-bye. */
 bool jobs_session_note_answer(jobs_session *s, const mc_error *error);
 
 /* Tells of units that are through, and, every few seconds, that all others are still held. */

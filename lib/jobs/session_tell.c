@@ -10,6 +10,17 @@ jobs_session_is_stopping(void *baton)
     return s->plan->stop != NULL && *s->plan->stop != 0;
 }
 
+bool
+jobs_session_abandons_statement(void *baton)
+{
+    jobs_session *s = baton;
+    if (!jobs_session_is_stopping(s))
+        return false;
+    if (s->stop_seen == 0)
+        s->stop_seen = mc_clock_now();
+    return mc_clock_now() >= s->stop_seen + FAREWELL;
+}
+
 mc_ctx *
 jobs_session_begin_statement(jobs_session *s, apr_interval_time_t limit)
 {
@@ -21,7 +32,9 @@ jobs_session_begin_statement(jobs_session *s, apr_interval_time_t limit)
 bool
 jobs_session_note_answer(jobs_session *s, const mc_error *error)
 {
-    if (error != MC_OK && !s->away && !jobs_session_is_stopping(s))
+    if (error != MC_OK && jobs_session_is_stopping(s))
+        return false;
+    if (error != MC_OK && !s->away)
         mc_log_error(&s->ctx, MC_LOG_WARN, error);
     if (error == MC_OK && s->away)
         mc_log_write(&s->ctx, MC_LOG_WARN, "the job queue is back");
@@ -165,5 +178,6 @@ jobs_session_return_units(jobs_session *s)
         s->result->lost += there && !told.held;
         drop_held_unit(s, held);
     }
-    s->ctx.abandoned = jobs_session_is_stopping;
+    s->away = s->away || !there;
+    s->ctx.abandoned = jobs_session_abandons_statement;
 }

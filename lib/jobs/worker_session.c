@@ -310,7 +310,7 @@ mc_jobs_work(mc_jobs_session_result *result, const mc_jobs_session *plan, apr_po
     s.ctx = (mc_ctx){ .pool = s.scratch,
                       .process = plan->process,
                       .log = plan->log,
-                      .abandoned = jobs_session_is_stopping,
+                      .abandoned = jobs_session_abandons_statement,
                       .abandoned_baton = &s };
     *result = (mc_jobs_session_result){ 0 };
     mc_error *error = MC_OK;
@@ -319,8 +319,11 @@ mc_jobs_work(mc_jobs_session_result *result, const mc_jobs_session *plan, apr_po
     error = mc_error_copy(error, pool);
     mc_error *last = mc_error_copy(lay_down(&s, &late), pool);
     s.ctx.abandoned = NULL;
-    if (!s.away)
-        mc_error_ignore(mc_jobs_leave(plan->jobs, plan->name, jobs_session_begin_statement(&s, FAREWELL)));
+    if (!s.away) {
+        mc_error *silence = mc_jobs_leave(plan->jobs, plan->name, jobs_session_begin_statement(&s, FAREWELL));
+        s.away = silence != MC_OK;
+        mc_error_ignore(silence);
+    }
     if (error == MC_OK)
         error = last;
     result->late = late || s.away; /* libpq cancels in a way that may wait for a hanging database */

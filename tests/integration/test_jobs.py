@@ -457,6 +457,23 @@ def test_an_interrupt_ends_all_processes(tmp_path, database, origin, way):
     assert shown["state"] == "open" and (way == "killed" or last["done"] == shown["done"])
 
 
+def test_a_stop_in_the_midst_of_a_statement_is_no_outage(tmp_path, database):
+    """A worker that holds nothing is stopped while its question for work waits: it says good-bye all the same."""
+    queue = Queue(tmp_path / "midst", database)
+    queue.enqueue("-z", "0,1")
+    waiting = ("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and clock_timestamp() - query_start < interval '1 s'"
+               " and query like 'WITH best AS%'")
+    lock = database.locked(f"{queue.schema}.mapcache_jobs")
+    try:
+        worker = queue.worker()
+        wait_until(lambda: database.sql(waiting) == ["1"] and queue.sql("select count(*) from @mapcache_job_workers") == ["1"], "it asks")
+        worker.send_signal(signal.SIGTERM)
+        assert last_line(worker)["done"] == 0
+        assert queue.sql("select count(*) from @mapcache_job_workers") == ["0"]
+    finally:
+        lock.release()
+
+
 def test_a_rate_is_shared_by_all_workers(tmp_path, database):
     queue = Queue(tmp_path / "rate", database)
     job = queue.enqueue("-z", "4,4", "--rate-limit", 120)
