@@ -190,15 +190,13 @@ fetch_some(void *baton, int index, mc_ctx *ctx)
     fetching *fetch = baton;
     int job = (int)(((uint64_t)index + fetch->first) % (unsigned)fetch->job_count);
     int first = fetch->jobs[job], end = fetch->jobs[job + 1];
-    if (end - first > 1)
-        mc_cache_reads_begin(ctx);
+    mc_cache_reads_begin(ctx); /* also for one: where it is absent, the file is asked for what it has */
     for (int i = first; i < end; i++) {
         int want = fetch->wants[i];
         if (mc_footprints_fetch(fetch->all->batch, want, ctx) != MC_OK)
             fetch->all->tried[want] = true;
     }
-    if (end - first > 1)
-        mc_cache_reads_end(ctx);
+    mc_cache_reads_end(ctx);
     return MC_OK;
 }
 

@@ -25,10 +25,24 @@ bool mc_coverage_may_have(const mc_coverage *coverage, int z, int x, int y);
 
 size_t mc_coverage_bytes(const mc_coverage *coverage);
 
+/* What a tile is found by in a table of tiles: names of columns, by MC_TILE_Z and so on. */
+enum { MC_TILE_Z, MC_TILE_X, MC_TILE_Y, MC_TILE_TILESET, MC_TILE_GRID, MC_TILE_DIM, MC_TILE_COLUMNS };
+extern const char *const mc_tile_columns[MC_TILE_COLUMNS];
+
+/* A plain select of `data` (and its ctime) from the table `tiles` where columns equal the parameters of the same names;
+ * x, y and z are among them. */
+typedef struct mc_plain_get {
+    unsigned columns;     /* bits 1 << MC_TILE_Z and so on */
+    bool timed, raw_time; /* it gives the time: as seconds; or as it stands */
+    bool unindexed;       /* no index may be used */
+} mc_plain_get;
+
+/* False where a statement is any other. */
+bool mc_plain_get_read(mc_plain_get *get, const char *statement);
+
 /*
  * The statement that gives z, x and y of all tiles that `get` can find, at most MC_COVERAGE_TILES + 1 rows; NULL where
- * that is not certain. Certain is only a plain select of `data` (and its ctime) from the table `tiles` where x, y and
- * z, and perhaps tileset, grid and dim, equal the parameters of the same names (docs/reference/design.md 3.2).
+ * that is not certain. Certain is only a plain get (docs/reference/design.md 3.2).
  */
 const char *mc_coverage_statement(const char *get, apr_pool_t *pool);
 

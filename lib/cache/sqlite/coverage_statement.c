@@ -65,7 +65,7 @@ take_all(scan *scan, const char *const *words)
 /* "SELECT data [, ctime | , strftime('%s', ctime)] FROM tiles [NOT INDEXED] WHERE": what gives a row for each tile, and
  * none without one. A count or a maximum would always give one. */
 static bool
-take_head(scan *scan)
+take_head(scan *scan, mc_plain_get *get)
 {
     static const char *const time[] = { "(", "'%s'", ",", "ctime", ")", NULL };
     static const char *const unindexed[] = { "NOT", "INDEXED", NULL };
@@ -73,54 +73,66 @@ take_head(scan *scan)
     static const char *const from[] = { "FROM", "tiles", NULL };
     if (!take_all(scan, select))
         return false;
-    if (accept_sql_word(scan, ",") && !accept_sql_word(scan, "ctime") &&
-        !(accept_sql_word(scan, "strftime") && take_all(scan, time)))
+    get->timed = accept_sql_word(scan, ",");
+    get->raw_time = get->timed && accept_sql_word(scan, "ctime");
+    if (get->timed && !get->raw_time && !(accept_sql_word(scan, "strftime") && take_all(scan, time)))
         return false;
-    if (!take_all(scan, from) || (is_sql_token(scan, "NOT") && !take_all(scan, unindexed)))
+    if (!take_all(scan, from))
+        return false;
+    get->unindexed = is_sql_token(scan, "NOT");
+    if (get->unindexed && !take_all(scan, unindexed))
         return false;
     return accept_sql_word(scan, "WHERE");
 }
 
-static const char *const columns[] = { "z", "x", "y", "tileset", "grid", "dim" };
-enum { COLUMNS = sizeof(columns) / sizeof(*columns), NEEDED = 7 /* z, x and y */ };
+const char *const mc_tile_columns[MC_TILE_COLUMNS] = { "z", "x", "y", "tileset", "grid", "dim" };
+enum { NEEDED = 7 /* z, x and y */ };
 
 /* "column = :column"; -1 for anything else. The parameter's name is bound as it stands, so that its case counts, and a
  * blank behind the colon is no parameter. */
 static int
 take_equation(scan *scan)
 {
-    for (int i = 0; i < COLUMNS; i++) {
-        if (!accept_sql_word(scan, columns[i]))
+    for (int i = 0; i < MC_TILE_COLUMNS; i++) {
+        if (!accept_sql_word(scan, mc_tile_columns[i]))
             continue;
         if (!accept_sql_word(scan, "=") || !is_sql_token(scan, ":") ||
-            strncmp(scan->at, columns[i], strlen(columns[i])) != 0)
+            strncmp(scan->at, mc_tile_columns[i], strlen(mc_tile_columns[i])) != 0)
             return -1;
         advance_sql_token(scan);
-        return accept_sql_word(scan, columns[i]) ? i : -1;
+        return accept_sql_word(scan, mc_tile_columns[i]) ? i : -1;
     }
     return -1;
+}
+
+bool
+mc_plain_get_read(mc_plain_get *get, const char *statement)
+{
+    scan scan = { .at = statement };
+    *get = (mc_plain_get){ 0 };
+    advance_sql_token(&scan);
+    if (!take_head(&scan, get))
+        return false;
+    do {
+        int column = take_equation(&scan);
+        if (column < 0 || (get->columns >> column & 1) != 0)
+            return false;
+        get->columns |= 1U << column;
+    } while (accept_sql_word(&scan, "AND"));
+    (void)accept_sql_word(&scan, ";");
+    return scan.token.size == 0 && (get->columns & NEEDED) == NEEDED;
 }
 
 const char *
 mc_coverage_statement(const char *get, apr_pool_t *pool)
 {
-    scan scan = { .at = get };
-    advance_sql_token(&scan);
-    if (!take_head(&scan))
+    mc_plain_get plain;
+    if (!mc_plain_get_read(&plain, get))
         return NULL;
-    unsigned seen = 0;
     const char *where = "";
-    do {
-        int column = take_equation(&scan);
-        if (column < 0 || (seen >> column & 1) != 0)
-            return NULL;
-        seen |= 1U << column;
-        if ((1U << column & NEEDED) == 0)
-            where = apr_pstrcat(pool, where, *where == '\0' ? " WHERE " : " AND ", columns[column],
-                                "=:", columns[column], NULL);
-    } while (accept_sql_word(&scan, "AND"));
-    (void)accept_sql_word(&scan, ";");
-    if (scan.token.size != 0 || (seen & NEEDED) != NEEDED)
-        return NULL;
+    for (int i = 0; i < MC_TILE_COLUMNS; i++)
+        if ((plain.columns & ~(unsigned)NEEDED & 1U << i) != 0)
+            where = apr_pstrcat(pool, where, *where == '\0' ? " WHERE " : " AND ", mc_tile_columns[i],
+                                "=:", mc_tile_columns[i], NULL);
     return apr_psprintf(pool, "SELECT z, x, y FROM tiles%s LIMIT %d", where, MC_COVERAGE_TILES + 1);
 }

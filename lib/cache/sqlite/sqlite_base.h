@@ -47,6 +47,8 @@ typedef struct sqlite_cache {
     mc_open_options reading, settled, writing;
     const char *create, *exists, *get, *set, *remove;
     const char *coverage; /* gives z, x and y of all that `get` can find; NULL: not known */
+    bool bare;            /* small files may be read without SQLite's machine: */
+    mc_plain_get plain;   /* `get`, taken apart */
     uint64_t identity;
     bool single_file;
     /* Gives x and y (or column and row: `north_west`) of at most :most tiles of an area, in some order of the two,

@@ -200,6 +200,9 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
         cache->counts = (mc_sqlite_counts){ .area = cache->counts.area, .series = cache->counts.series };
         cache->coverage = mc_coverage_statement(cache->get, build->pool);
     }
+    cache->bare = !cache->immutable && !cache->single_file && mc_plain_get_read(&cache->plain, cache->get);
+    for (int i = 0; i < cache->reading.pragma_count; i++)
+        cache->bare = cache->bare && strcasecmp(cache->reading.pragmas[i].name, "journal_mode") == 0;
     cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
     atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
     if (cache->immutable && cache->base.cache.max_size > 0) {

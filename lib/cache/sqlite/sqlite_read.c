@@ -9,58 +9,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "cache/sqlite/sqlite_base.h"
+#include "cache/sqlite/sqlite_reads.h"
 #include "mapcache/trace.h"
-
-/* Where a tile would be, and what stood there. */
-typedef struct sqlite_file {
-    char path[MC_PATH_MAX];
-    int missing;      /* errno of the look; 0: the file is there */
-    apr_time_t taken; /* before the stamp */
-    mc_stamp stamp;
-} sqlite_file;
-
-struct mc_cache_reads {
-    const mc_ctx *owner; /* copies of it, as jobs have, are not part of the series */
-    const sqlite_cache *cache;
-    sqlite_file place; /* where `cache` is set */
-    mc_handle *handle; /* in a transaction; NULL until something had to be read */
-};
-
-static mc_cache_reads *
-reads_of(const mc_ctx *ctx)
-{
-    return ctx->reads != NULL && ctx->reads->owner == ctx ? ctx->reads : NULL;
-}
-
-void
-mc_cache_reads_begin(mc_ctx *ctx)
-{
-    if (ctx->reads == NULL || ctx->reads->owner != ctx)
-        ctx->reads = apr_palloc(ctx->pool, sizeof(*ctx->reads));
-    ctx->reads->owner = ctx;
-    ctx->reads->cache = NULL;
-    ctx->reads->handle = NULL;
-}
-
-void
-mc_cache_reads_drop(mc_ctx *ctx)
-{
-    mc_cache_reads *reads = reads_of(ctx);
-    if (reads == NULL)
-        return;
-    if (reads->handle != NULL)
-        mc_handle_release(reads->handle, true);
-    reads->handle = NULL;
-    reads->cache = NULL;
-}
-
-void
-mc_cache_reads_end(mc_ctx *ctx)
-{
-    mc_cache_reads_drop(ctx);
-    ctx->reads = NULL;
-}
 
 /* A get statement that reads whole tables is told once; with <index_check>error it is refused. */
 static mc_error *
@@ -121,7 +71,7 @@ static mc_error *
 locate_sqlite_file(const sqlite_file **found, sqlite_file *own, const sqlite_cache *cache, const mc_tile_key *key,
                    mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_cache_reads *reads = reads_of(ctx);
+    mc_cache_reads *reads = mc_reads_of(ctx);
     *found = own;
     MC_TRY(mc_template_expand(own->path, cache->template, key, pool));
     if (reads == NULL) {
@@ -168,7 +118,7 @@ mc_sqlite_location(mc_store_location *found, mc_cache *base, const mc_tile_key *
 static const sqlite_file *
 locate_stamped(sqlite_file *own, const sqlite_cache *cache, const mc_sqlite_look *look, mc_ctx *ctx)
 {
-    mc_cache_reads *reads = reads_of(ctx);
+    mc_cache_reads *reads = mc_reads_of(ctx);
     sqlite_file *at = reads == NULL ? own : &reads->place;
     if (reads != NULL) {
         bool same = reads->cache == cache && at->missing == 0 && strcmp(at->path, look->path) == 0 &&
@@ -247,7 +197,7 @@ read_sqlite_tile(mc_tile **tile, sqlite_cache *cache, mc_handle *handle, const s
 static mc_error *
 acquire_reader(mc_handle **handle, const sqlite_cache *cache, const sqlite_file *at, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_cache_reads *reads = reads_of(ctx);
+    mc_cache_reads *reads = mc_reads_of(ctx);
     if (reads != NULL && reads->handle != NULL) {
         *handle = reads->handle;
         return MC_OK;
@@ -290,7 +240,7 @@ acquire_if_there(mc_handle **handle, const sqlite_cache *cache, const sqlite_fil
 static void
 release_reader(mc_handle *handle, const mc_error *error, mc_ctx *ctx)
 {
-    mc_cache_reads *reads = reads_of(ctx);
+    mc_cache_reads *reads = mc_reads_of(ctx);
     bool shared = reads != NULL && reads->handle == handle;
     if (shared && error == MC_OK)
         return;
@@ -327,7 +277,7 @@ read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const sqlite_
 static bool
 may_settle(const sqlite_cache *cache, const mc_ctx *ctx)
 {
-    return cache->single_file && !cache->immutable && reads_of(ctx) == NULL && ctx->process != NULL;
+    return cache->single_file && !cache->immutable && mc_reads_of(ctx) == NULL && ctx->process != NULL;
 }
 
 /* Without locks, from a file that nobody writes to. False: it has to be read with locks. */
@@ -370,10 +320,14 @@ mc_sqlite_get_stamped(mc_tile **tile, bool *rollback, mc_cache *base, const mc_s
     sqlite_file own;
     const sqlite_file *at = locate_stamped(&own, cache, look, ctx);
     mc_handle *handle;
-    mc_error *error = read_held(tile, &handle, cache, at, key, ctx, pool);
-    *rollback = error == MC_OK && handle != NULL && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
-    if (handle != NULL)
-        release_reader(handle, error, ctx);
+    mc_error *error = MC_OK;
+    *rollback = mc_reads_get_bare(tile, cache, at, key, ctx, pool);
+    if (!*rollback) {
+        error = read_held(tile, &handle, cache, at, key, ctx, pool);
+        *rollback = error == MC_OK && handle != NULL && at->stamp.wal_size < 0 && mc_handle_rollback(handle);
+        if (handle != NULL)
+            release_reader(handle, error, ctx);
+    }
     mc_cache_note_get(&span, error, *tile);
     return error;
 }
@@ -425,6 +379,8 @@ mc_sqlite_coverage(mc_coverage **coverage, mc_cache *base, const mc_sqlite_look 
     sqlite_file own;
     *coverage = NULL;
     const sqlite_file *at = locate_stamped(&own, cache, look, ctx);
+    if (mc_reads_cover_bare(coverage, cache, at, key, ctx, pool))
+        return MC_OK;
     mc_handle *handle;
     MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
     mc_error *error = read_coverage(coverage, handle, cache, key, pool);

@@ -333,6 +333,18 @@ mc_handles_take_idle(mc_handles *handles, const char *path, const mc_stamp *stam
     return found;
 }
 
+bool
+mc_handles_have_idle(mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open_options *how,
+                     apr_pool_t *pool)
+{
+    if (handles == NULL)
+        return false;
+    pthread_mutex_lock(&handles->mutex);
+    bool found = find_idle(handles, path, mc_hash64(path, strlen(path), how->profile), stamp, how, pool) != NULL;
+    pthread_mutex_unlock(&handles->mutex);
+    return found;
+}
+
 static mc_error *
 check_out(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open_options *how,
           mc_ctx *ctx, apr_pool_t *pool)

@@ -57,6 +57,10 @@ uint64_t mc_open_options_profile(const mc_open_options *how);
 mc_error *mc_handle_acquire(mc_handle **handle, mc_handles *handles, const char *path, const mc_stamp *stamp,
                             const mc_open_options *how, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
+/* Whether a handle of the file is open that nobody uses at this moment, so that acquiring it costs little. */
+bool mc_handles_have_idle(mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open_options *how,
+                          apr_pool_t *pool);
+
 /*
  * Reading without locks (handle_settled.c). Where a file has not changed since its last change had settled, as its
  * stamp says before and after a read, nobody wrote to it meanwhile, and what is in it was whole if it was so before.

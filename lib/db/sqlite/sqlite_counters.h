@@ -7,6 +7,7 @@
 /* name (OpenMetrics, without the mapcache_ prefix), help */
 #define MC_SQLITE_COUNTERS(X)                                                                                          \
     X(handles_opened_total, "SQLite files opened.")                                                                    \
+    X(bare_opens_total, "SQLite files opened for their pages alone.")                                                  \
     X(handles_evicted_total, "SQLite handles closed to stay inside the bound.")
 
 MC_SQLITE_COUNTERS(MC_COUNTER_DECLARE)
