@@ -163,7 +163,7 @@ mc_bare_tiles_serve(const mc_bare_tiles *bare, const mc_tile_key *key)
 
 /* The number of so many digits; -1: they are none. */
 static int
-read_digits(const uint8_t *at, int count)
+read_time_digits(const uint8_t *at, int count)
 {
     int number = 0;
     for (int i = 0; i < count; i++) {
@@ -178,12 +178,12 @@ read_digits(const uint8_t *at, int count)
 static bool
 read_bare_time(apr_time_t *time, const uint8_t *text)
 {
-    struct tm parts = { .tm_year = read_digits(text, 4) - 1900,
-                        .tm_mon = read_digits(text + 5, 2) - 1,
-                        .tm_mday = read_digits(text + 8, 2),
-                        .tm_hour = read_digits(text + 11, 2),
-                        .tm_min = read_digits(text + 14, 2),
-                        .tm_sec = read_digits(text + 17, 2) };
+    struct tm parts = { .tm_year = read_time_digits(text, 4) - 1900,
+                        .tm_mon = read_time_digits(text + 5, 2) - 1,
+                        .tm_mday = read_time_digits(text + 8, 2),
+                        .tm_hour = read_time_digits(text + 11, 2),
+                        .tm_min = read_time_digits(text + 14, 2),
+                        .tm_sec = read_time_digits(text + 17, 2) };
     if (parts.tm_year < 0 || parts.tm_mon < 0 || parts.tm_mon > 11 || parts.tm_mday < 1 || parts.tm_mday > 31 ||
         parts.tm_hour < 0 || parts.tm_hour > 23 || parts.tm_min < 0 || parts.tm_min > 59 || parts.tm_sec < 0 ||
         parts.tm_sec > 59 || text[4] != '-' || text[7] != '-' || text[10] != ' ' || text[13] != ':' || text[16] != ':')

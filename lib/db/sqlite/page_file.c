@@ -27,7 +27,7 @@ struct mc_page_file {
 };
 
 static uint32_t
-big_endian(const uint8_t *at)
+header_number(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
@@ -70,20 +70,20 @@ has_journal(const mc_page_file *file)
 
 /* False unless the header is that of a plain file. */
 static bool
-take_header(mc_page_file *file, const uint8_t *header)
+take_plain_header(mc_page_file *file, const uint8_t *header)
 {
     static const uint8_t magic[16] = "SQLite format 3";
     uint32_t size = (uint32_t)header[16] << 8 | header[17];
     size = size == 1 ? 65536 : size;
     bool rollback = header[18] == 1 && header[19] == 1;
     bool fractions = header[21] == 64 && header[22] == 32 && header[23] == 32;
-    bool text = big_endian(header + 44) <= 4 && big_endian(header + 56) == 1;
+    bool text = header_number(header + 44) <= 4 && header_number(header + 56) == 1;
     if (memcmp(header, magic, sizeof(magic)) != 0 || !rollback || !fractions || !text)
         return false;
     if (size < 512 || size > 65536 || (size & (size - 1)) != 0 || size - header[20] < LEAST_USABLE)
         return false;
-    bool counted = big_endian(header + 24) == big_endian(header + 92) && big_endian(header + 28) != 0;
-    file->pages = counted ? big_endian(header + 28) : UINT32_MAX;
+    bool counted = header_number(header + 24) == header_number(header + 92) && header_number(header + 28) != 0;
+    file->pages = counted ? header_number(header + 28) : UINT32_MAX;
     file->page_size = size;
     file->usable = size - header[20];
     return true;
@@ -101,7 +101,7 @@ begin_pages(mc_page_file *file)
     file->page = malloc(FIRST_READ);
     MC_ASSERT(file->page != NULL);
     int code = methods->xRead(file->file, file->page, FIRST_READ, 0); /* what is not there is zero */
-    if ((code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) || !take_header(file, file->page))
+    if ((code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) || !take_plain_header(file, file->page))
         return false;
     if (file->page_size > FIRST_READ) {
         free(file->page);

@@ -37,7 +37,7 @@ four_bytes(const uint8_t *at)
 
 /* A number of one to nine bytes; 0: it does not end before `end`. */
 static uint32_t
-read_varint(uint64_t *number, const uint8_t *bytes, size_t at, size_t end)
+read_tree_varint(uint64_t *number, const uint8_t *bytes, size_t at, size_t end)
 {
     *number = 0;
     for (uint32_t i = 0; i < 9 && at + i < end; i++) {
@@ -99,9 +99,9 @@ read_tree_cell(mc_tree_row *row, int64_t *number, const tree_page *page, int ind
     if (at == 0)
         return false;
     at += page->kind == INNER_INDEX ? 4 : 0;
-    uint32_t used = read_varint(&size, page->bytes, at, page->end);
+    uint32_t used = read_tree_varint(&size, page->bytes, at, page->end);
     at += used;
-    uint32_t more = table && used > 0 ? read_varint(&rowid, page->bytes, at, page->end) : 0;
+    uint32_t more = table && used > 0 ? read_tree_varint(&rowid, page->bytes, at, page->end) : 0;
     if (used == 0 || (table && more == 0) || size > INT32_MAX)
         return false;
     at += more;
@@ -174,7 +174,7 @@ choose_child(const tree_page *page, int64_t number)
         int middle = low + (high - low) / 2;
         uint32_t at = find_tree_cell(page, middle);
         uint64_t key;
-        if (at == 0 || read_varint(&key, page->bytes, at + 4, page->end) == 0)
+        if (at == 0 || read_tree_varint(&key, page->bytes, at + 4, page->end) == 0)
             return 0;
         if ((int64_t)key < number)
             low = middle + 1;
@@ -283,14 +283,14 @@ int
 mc_record_read(mc_record_field *fields, int most, const uint8_t *record, size_t there, size_t size)
 {
     uint64_t header, type;
-    size_t type_at = read_varint(&header, record, 0, there);
+    size_t type_at = read_tree_varint(&header, record, 0, there);
     if (type_at == 0 || header < type_at || header > there || header > MOST_HEADER)
         return -1;
     size_t at = (size_t)header;
     int count = 0;
     for (; count < most && type_at < header; count++) {
         mc_record_field *field = &fields[count];
-        uint32_t used = read_varint(&type, record, type_at, (size_t)header);
+        uint32_t used = read_tree_varint(&type, record, type_at, (size_t)header);
         if (used == 0 || !describe_field(field, type) || field->size > size - at)
             return -1;
         type_at += used;
