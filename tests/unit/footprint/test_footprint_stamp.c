@@ -1,9 +1,11 @@
 /* What is remembered of product files, and that nothing outlives a change of them. */
 #include "cache/cache_counters.h"
+#include "db/sqlite/sqlite_counters.h"
 #include "footprint/footprint_counters.h"
 #include "footprint_fixture.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "grid/grid_private.h"
 
@@ -379,6 +381,51 @@ START_TEST(a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
 }
 END_TEST
 
+/* No file is left open, and none is opened by SQLite. */
+START_TEST(small_files_are_read_without_handles)
+{
+    mc_cache *cache = product_cache("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    uint64_t handles = counted_events(MC_COUNT_handles_opened_total);
+    int files = count_open_files();
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+    expect_patch(cache, "a", 3, 1, 3, nothing, false);
+    expect_patch(cache, "a", 3, 1, 4, nothing, true);
+    ck_assert_uint_eq(counted_events(MC_COUNT_handles_opened_total), handles);
+    ck_assert_uint_gt(counted_events(MC_COUNT_bare_opens_total), 0);
+    ck_assert_int_eq(count_open_files(), files);
+}
+END_TEST
+
+/* The writer ends with half of its pages in the file and the rest of the old ones in the journal. */
+START_TEST(half_of_a_commit_is_not_shown)
+{
+    mc_cache *cache = product_cache("");
+    put_patch(cache, "a", 3, 1, 2, first);
+    wait_settled();
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db;
+        bool spilt = sqlite3_open(apr_pstrcat(pool, cache_folder, "/a.db", NULL), &db) == SQLITE_OK &&
+                     sqlite3_exec(db,
+                                  "pragma journal_mode=delete; pragma cache_size=1; pragma cache_spill=1; begin;"
+                                  "update tiles set data = zeroblob(100); create table much(a);"
+                                  "with recursive n(i) as (select 1 union all select i + 1 from n where i < 500)"
+                                  "insert into much select zeroblob(2000) from n;",
+                                  NULL, NULL, NULL) == SQLITE_OK;
+        _exit(spilt ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    struct stat info;
+    ck_assert_int_eq(stat(apr_pstrcat(pool, cache_folder, "/a.db-journal", NULL), &info), 0);
+    ck_assert_int_gt(info.st_size, 0);
+    expect_patch(cache, "a", 3, 1, 2, first, false);
+}
+END_TEST
+
 CACHE_MAIN("footprint stamp", a_footprint_is_remembered, what_changed_a_moment_ago_is_not,
            a_grid_that_is_defined_anew_knows_nothing, the_first_absence_asks_for_all,
            other_statements_remember_absences_one_by_one, coverage_is_of_what_the_statement_asks_for,
@@ -388,4 +435,5 @@ CACHE_MAIN("footprint stamp", a_footprint_is_remembered, what_changed_a_moment_a
            our_own_writes_show_though_the_times_lie, a_file_renamed_over_another_shows, files_come_and_go,
            damaged_files_are_errors_and_not_remembered, a_damaged_tile_is_an_error_and_not_remembered,
            a_locked_file_is_an_error_until_it_is_free, an_older_transaction_is_not_read_for_a_newer_look,
-           a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp)
+           a_change_between_look_and_fetch_is_not_kept_for_the_old_stamp, small_files_are_read_without_handles,
+           half_of_a_commit_is_not_shown)

@@ -3,6 +3,7 @@
 #include "cache_fixture.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -280,6 +281,76 @@ START_TEST(a_journal_is_left_to_sqlite)
 }
 END_TEST
 
+enum { VERSIONED = 20, VERSION_BYTES = 9000, WHOLE_READS = 30 };
+
+/* All tiles in one transaction, again and again, until it is killed. */
+static void
+write_versions(const char *mode)
+{
+    sqlite3 *db;
+    if (sqlite3_open(bare_path(), &db) != SQLITE_OK)
+        _exit(1);
+    sqlite3_busy_timeout(db, 60000);
+    run_bare_sql(db, mode);
+    for (int version = 2;; version++) {
+        run_bare_sql(db, "begin immediate");
+        run_bare_sql(db, apr_psprintf(pool, "update tiles set data = replace(hex(zeroblob(%d)), '00', char(%d)) || x''",
+                                      VERSION_BYTES, 'a' + version % 20));
+        run_bare_sql(db, "update tiles set data = cast(data as blob); commit");
+        apr_pool_clear(pool);
+        usleep(500);
+    }
+}
+
+/* Each transaction sees one version. */
+static void
+read_version(mc_bare_tiles *bare, apr_pool_t *scratch)
+{
+    int version = 0;
+    for (int i = 0; i < VERSIONED; i++) {
+        mc_tile_key key = key_at(5, i, 0);
+        mc_tile *tile;
+        ck_assert(mc_bare_tiles_get(&tile, bare, &key, scratch));
+        ck_assert_uint_eq(tile->data->size, VERSION_BYTES);
+        version = i == 0 ? tile->data->data[0] : version;
+        for (int j = 0; j < VERSION_BYTES; j++)
+            ck_assert_int_eq(tile->data->data[j], version);
+    }
+}
+
+START_TEST(beside_a_writer_all_is_of_one_commit)
+{
+    static const char *const modes[] = { "pragma journal_mode=delete; pragma cache_size=5",
+                                         "pragma journal_mode=truncate", "pragma journal_mode=memory" };
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        sqlite3 *db = make_bare_file(PLAIN);
+        for (int x = 0; x < VERSIONED; x++)
+            insert_tile(db, "ts", x, 0, VERSION_BYTES);
+        run_bare_sql(db, "update tiles set data = cast(replace(hex(zeroblob(9000)), '00', 'a') as blob)");
+        sqlite3_close(db);
+        pid_t writer = fork();
+        if (writer == 0)
+            write_versions(modes[i]);
+        apr_pool_t *scratch;
+        apr_pool_create(&scratch, pool);
+        mc_tile_key key = key_at(5, 0, 0);
+        for (int whole = 0; whole < WHOLE_READS; apr_pool_clear(scratch)) {
+            mc_bare_tiles *bare = open_bare(GET, &key);
+            if (bare == NULL)
+                continue; /* it is at work */
+            read_version(bare, scratch);
+            mc_bare_tiles_close(bare);
+            whole++;
+            usleep(300);
+        }
+        kill(writer, SIGKILL);
+        int status;
+        ck_assert_int_eq(waitpid(writer, &status, 0), writer);
+        ck_assert_msg(WIFSIGNALED(status), "the writer failed: %d", status);
+    }
+}
+END_TEST
+
 /* Whatever stands in the file: no crash, and an end. */
 START_TEST(broken_files_do_no_harm)
 {
@@ -314,4 +385,4 @@ END_TEST
 
 CACHE_MAIN("bare_tiles", usual_tables_are_read, what_is_not_certain_is_left_to_sqlite,
            tiles_are_those_that_sqlite_finds, large_files_are_left_to_sqlite, locks_are_those_of_sqlite,
-           a_journal_is_left_to_sqlite, broken_files_do_no_harm)
+           a_journal_is_left_to_sqlite, beside_a_writer_all_is_of_one_commit, broken_files_do_no_harm)
