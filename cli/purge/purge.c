@@ -1,6 +1,7 @@
 /*
- * `mapcache purge`: deletes tiles. Where no area and no age is given, the stores delete whole groups of tiles (a level
- * of a grid, of some values of dimensions). Everything else is work of the seeder, grid by grid and value by value.
+ * `mapcache purge`: deletes tiles, or marks them as old (--stale). Where no area and no age is given, the stores delete
+ * whole groups of tiles (a level of a grid, of some values of dimensions). Everything else is work of the seeder, grid
+ * by grid and value by value.
  */
 #include "purge.h"
 
@@ -17,6 +18,7 @@
 #include "cli/common/style.h"
 #include "cli/common/words.h"
 #include "cli/seed/seed_stored.h"
+#include "tileset/stored/mark_stored.h"
 
 /* Exit statuses. */
 enum { FAILED = 1, INCOMPLETE = 2 };
@@ -47,6 +49,8 @@ load_purge_tileset(mc_purge *purge)
                             seed->tileset, purge->tileset->cache->name);
     if (purge->tileset->not_built != NULL)
         return apr_psprintf(purge->pool, "tileset \"%s\": %s", seed->tileset, purge->tileset->not_built);
+    if (purge->options->stale && mc_tileset_unmarkable(purge->tileset, purge->pool) != NULL)
+        return mc_tileset_unmarkable(purge->tileset, purge->pool);
     if (seed->grid != NULL && mc_tileset_link(purge->tileset, seed->grid) == NULL)
         return mc_tileset_lacks_grid(purge->tileset, seed->grid, purge->pool);
     const apr_array_header_t *pairs = apr_table_elts(seed->dimensions);
@@ -224,7 +228,7 @@ static bool
 is_walk_endless(const mc_purge *purge)
 {
     const mc_seed_options *seed = &purge->options->seed;
-    const mc_seed_task task = { .mode = MC_SEED_DELETE, .tileset = purge->tileset, .link = purge->tileset->links[0] };
+    const mc_seed_task task = { .mode = seed->mode, .tileset = purge->tileset, .link = purge->tileset->links[0] };
     if (seed->has_zoom || has_area_or_age(seed) || mc_seed_stored_possible(&task, task.link->grid->level_count - 1))
         return false;
     fprintf(stderr,
@@ -271,7 +275,7 @@ static int
 run_purge(const mc_cli_call *call, mc_purge *purge)
 {
     const mc_purge_options *options = purge->options;
-    bool by_area = has_area_or_age(&options->seed), asked = false;
+    bool by_area = has_area_or_age(&options->seed) || options->stale, asked = options->stale; /* no tile is lost */
     int status = 0;
     mc_error *error = look_through_stores(purge, false);
     if (error != MC_OK) {

@@ -8,7 +8,7 @@
 
 typedef struct mc_purge_options {
     mc_seed_options seed; /* tileset, area, levels, dimensions, age, workers */
-    bool yes, dry_run, json;
+    bool stale, yes, dry_run, json;
 } mc_purge_options;
 
 /* Tiles of one level of a grid, in all stores and of all values of dimensions. */

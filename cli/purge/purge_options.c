@@ -20,6 +20,10 @@ static const mc_cli_option purge_rows[] = {
     MC_OPTION_HEADING("Where"),
     MC_SEED_AREA_OPTIONS,
     MC_OPTION_FLAG("outside", 0, AT(seed.outside), "what does not meet the extent or area, instead of what does"),
+    MC_OPTION_HEADING("How"),
+    MC_OPTION_FLAG(
+        "stale", 0, AT(stale),
+        "mark the tiles as old instead: servers show them until they have drawn new ones, behind the answers"),
     MC_OPTION_HEADING("Workers"),
     MC_OPTION_INT("nthreads", 'n', "COUNT", AT(seed.threads_wanted), 1, 1000,
                   "threads that delete tile by tile, 1 to 1000; default 1"),
@@ -47,6 +51,8 @@ mc_check_purge_options(mc_cli_call *call)
     mc_purge_options *options = call->options;
     mc_seed_options *seed = &options->seed;
     seed->workers = seed->threads_wanted > 0 ? seed->threads_wanted : 1;
+    if (options->stale)
+        seed->mode = MC_SEED_MARK;
     seed->dry_run = options->dry_run;
     seed->json = options->json;
     return mc_seed_check_area(seed);

@@ -137,7 +137,7 @@ mc_seed_check_area(const mc_seed_options *options)
         return "--area-srs needs --area or --ogr-datasource";
     if (!options->outside)
         return NULL;
-    if (options->mode != MC_SEED_DELETE)
+    if (options->mode != MC_SEED_DELETE && options->mode != MC_SEED_MARK)
         return "--outside is for --mode delete";
     if (options->has_extent == (options->area != NULL || ogr->source != NULL))
         return "--outside needs one of --extent, --area and --ogr-datasource";

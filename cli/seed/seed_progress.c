@@ -31,22 +31,20 @@ seconds_since(apr_time_t began)
 static const char *
 name_seed_deed(const mc_seed_progress *progress)
 {
-    static const char *const deeds[] = { [MC_SEED_FILL] = "seeded",
-                                         [MC_SEED_DELETE] = "deleted",
-                                         [MC_SEED_TRANSFER] = "copied",
-                                         [MC_SEED_COPY] = "copied",
-                                         [MC_SEED_COMPARE] = "compared" };
+    static const char *const deeds[] = {
+        [MC_SEED_FILL] = "seeded",     [MC_SEED_DELETE] = "deleted", [MC_SEED_MARK] = "marked",
+        [MC_SEED_TRANSFER] = "copied", [MC_SEED_COPY] = "copied",    [MC_SEED_COMPARE] = "compared"
+    };
     return deeds[progress->drop_in ? MC_SEED_FILL : progress->task->mode];
 }
 
 static const char *
 name_seed_attempt(const mc_seed_progress *progress)
 {
-    static const char *const attempts[] = { [MC_SEED_FILL] = "seed",
-                                            [MC_SEED_DELETE] = "delete",
-                                            [MC_SEED_TRANSFER] = "copy",
-                                            [MC_SEED_COPY] = "copy",
-                                            [MC_SEED_COMPARE] = "compare" };
+    static const char *const attempts[] = {
+        [MC_SEED_FILL] = "seed",     [MC_SEED_DELETE] = "delete", [MC_SEED_MARK] = "mark",
+        [MC_SEED_TRANSFER] = "copy", [MC_SEED_COPY] = "copy",     [MC_SEED_COMPARE] = "compare"
+    };
     return attempts[progress->drop_in ? MC_SEED_FILL : progress->task->mode];
 }
 
@@ -105,11 +103,10 @@ show_line(const mc_seed_progress *progress)
            progress->last.x, progress->last.y, progress->carriage_return ? '\r' : '\n');
 }
 
-static const char *const mode_names[] = { [MC_SEED_FILL] = "seed",
-                                          [MC_SEED_DELETE] = "delete",
-                                          [MC_SEED_TRANSFER] = "transfer",
-                                          [MC_SEED_COPY] = "copy",
-                                          [MC_SEED_COMPARE] = "compare" };
+static const char *const mode_names[] = {
+    [MC_SEED_FILL] = "seed",         [MC_SEED_DELETE] = "delete", [MC_SEED_MARK] = "mark",
+    [MC_SEED_TRANSFER] = "transfer", [MC_SEED_COPY] = "copy",     [MC_SEED_COMPARE] = "compare"
+};
 
 /* One object a line; counts are of metatiles but for "tiles". status below 0: it goes on. */
 static void

@@ -9,13 +9,16 @@
 
 #include "mapcache/tileset.h"
 
-/* TRANSFER copies a metatile by its first tile. COPY copies each tile; COMPARE holds each tile against its copy. */
+/* TRANSFER copies a metatile by its first tile. COPY copies each tile; COMPARE holds each tile against its copy. MARK
+ * marks stored tiles as old (lib/tileset/stored/mark_stored.h). The first three stand in the order of
+ * `mapcache seed --mode`. */
 typedef enum mc_seed_mode {
     MC_SEED_FILL,
     MC_SEED_DELETE,
     MC_SEED_TRANSFER,
     MC_SEED_COPY,
-    MC_SEED_COMPARE
+    MC_SEED_COMPARE,
+    MC_SEED_MARK
 } mc_seed_mode;
 
 /* The area of a walk. Tiles are counted from the grid's origin. */

@@ -15,6 +15,7 @@
 #include "cache/cache_base.h"
 #include "cache/cache_counters.h"
 #include "cache/layered.h"
+#include "cache/marked.h"
 
 /* Microseconds: that one attempt may take, between attempts at first and at most, that a process drains its queues when
  * it ends, and what the last attempt may take longer; after so long another process may have stored a newer tile;
@@ -94,8 +95,8 @@ leave_newer_tiles(behind_batch *batch, mc_cache *cache, apr_time_t made, mc_ctx 
     }
     mc_error *error = mc_layered_get_all(stored, cache, keys, batch->count, ctx, ctx->pool);
     for (int i = 0; i < batch->count && error == MC_OK; i++)
-        batch->done[i] =
-            stored[i] != NULL && stored[i]->mtime > (batch->writes[i].made != 0 ? batch->writes[i].made : made);
+        batch->done[i] = stored[i] != NULL &&
+                         mc_is_made_later(stored[i]->mtime, batch->writes[i].made != 0 ? batch->writes[i].made : made);
     return error != MC_OK && error->kind == MC_ERR_UNAVAILABLE ? error : MC_OK;
 }
 

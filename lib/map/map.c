@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/semaphore.h"
 #include "base/workers.h"
+#include "cache/marked.h"
 #include "map/map_private.h"
 #include "map/plan.h"
 #include "mapcache/trace.h"
@@ -66,13 +67,14 @@ describe_map_freshness(mc_result *result, mc_plan *plan)
         mc_tile tile = entry->tile;
         if (entry->assembled != NULL) {
             tile.mtime = entry->assembled->oldest;
+            tile.stale = mc_is_marked_time(tile.mtime); /* marked times are the oldest ones */
             tile.provisional = entry->assembled->provisional;
         }
         mc_result_take_lifetime(result, entry->request.tileset, &tile, now);
         if (!mc_plan_tile_shows(entry))
             continue;
         showing++;
-        apr_time_t newest = entry->assembled != NULL ? entry->assembled->newest : entry->tile.mtime;
+        apr_time_t newest = mc_time_made(entry->assembled != NULL ? entry->assembled->newest : entry->tile.mtime);
         result->mtime = newest > result->mtime ? newest : result->mtime;
     }
     return showing;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cache/marked.h"
 #include "compress/packing.h"
 #include "map/map_private.h"
 #include "mapcache/trace.h"
@@ -114,7 +115,7 @@ answer_tile(mc_result *result, const mc_tileset *tileset, mc_tile *tile, uint64_
                           ? (int)mc_packing_of(tile->data->data, tile->data->size)
                           : MC_NOT_PACKED;
     result->negotiated = result->packing != MC_NOT_PACKED;
-    result->mtime = tile->mtime;
+    result->mtime = mc_time_made(tile->mtime);
     mc_result_take_lifetime(result, tileset, tile, apr_time_now());
     result->cache_control = tileset->cache_control;
 }
@@ -151,8 +152,9 @@ describe_stack(mc_result *result, mc_tile **tiles, const mc_tile_stack *wanted)
             continue;
         uint64_t tag = mc_tile_tag(tiles[i]);
         result->tag = mc_hash64(&tag, sizeof(tag), result->tag);
-        if (tiles[i]->mtime != 0 && (result->mtime == 0 || tiles[i]->mtime < result->mtime))
-            result->mtime = tiles[i]->mtime;
+        apr_time_t made = mc_time_made(tiles[i]->mtime);
+        if (made != 0 && (result->mtime == 0 || made < result->mtime))
+            result->mtime = made;
     }
 }
 

@@ -2,12 +2,16 @@
  * What a seeder does with one metatile, by mode and by what the cache holds (the table of
  * docs/reference/services.md 9.2).
  */
+#include "cache/marked.h"
 #include "seed/copy.h"
+#include "tileset/stored/mark_stored.h"
 
+/* A marked tile is older than any limit, but not where tiles are deleted: no server has a better one. */
 static bool
 too_old(const mc_seed_task *task, const mc_tile *tile)
 {
-    return task->older != 0 && tile->mtime != 0 && tile->mtime < task->older;
+    apr_time_t time = task->mode == MC_SEED_DELETE ? mc_time_made(tile->mtime) : tile->mtime;
+    return task->older != 0 && time != 0 && time < task->older;
 }
 
 /* Whether the first tile is stored, and whether it is older than the limit. Its bytes are read only where its age is
@@ -139,6 +143,18 @@ transfer_metatile(mc_seed_outcome *outcome, const mc_seed_task *task, const mc_t
     return mc_tileset_put(&target, tile->data, ctx);
 }
 
+/* Counts tiles: those that are marked already are kept. */
+static mc_error *
+mark_metatile(mc_seed_result *result, const mc_seed_task *task, const mc_tile_request *first, mc_ctx *ctx)
+{
+    mc_mark_counts counts = { 0 };
+    MC_TRY(mc_tileset_mark_metatile(&counts, first, task->older, ctx));
+    result->outcome = counts.marked > 0 ? MC_SEED_DONE : MC_SEED_SKIPPED;
+    result->tiles = (int)counts.marked;
+    result->kept = (int)(counts.looked - counts.marked);
+    return MC_OK;
+}
+
 mc_error *
 mc_seed_act(mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx)
 {
@@ -148,6 +164,8 @@ mc_seed_act(mc_seed_result *result, const mc_seed_task *task, mc_ctx *ctx)
     switch (task->mode) {
     case MC_SEED_DELETE:
         return remove_metatile(&result->outcome, task, &first, ctx);
+    case MC_SEED_MARK:
+        return mark_metatile(result, task, &first, ctx);
     case MC_SEED_TRANSFER:
         return transfer_metatile(&result->outcome, task, &first, ctx);
     case MC_SEED_COPY:

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "cache/marked.h"
 #include "changes/changes.h"
 #include "text/expiry.h"
 
@@ -57,8 +58,9 @@ freshness_of_changed(const mc_tileset *tileset, apr_time_t changed, const mc_ctx
     return tileset->watch->waits || (bound > 0 && now > changed + bound) ? MC_STALE_MUST_WAIT : MC_STALE_BEHIND;
 }
 
-mc_freshness
-mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx)
+/* `mtime`: when the tile was made. */
+static mc_freshness
+freshness_of_time(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx)
 {
     apr_time_t changed = tileset->watch == NULL ? 0 : time_of_change(tileset, key, mtime);
     bool expired = mc_tileset_too_old(tileset, mtime);
@@ -75,11 +77,30 @@ mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time
     return beyond ? MC_STALE_MUST_WAIT : MC_STALE_MAY_SERVE;
 }
 
-/* Since when the stored tile is stale: the end of its time, or the newest change that it does not show; 0: it is not.
- */
+/* What is known of the tile besides counts, too. Nobody knows when it was marked: <stale_while_revalidate> and
+ * <stale_if_error> do not bound the mark alone. */
+static mc_freshness
+freshness_of_marked(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx)
+{
+    if (ctx->wants_fresh || (tileset->shown != NULL && tileset->shown->waits))
+        return MC_STALE_MUST_WAIT;
+    mc_freshness besides = freshness_of_time(tileset, key, mc_time_made(mtime), ctx);
+    return besides == MC_FRESH ? MC_STALE_BEHIND : besides;
+}
+
+mc_freshness
+mc_tileset_freshness(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime, const mc_ctx *ctx)
+{
+    return mc_is_marked_time(mtime) ? freshness_of_marked(tileset, key, mtime, ctx)
+                                    : freshness_of_time(tileset, key, mtime, ctx);
+}
+
+/* Since when the stored tile is stale: the end of its time, or the newest change that it does not show; 0: it is not,
+ * or nobody knows, as where it is marked. */
 static apr_time_t
 stale_since(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mtime)
 {
+    mtime = mc_time_made(mtime);
     apr_time_t changed = tileset->watch == NULL ? 0 : time_of_change(tileset, key, mtime);
     apr_time_t end = mc_tileset_too_old(tileset, mtime) ? mc_expiry_end(tileset->auto_expire, mtime) : 0;
     return changed != 0 && (end == 0 || changed < end) ? changed : end;
@@ -99,7 +120,8 @@ mc_tileset_error_grace(const mc_tileset *tileset, const mc_tile_key *key, apr_ti
         return INT64_MAX;
     apr_time_t since = stale_since(tileset, key, mtime);
     apr_time_t now = ctx->process == NULL ? apr_time_now() : mc_changes_now(ctx->process->changes);
-    double past = since == 0 ? 0 : (double)(now - since) / APR_USEC_PER_SEC;
+    /* a mark has no time, but lies before now */
+    double past = (double)(since != 0 ? now - since : mc_is_marked_time(mtime)) / APR_USEC_PER_SEC;
     return past > tileset->stale_if_error ? -1 : (int64_t)(tileset->stale_if_error - fmax(past, 0));
 }
 
@@ -151,7 +173,7 @@ mc_tileset_lifetime(const mc_tileset *tileset, const mc_tile *tile, apr_time_t n
         return (int)fmin(fmax(tile->provisional, 1), tileset->expires);
     if (tileset->auto_expire == NULL || tile->mtime == 0)
         return tileset->expires;
-    int64_t left = seconds_left(tileset, tile->mtime, now);
+    int64_t left = seconds_left(tileset, mc_time_made(tile->mtime), now);
     return mc_expiry_age(tileset->auto_expire) > 0 || left < tileset->expires ? (int)left : tileset->expires;
 }
 
@@ -171,7 +193,7 @@ mc_tileset_overdue(const mc_tileset *tileset, const mc_tile *tile, apr_time_t no
 {
     apr_time_t since = tile->stale_since != 0 ? tile->stale_since
                        : tile->mtime == 0     ? now
-                                              : mc_expiry_end(tileset->auto_expire, tile->mtime);
+                                              : mc_expiry_end(tileset->auto_expire, mc_time_made(tile->mtime));
     int64_t overdue = apr_time_sec(now) - apr_time_sec(since);
     return overdue > 0 ? overdue : 0;
 }
@@ -181,10 +203,10 @@ mc_tileset_expired_age(const mc_tileset *tileset, const mc_tile *tile, apr_time_
 {
     if (!tile->stale && (tileset->auto_expire == NULL || tile->mtime == 0))
         return 0;
-    int64_t age = tile->mtime == 0 ? 1 : apr_time_sec(now) - apr_time_sec(tile->mtime);
+    int64_t age = tile->mtime == 0 ? 1 : apr_time_sec(now) - apr_time_sec(mc_time_made(tile->mtime));
     if (tile->stale)
         return age < 1 ? 1 : age;
-    bool expired = apr_time_sec(mc_expiry_end(tileset->auto_expire, tile->mtime)) <= apr_time_sec(now);
+    bool expired = apr_time_sec(mc_expiry_end(tileset->auto_expire, mc_time_made(tile->mtime))) <= apr_time_sec(now);
     return !expired ? 0 : age < 1 ? 1 : age;
 }
 

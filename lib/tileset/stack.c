@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cache/marked.h"
 #include "mapcache/trace.h"
 #include "tileset/assembly.h"
 #include "tileset/refresh.h"
@@ -143,9 +144,11 @@ assemble_since(mc_tile **tile, apr_time_t begun, const mc_tile_request *wanted, 
         MC_TRY(encode_stacked_tile(tile, &pixels, made, wanted, ctx, pool));
     (*tile)->tag = tag;
     (*tile)->mtime = made->newest;
+    (*tile)->stale = mc_is_marked_time(made->oldest);
     (*tile)->provisional = made->provisional;
     if (stored) {
         (*tile)->tag = 0;
+        (*tile)->stale = false;
         (*tile)->mtime = begun != 0 ? begun : apr_time_from_sec(apr_time_sec(apr_time_now()));
         store_stacked_tile(*tile, pixels, begun, wanted, ctx, pool);
     }

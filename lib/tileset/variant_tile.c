@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cache/marked.h"
 #include "mapcache/trace.h"
 #include "tileset/variant.h"
 
@@ -136,7 +137,8 @@ render_variant_tile(mc_tile **tile, mc_error **store_error, mc_tileset *variant,
     mc_error *error = mc_tileset_get_sub(&first, master, &original, ctx, pool);
     mc_flight_ascend(descended);
     MC_TRY(error);
-    mc_tile_write write = { .key = *key, .made = master->watch == NULL ? 0 : first->mtime };
+    bool timed = master->watch != NULL || mc_is_marked_time(first->mtime);
+    mc_tile_write write = { .key = *key, .made = timed ? first->mtime : 0 };
     MC_TRY(recode_tile(&write.data, first, variant, key->grid, MC_FOR_STORE, ctx, pool));
     MC_TRY(mc_metatile_store(&write, 1, tile, store_error, first->provisional, variant, key, ctx, pool));
     if (*store_error == MC_OK && first->provisional <= 0)
