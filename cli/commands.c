@@ -202,16 +202,23 @@ const mc_cli_command mc_cli_commands[] = {
                   "deletes old tiles of an area\n"
                   "mapcache purge -c mapcache.xml -t weather -D time=2024-01-01\ndeletes the tiles of one time",
       .page = "seeding.md" },
-    { "invalidate", "print the SQL that tells servers which tiles have changed", "--sql [TABLE ...] [OPTIONS]",
-      &mc_invalidate_option_table, mc_command_invalidate, mc_check_invalidate_options, .argument = "TABLE",
+    { "invalidate", "tell servers which tiles have changed", "--sql|--expire-list ...", &mc_invalidate_option_table,
+      mc_command_invalidate, mc_check_invalidate_options, .argument = "TABLE",
       .about =
           "Prints SQL for psql: a log of changed boxes, and triggers that write into the log whenever rows of the\n"
           "tables change. Servers with <changes> in their configuration follow the log, and draw the tiles anew\n"
-          "that show the boxes. The SQL may be run again at any time; it needs PostgreSQL 13 with PostGIS.",
-      .statuses = "0 printed\n1 a wrong option or configuration", .also = "mapcache.xml(5) mapcache-purge(1)",
-      .examples = "mapcache invalidate --sql public.roads | psql gis\nchanges of one table are logged from now on\n"
-                  "mapcache invalidate --sql -c mapcache.xml | psql gis\nall tables that the configuration shows\n"
-                  "mapcache invalidate --sql --drop public.roads | psql gis\nthe table has no triggers any more",
+          "that show the boxes. The SQL may be run again at any time; it needs PostgreSQL 13 with PostGIS.\n\n"
+          "With --expire-list, marks the stored tiles as old that an expire list of osm2pgsql or imposm names, on all\n"
+          "levels and in all tilesets that are drawn: servers show them until they have drawn new ones.",
+      .statuses = "0 printed, or marked\n1 a wrong option or configuration\n2 lines of the list are broken, or a "
+                  "store could not be changed",
+      .also = "mapcache.xml(5) mapcache-purge(1)",
+      .examples =
+          "mapcache invalidate --sql public.roads | psql gis\nchanges of one table are logged from now on\n"
+          "mapcache invalidate --sql -c mapcache.xml | psql gis\nall tables that the configuration shows\n"
+          "mapcache invalidate --sql --drop public.roads | psql gis\nthe table has no triggers any more\n"
+          "mapcache invalidate --expire-list expired.txt -c mapcache.xml -z 10,18\nstored tiles of ten levels are "
+          "marked",
       .page = "changes.md" },
     { "compact", "give back what stores do not need any more", "-c FILE [OPTIONS]", &mc_compact_option_table,
       mc_command_compact,

@@ -1,5 +1,5 @@
 /* `mapcache invalidate --sql [TABLE ...]`: prints the SQL that makes or drops the change log and the triggers of
- * tables. */
+ * tables. `--expire-list`: invalidate_list.c. */
 #include <apr_strings.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,33 +10,46 @@
 #include "cli/commands.h"
 #include "cli/common/help.h"
 #include "cli/common/json_line.h"
+#include "invalidate.h"
 #include "mapcache/server.h"
 
-typedef struct invalidate_options {
-    bool sql, drop, json;
-    const char *config, *geometry, *role;
-} invalidate_options;
-
-#define AT(field) offsetof(invalidate_options, field)
+#define AT(field) offsetof(mc_invalidate_options, field)
 
 static const mc_cli_option invalidate_rows[] = {
-    MC_OPTION_FLAG("sql", 0, AT(sql), "print the SQL (required)", .required = true),
+    MC_OPTION_HEADING("Changes in PostgreSQL"),
+    MC_OPTION_FLAG("sql", 0, AT(sql), "print the SQL"),
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration: without a TABLE, all tables that its maps show"),
     MC_OPTION_FLAG("drop", 0, AT(drop), "what drops the triggers; without tables, the whole log with all triggers"),
     MC_OPTION_TEXT("geometry", 0, "COLUMN", AT(geometry),
                    "the column whose boxes are logged; default: all spatial ones"),
     MC_OPTION_TEXT("role", 0, "NAME", AT(role), "role of the servers that read the log, if it is not the log's owner"),
-    MC_OPTION_JSON(AT(json), "an object for each database, with its tables and its SQL"),
+    MC_OPTION_HEADING("Expire lists"),
+    MC_OPTION_TEXT("expire-list", 0, "FILE", AT(list),
+                   "mark the tiles that lines z/x/y of osm2pgsql or imposm name as old; - reads standard input"),
+    MC_OPTION_TEXT("tileset", 't', "NAME", AT(tileset), "only of that tileset; default: all that are drawn"),
+    MC_OPTION_TEXT("grid", 'g', "NAME", AT(grid), "only of that grid; default: all of them"),
+    MC_OPTION_VALUE("zoom", 'z', "MIN[,MAX]", AT(zooms), mc_seed_parse_zooms,
+                    "only these levels, whatever levels the list names; default: all"),
+    MC_OPTION_DRY_RUN(AT(dry_run), "say how many tiles would be marked, mark none"),
+    MC_OPTION_VERBOSE(AT(verbose)),
+    MC_OPTION_HEADING("General"),
+    MC_OPTION_JSON(AT(json), "an object for each database, with its tables and its SQL; or for each tileset"),
     MC_OPTION_END,
 };
 
-const mc_cli_option_table mc_invalidate_option_table = { invalidate_rows, sizeof(invalidate_options), NULL };
+const mc_cli_option_table mc_invalidate_option_table = { invalidate_rows, sizeof(mc_invalidate_options), NULL };
 
 const char *
 mc_check_invalidate_options(mc_cli_call *call)
 {
-    const invalidate_options *options = call->options;
+    const mc_invalidate_options *options = call->options;
     bool tables = call->arguments->nelts > 0;
+    if (options->sql == (options->list != NULL))
+        return "one of --sql and --expire-list is needed";
+    if (options->list != NULL)
+        return mc_check_expire_options(call);
+    if (options->tileset != NULL || options->grid != NULL || options->zooms.has_zoom || options->dry_run)
+        return "--tileset, --grid, --zoom and --dry-run are for --expire-list";
     if (tables && options->config != NULL)
         return "a TABLE and --config say both which tables are meant";
     if (!tables && options->config == NULL && !options->drop)
@@ -81,7 +94,7 @@ add_shown_tables(apr_array_header_t *databases, const mc_watch *watch, apr_pool_
 }
 
 static void
-print_script(const apr_array_header_t *tables, const invalidate_options *options, apr_pool_t *pool)
+print_script(const apr_array_header_t *tables, const mc_invalidate_options *options, apr_pool_t *pool)
 {
     const mc_changes_script script = { tables, options->geometry, options->role, options->drop };
     const char *sql = mc_changes_write_script(&script, pool);
@@ -100,7 +113,7 @@ print_script(const apr_array_header_t *tables, const invalidate_options *options
 
 /* All tables that the maps of a configuration show. */
 static int
-print_configured(const mc_cli_call *call, const invalidate_options *options)
+print_configured(const mc_cli_call *call, const mc_invalidate_options *options)
 {
     mc_server *server;
     mc_error *error = mc_server_load(&server, options->config, mc_diagnostics_create(call->pool), call->pool);
@@ -132,7 +145,9 @@ print_configured(const mc_cli_call *call, const invalidate_options *options)
 int
 mc_command_invalidate(mc_cli_call *call)
 {
-    const invalidate_options *options = call->options;
+    const mc_invalidate_options *options = call->options;
+    if (options->list != NULL)
+        return mc_invalidate_list(call, options);
     if (options->config != NULL)
         return print_configured(call, options);
     print_script(call->arguments, options, call->pool);
