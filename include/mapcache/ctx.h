@@ -36,31 +36,32 @@ typedef void mc_log_tap(const struct mc_ctx *ctx, mc_log_level level, const char
 /* One for each process, built by lib/server after the fork. Every member has its own lock inside. A NULL member is
  * "off". */
 typedef struct mc_process {
-    struct mc_workers *workers;             /* CPU workers (lib/base) */
-    struct mc_workers *io;                  /* threads that may wait for origins and databases (lib/base) */
-    struct mc_admissions *admissions;       /* how many requests may wait or draw at a time (lib/base) */
-    struct mc_semaphore *drawing;           /* how many maps are drawn or composed at a time (lib/base) */
-    struct mc_metrics *metrics;             /* counters and histograms (lib/base) */
-    struct mc_exporter *exporter;           /* sends traces (lib/telemetry) */
-    struct mc_http *http;                   /* connections to origins (lib/base) */
-    struct mc_handles *handles;             /* open SQLite files (lib/db) */
-    struct mc_postgres *postgres;           /* connections to PostgreSQL (lib/db) */
-    struct mc_remotes *remotes;             /* connections to servers of keys and values (lib/remote) */
-    struct mc_flights *flights;             /* who renders which metatile (lib/lock) */
-    struct mc_memory *memory;               /* stored tiles, footprints, absences (lib/cache) */
-    struct mc_clock_cache *query_results;   /* what the databases of dimensions have said (lib/dimension) */
-    struct mc_clock_cache *provisional;     /* tiles that are not to be stored (lib/tileset) */
-    struct mc_documents *documents;         /* capabilities as they were written last (lib/service) */
-    struct mc_write_behinds *write_behinds; /* puts that wait for slow stores (lib/cache) */
-    struct mc_refreshes *refreshes;         /* who draws old tiles anew behind answers (lib/tileset) */
-    struct mc_changes *changes;             /* who follows change logs, and the marks of old tiles (lib/changes) */
-    struct mc_quotas *quotas;               /* threads that keep caches to their <max_size> (lib/cache/quota) */
-    bool brief;                             /* ends after one request: what is made once for many maps does not pay */
-    bool lasting;                           /* serves until it is told to end, and then closes what it has open */
-    _Atomic bool draining;                  /* it has been told to end */
-    _Atomic(mc_log_tap *) tap;              /* NULL: no configuration has a status page, nothing is noted for it */
-    struct mc_probes *probes;               /* whether stores and databases answer (lib/service/operations) */
-    struct mc_reload_states *reloads;       /* how the last load of each configuration ended (lib/config) */
+    struct mc_workers *workers;               /* CPU workers (lib/base) */
+    struct mc_workers *io;                    /* threads that may wait for origins and databases (lib/base) */
+    struct mc_admissions *admissions;         /* how many requests may wait or draw at a time (lib/base) */
+    struct mc_semaphore *drawing;             /* how many maps are drawn or composed at a time (lib/base) */
+    struct mc_metrics *metrics;               /* counters and histograms (lib/base) */
+    struct mc_exporter *exporter;             /* sends traces (lib/telemetry) */
+    struct mc_http *http;                     /* connections to origins (lib/base) */
+    struct mc_handles *handles;               /* open SQLite files (lib/db) */
+    struct mc_postgres *postgres;             /* connections to PostgreSQL (lib/db) */
+    struct mc_remotes *remotes;               /* connections to servers of keys and values (lib/remote) */
+    struct mc_flights *flights;               /* who renders which metatile (lib/lock) */
+    struct mc_memory *memory;                 /* stored tiles, footprints, absences (lib/cache) */
+    struct mc_clock_cache *query_results;     /* what the databases of dimensions have said (lib/dimension) */
+    struct mc_clock_cache *provisional;       /* tiles that are not to be stored (lib/tileset) */
+    struct mc_documents *documents;           /* capabilities as they were written last (lib/service) */
+    struct mc_write_behinds *write_behinds;   /* puts that wait for slow stores (lib/cache) */
+    struct mc_refreshes *refreshes;           /* who draws old tiles anew behind answers (lib/tileset) */
+    struct mc_changes *changes;               /* who follows change logs, and the marks of old tiles (lib/changes) */
+    struct mc_expire_folders *expire_folders; /* who takes expire lists out of folders (lib/server) */
+    struct mc_quotas *quotas;                 /* threads that keep caches to their <max_size> (lib/cache/quota) */
+    bool brief;                               /* ends after one request: what is made once for many maps does not pay */
+    bool lasting;                             /* serves until it is told to end, and then closes what it has open */
+    _Atomic bool draining;                    /* it has been told to end */
+    _Atomic(mc_log_tap *) tap;                /* NULL: no configuration has a status page, nothing is noted for it */
+    struct mc_probes *probes;                 /* whether stores and databases answer (lib/service/operations) */
+    struct mc_reload_states *reloads;         /* how the last load of each configuration ended (lib/config) */
 } mc_process;
 
 /* What a request's tilesets live in, and how it is kept beyond the request: each taking is dropped once, on any thread.

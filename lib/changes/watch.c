@@ -22,7 +22,16 @@ const mc_key mc_changes_keys[] = {
                   "Seconds after a change until the tiles that nobody has asked for since are removed from their "
                   "stores: a server that starts later need not know of the change.",
                   .flags = MC_KEY_OURS, .min = 0, .max = 86400, .fallback = "60"),
-    MC_KEY_NUMBER("poll", FIELD(poll), "Seconds after which the log is looked at though no notification has come.",
+    MC_KEY_TEXT("folder", FIELD(folder),
+                "A folder of expire lists (osm2pgsql, imposm): lines z/x/y of Web Mercator. Stored tiles that a list "
+                "names are marked as old in all tilesets, then the list is removed.",
+                .flags = MC_KEY_OURS | MC_KEY_FILE),
+    MC_KEY_INT("folder_minzoom", FIELD(minzoom), "The coarsest level that lists of the folder mark.",
+               .flags = MC_KEY_OURS, .max = 1000, .fallback = "0"),
+    MC_KEY_INT("folder_maxzoom", FIELD(maxzoom), "The finest level that lists of the folder mark.",
+               .flags = MC_KEY_OURS, .max = 1000, .fallback = "1000"),
+    MC_KEY_NUMBER("poll", FIELD(poll),
+                  "Seconds after which the log is looked at though no notification has come, and the folder of lists.",
                   .flags = MC_KEY_OURS, .min = 0.05, .max = 3600, .fallback = "5"),
     MC_KEY_END,
 };

@@ -1,10 +1,12 @@
 /* A configuration follows the change logs of the databases that its maps show. */
 #include "changes/changes.h"
+#include "server/expire_folder.h"
 #include "server/server_private.h"
 
 void
 mc_config_follow_changes(const mc_config *config, const mc_owner *owner, mc_process *process)
 {
+    mc_expire_folders_watch(process->expire_folders, config, owner);
     if (config->changes == NULL || process->changes == NULL)
         return;
     apr_array_header_t *watches = apr_array_make(config->tilesets->pool, 8, sizeof(mc_watch *));

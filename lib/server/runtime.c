@@ -25,6 +25,7 @@
 #include "memory/clock_cache.h"
 #include "memory/shared_cache.h"
 #include "remote/remote.h"
+#include "server/expire_folder.h"
 #include "service/documents.h"
 #include "service/operations/probes.h"
 #include "telemetry/answers.h"
@@ -203,6 +204,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->changes = threads ? mc_changes_create(process, log) : NULL;
     process->reloads = mc_reload_states_create();
     process->probes = threads ? mc_probes_create(process, log) : NULL;
+    process->expire_folders = threads ? mc_expire_folders_create(process, log) : NULL;
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -225,12 +227,13 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
-    mc_probes_destroy(process->probes);               /* they use all the rest, and hold a configuration */
-    mc_refreshes_destroy(process->refreshes);         /* they use all the rest, and hold configurations */
-    mc_changes_destroy(process->changes);             /* they hold configurations */
-    mc_exporter_destroy(process->exporter);           /* it uses the HTTP client */
-    mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
-    mc_quotas_destroy(process->quotas);               /* these, too */
+    mc_probes_destroy(process->probes);                 /* they use all the rest, and hold a configuration */
+    mc_refreshes_destroy(process->refreshes);           /* they use all the rest, and hold configurations */
+    mc_expire_folders_destroy(process->expire_folders); /* they use all the rest, and hold configurations */
+    mc_changes_destroy(process->changes);               /* they hold configurations */
+    mc_exporter_destroy(process->exporter);             /* it uses the HTTP client */
+    mc_write_behinds_destroy(process->write_behinds);   /* they use all the rest */
+    mc_quotas_destroy(process->quotas);                 /* these, too */
     mc_workers_destroy(process->io);
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)
