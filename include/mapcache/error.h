@@ -50,10 +50,12 @@
     X(VERSION_NEGOTIATION, 400, "VersionNegotiationFailed", "none of the accepted versions is offered")                \
     X(CURRENT_UPDATE_SEQUENCE, 400, "CurrentUpdateSequence", "UPDATESEQUENCE equals the current one")                  \
     X(INVALID_UPDATE_SEQUENCE, 400, "InvalidUpdateSequence", "UPDATESEQUENCE is higher than the current one")          \
+    X(UNAUTHORIZED, 401, NULL, "the token of a service is missing, or is another one")                                 \
     X(FORBIDDEN, 403, NULL, "the server refuses")                                                                      \
     X(METHOD_NOT_ALLOWED, 405, NULL, "an HTTP method other than GET, HEAD, POST")                                      \
     X(NOT_ACCEPTABLE, 406, NULL, "none of the accepted media types can be served")                                     \
     X(TOO_LARGE, 413, NULL, "a request body beyond its limit")                                                         \
+    X(TOO_MANY, 429, NULL, "more requests without the token of a service than are looked at")                          \
     X(CONFIG, 500, NULL, "the configuration cannot be used")                                                           \
     X(IO, 500, NULL, "a file, store or library failed")                                                                \
     X(CORRUPT, 500, NULL, "stored or received bytes are not what they should be")                                      \

@@ -172,8 +172,10 @@ mc_response_failure(mc_http_response *response, const mc_error *error, const mc_
         }
         break;
     }
-    if (response->status == 503)
+    if (response->status == 503 || response->status == 429)
         apr_table_setn(response->headers, "Retry-After", "1");
+    if (response->status == 401)
+        apr_table_setn(response->headers, "WWW-Authenticate", "Bearer realm=\"mapcache\"");
     if (response->status == 405)
         mc_response_allow(response, call, pool);
     if (response->status == 406)

@@ -46,6 +46,7 @@ static const char example_page_head[] =
     "enabled=\"true\"><page>true</page></service>\n"
     "      <service type=\"jobs\" "
     "enabled=\"true\"><token>b07c2e9d51f84a6630ab42ce</token><public>true</public></service>\n"
+    "      <service type=\"purge\" enabled=\"true\"><token>b07c2e9d51f84a6630ab42ce</token></service>\n"
     "    </mapcache>\n\n";
 
 static const char *

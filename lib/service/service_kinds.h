@@ -18,6 +18,7 @@
     X(health)                                                                                                          \
     X(ready)                                                                                                           \
     X(status)                                                                                                          \
+    X(purge)                                                                                                           \
     X(jobs)                                                                                                            \
     X(wms)
 

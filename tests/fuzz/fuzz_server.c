@@ -66,6 +66,7 @@ static const char *const configuration =
     "<service type='demo' enabled='true'/><service type='metrics' enabled='true'/><service type='health' "
     "enabled='true'/>"
     "<service type='status' enabled='true'><page>true</page></service>"
+    "<service type='purge' enabled='true'><token>0123456789abcdef</token></service>"
     "<errors>report</errors><deadline>5</deadline><workers>0</workers><io_workers>1</io_workers><memory_cache>1M</"
     "memory_cache>"
     "<locker type='disk'><directory>FOLDER</directory></locker>"

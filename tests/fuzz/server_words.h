@@ -45,6 +45,8 @@ static const char *const whole_requests[] = {
     "GET\n/health\n\n\n",
     "GET\n/status\n\n\n",
     "GET\n/status/status.json\nlimit=3&offset=1&find=a&request=2\n\n",
+    "POST\n/purge\n\nAuthorization: Bearer 0123456789abcdef\nContent-Type: application/json\n\n"
+    "{\"tileset\": \"plain\", \"box\": [0, 0, 9, 9], \"crs\": \"EPSG:4326\", \"minzoom\": 1, \"dimensions\": {}}",
     "HEAD\n\n\n\n",
     "OPTIONS\n/tms/1.0.0/plain@WGS84/2/1/1.png\n\nOrigin: https://a.example\nAccess-Control-Request-Method: GET\n\n",
     "POST\n/\nSERVICE=WFS\nContent-Type: text/xml\n\n<GetFeature service=\"WFS\"><Query typeName=\"a\"/></GetFeature>",
@@ -223,6 +225,7 @@ static const char *const segments[] = {
     "ready",
     "status",
     "jobs",
+    "purge",
     "plain",
     "areas",
     "vectors",

@@ -10,13 +10,14 @@
 #include <strings.h>
 
 #include "base/admission.h"
+#include "service/bearer.h"
 #include "service/operations/operations.h"
 #include "service/page_asset.h"
 #include "text/json_writer.h"
 #include "text/text.h"
 
-/* Units of a job and seconds of silence of workers that are shown; characters of a token at least. */
-enum { UNITS_SHOWN = 100, SILENCE = 30, TOKEN_MIN = 16 };
+/* Units of a job and seconds of silence of workers that are shown. */
+enum { UNITS_SHOWN = 100, SILENCE = 30 };
 
 #define JOBS_SHOWN "100" /* where the client names no number */
 
@@ -40,15 +41,6 @@ static const mc_key jobs_keys[] = {
     MC_KEY_END,
 };
 
-static bool
-usable_token(const char *token)
-{
-    for (const char *at = token; *at != '\0'; at++)
-        if (*at <= ' ' || *at > '~')
-            return false;
-    return strlen(token) >= TOKEN_MIN;
-}
-
 static mc_service *
 jobs_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build)
 {
@@ -63,7 +55,7 @@ jobs_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build
         problem = "the service jobs needs <jobs><connection>...</connection></jobs>, which says where the queue is";
     else if (service->token == NULL && !service->is_public)
         problem = "the service jobs needs a <token>, or <public>true</public> to show jobs without changing them";
-    else if (service->token != NULL && !usable_token(service->token))
+    else if (service->token != NULL && !mc_bearer_usable(service->token))
         problem = "<token> needs at least 16 printable characters without blanks";
     if (problem == NULL)
         return &service->base.service;
@@ -73,38 +65,14 @@ jobs_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *build
 
 /* --- who may what ----------------------------------------------------------------------------------------------- */
 
-/* Takes as long for a token that is nearly right as for one that is not at all. */
-static bool
-same_text(const char *a, const char *b)
-{
-    size_t size = strlen(b);
-    unsigned difference = strlen(a) != size;
-    for (size_t i = 0; i < size && a[i] != '\0'; i++)
-        difference |= (unsigned char)a[i] ^ (unsigned char)b[i];
-    return difference == 0;
-}
-
-static bool
-has_token(const jobs_service *service, const mc_call *call)
-{
-    static const char scheme[] = "Bearer ";
-    const char *said = mc_call_header(call, "Authorization");
-    return service->token != NULL && said != NULL && strncasecmp(said, scheme, sizeof(scheme) - 1) == 0 &&
-           same_text(said + sizeof(scheme) - 1, service->token);
-}
-
 static mc_error *
 may_change(const jobs_service *service, const mc_call *call, apr_pool_t *pool)
 {
-    const char *site = mc_call_header(call, "Sec-Fetch-Site");
     if (service->token == NULL)
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "jobs are only shown here: the service has no token");
-    if (!has_token(service, call))
+    if (!mc_bearer_matches(call, service->token))
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "the token is needed: Authorization: Bearer TOKEN");
-    /* Browsers say where a request comes from; others say nothing. */
-    if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
-        return mc_error_create(pool, MC_ERR_FORBIDDEN, "a page of another site may not change jobs");
-    return MC_OK;
+    return mc_bearer_check_site(call, pool);
 }
 
 /* --- answers ---------------------------------------------------------------------------------------------------- */
@@ -258,7 +226,7 @@ static mc_error *
 answer_api(mc_request *request, jobs_service *service, const mc_call *call, const apr_array_header_t *segments,
            mc_ctx *ctx, apr_pool_t *pool)
 {
-    bool post = strcmp(call->http->method, "POST") == 0, open = has_token(service, call);
+    bool post = strcmp(call->http->method, "POST") == 0, open = mc_bearer_matches(call, service->token);
     int next = 1;
     jobs_path_params params = { 0 };
     mc_job_state state;
