@@ -142,6 +142,7 @@ struct mc_source {
     bool stacks_over;                       /* leaves what lies below its maps to be seen */
     const char *no_dimensions;   /* why the source refuses maps of tilesets with dimensions; NULL: it does not */
     const char *no_vector_tiles; /* why the source makes no vector tiles; NULL: it makes vector tiles */
+    const char *no_images;       /* why the source draws no maps, only vector tiles; NULL: it draws maps */
 };
 
 extern const mc_source_ops *const mc_source_kinds[];

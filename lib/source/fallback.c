@@ -84,6 +84,8 @@ fallback_source_from_config(const mc_node *node, mc_build *build)
         fallback->base.source.tiles_as_sent &= source->tiles_as_sent;
         if (source->no_vector_tiles != NULL)
             vector_tiles = false;
+        if (source->no_images != NULL)
+            fallback->base.source.no_images = source->no_images;
     }
     if (vector_tiles)
         fallback->base.source.no_vector_tiles = NULL;

@@ -233,7 +233,8 @@ mc_wms_offers(const mc_wms *wms, const mc_tileset *tileset)
 {
     if (mc_tileset_is_image(tileset))
         return true;
-    return wms->full_wms == MC_WMS_FORWARD && tileset->format->type == MC_FORMAT_MVT && tileset->source != NULL;
+    return wms->full_wms == MC_WMS_FORWARD && tileset->format->type == MC_FORMAT_MVT && tileset->source != NULL &&
+           tileset->source->no_images == NULL;
 }
 
 const char **

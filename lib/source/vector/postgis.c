@@ -27,6 +27,11 @@ static const mc_key layer_keys[] = {
         "one "
         "that is a time are bound as values.",
         .flags = MC_KEY_OURS),
+    MC_KEY_TEXT("function", FIELD(function),
+                "A function instead of a table: of level, column and row (from the top) of a tile, it makes vector "
+                "tiles, as bytea. Further arguments get the tileset's dimensions: one of type json all of them, others "
+                "the one of their name. Tiles only; maps cannot be drawn of it.",
+                .flags = MC_KEY_OURS),
     MC_KEY_TEXT("geometry", FIELD(geometry),
                 "The column of geometry (or, of a table, geography); of a table by default its first one.",
                 .flags = MC_KEY_OURS),
@@ -50,6 +55,27 @@ static const mc_key postgis_keys[] = {
     MC_KEY_END,
 };
 
+/* False after a complaint. */
+static bool
+is_data_named(const mc_postgis_config *config, const mc_vector_layer *layer, const mc_node *node, mc_build *build)
+{
+    static const char *const of_features[] = { "style", "geometry", "srid", "id", "attributes", "transfer" };
+    int kinds = (config->table != NULL) + (config->query != NULL) + (config->function != NULL);
+    if (kinds != 1 || (config->query != NULL && (config->geometry == NULL || config->srid == 0))) {
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "layer \"%s\" needs either a <table>, or a <query> with <geometry> and <srid>, or a <function>",
+                    layer->name);
+        return false;
+    }
+    for (size_t i = 0; config->function != NULL && i < sizeof(of_features) / sizeof(of_features[0]); i++) {
+        const mc_node *other = mc_node_child(node, of_features[i]);
+        if (other != NULL)
+            mc_complain(build->diagnostics, MC_WARNING, other,
+                        "layer \"%s\" is made by a <function>: <%s> has no effect", layer->name, of_features[i]);
+    }
+    return true;
+}
+
 static mc_vector_layer *
 postgis_layer_from_config(const mc_node *node, mc_build *build)
 {
@@ -65,14 +91,11 @@ postgis_layer_from_config(const mc_node *node, mc_build *build)
                     made->layer.name);
         return NULL;
     }
-    if ((config->table == NULL) == (config->query == NULL) ||
-        (config->query != NULL && (config->geometry == NULL || config->srid == 0))) {
-        mc_complain(build->diagnostics, MC_REFUSED, node,
-                    "layer \"%s\" needs either a <table>, or a <query> with <geometry> and <srid>", made->layer.name);
+    if (!is_data_named(config, &made->layer, node, build))
         return NULL;
-    }
     mc_postgres_configure(config->connection, node, build);
-    made->layer.data = mc_postgis_create(config, made->layer.name, build->pool);
+    made->layer.data = config->function != NULL ? mc_postgis_function_create(config, made->layer.name, build->pool)
+                                                : mc_postgis_create(config, made->layer.name, build->pool);
     return mc_vector_layer_finish(&made->layer, node, build) ? &made->layer : NULL;
 }
 
@@ -87,9 +110,12 @@ postgis_inspect(mc_source *source, mc_diagnostics *diagnostics, mc_ctx *ctx, apr
 {
     const mc_vector_source *vector = (const mc_vector_source *)source;
     for (int i = 0; i < vector->layer_count; i++) {
-        if (strcmp(vector->layers[i]->data->ops->type, "postgis") != 0) /* one of another source */
-            continue;
-        const char *finding = mc_postgis_inspect(vector->layers[i]->data, ctx, pool);
+        mc_feature_data *data = vector->layers[i]->data;
+        const char *finding = NULL;
+        if (data->ops->tiles != NULL)
+            finding = mc_postgis_function_inspect(data, ctx, pool);
+        else if (strcmp(data->ops->type, "postgis") == 0) /* not one of another source */
+            finding = mc_postgis_inspect(data, ctx, pool);
         if (finding != NULL)
             mc_complain(diagnostics, MC_WARNING, APR_ARRAY_IDX(vector->nodes, i, const mc_node *), "layer \"%s\": %s",
                         vector->layers[i]->name, finding);

@@ -281,6 +281,31 @@ find_shared_layer(const mc_node *node, mc_build *build)
     return NULL;
 }
 
+/* Reads the <layer>s, and what they tell of the source. False after a complaint. */
+static bool
+read_vector_layers(mc_vector_source *source,
+                   mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build), mc_build *build)
+{
+    bool features = false;
+    source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
+    for (int i = 0; i < source->nodes->nelts; i++) {
+        const mc_node *child = APR_ARRAY_IDX(source->nodes, i, const mc_node *);
+        mc_vector_layer *layer =
+            mc_node_attr(child, "of") != NULL ? find_shared_layer(child, build) : layer_from_config(child, build);
+        if (layer == NULL)
+            return false;
+        source->layers[source->layer_count++] = layer;
+        if (layer->data->ops->tiles == NULL)
+            features = true;
+        else
+            source->base.source.no_images =
+                apr_psprintf(build->pool, "its layer \"%s\" is made of vector tiles", layer->name);
+    }
+    if (features)
+        source->base.source.info_formats = mc_vector_info_formats(build->pool);
+    return true;
+}
+
 mc_source *
 mc_vector_from_config(const mc_source_ops *ops,
                       mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build), const mc_node *node,
@@ -298,16 +323,8 @@ mc_vector_from_config(const mc_source_ops *ops,
     source->base.source.needs_format = true;
     source->base.source.any_srs = true;
     source->base.source.stacks_over = source->background == NULL;
-    source->base.source.info_formats = mc_vector_info_formats(build->pool);
-    source->layers = apr_pcalloc(build->pool, sizeof(*source->layers) * (size_t)(source->nodes->nelts + 1));
-    for (int i = 0; i < source->nodes->nelts; i++) {
-        const mc_node *child = APR_ARRAY_IDX(source->nodes, i, const mc_node *);
-        mc_vector_layer *layer =
-            mc_node_attr(child, "of") != NULL ? find_shared_layer(child, build) : layer_from_config(child, build);
-        if (layer == NULL)
-            return NULL;
-        source->layers[source->layer_count++] = layer;
-    }
+    if (!read_vector_layers(source, layer_from_config, build))
+        return NULL;
     source->base.source.no_vector_tiles = source->layer_count > MC_MVT_LAYERS ? "it has more than 256 layers"
                                           : repeated_name(source)             ? "two of its layers have the same name"
                                                                               : NULL;

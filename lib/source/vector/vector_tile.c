@@ -10,6 +10,7 @@
 #include "source/vector/vector_counters.h"
 #include "text/text.h"
 #include "vector/mvt/mvt.h"
+#include "vector/mvt/tilejson_layers.h"
 
 /* How far a box may be from a tile's and still count as it, in tiles. */
 #define SAME_PLACE 1e-3
@@ -104,6 +105,28 @@ take_numbered(void *baton, const mc_feature *feature, mc_ctx *ctx)
     return mc_mvt_visit(n->mvt, &copy, ctx);
 }
 
+/* Takes the encoded tiles of a block. */
+static mc_error *
+take_encoded(void *baton, int column, int row, const void *bytes, size_t size, mc_ctx *ctx)
+{
+    return mc_mvt_add_encoded(baton, column, row, bytes, size, ctx->pool);
+}
+
+static mc_error *
+add_encoded_layer(mc_mvt *mvt, const mc_vector_layer *layer, const vector_tile_place *at, const mc_render *wanted,
+                  mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_tile_block block = { .z = at->z,
+                                  .column = at->column,
+                                  .row = at->row,
+                                  .columns = at->columns,
+                                  .rows = at->rows,
+                                  .max_bytes = wanted->vector_tile->max_bytes,
+                                  .dimensions = wanted->dimensions,
+                                  .dimension_count = wanted->dimension_count };
+    return layer->data->ops->tiles(layer->data, &block, take_encoded, mvt, ctx, pool);
+}
+
 static mc_error *
 add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, bool wrap, const vector_tile_place *at,
                       const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
@@ -114,6 +137,8 @@ add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, bool wrap, cons
     int64_t skipped = 0;
     if (at->z < layer->minzoom || at->z > layer->maxzoom)
         return MC_OK;
+    if (layer->data->ops->tiles != NULL)
+        return add_encoded_layer(mvt, layer, at, wanted, ctx, pool);
     MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
     make_query(&query, at, wanted);
     query.wrap = wrap;
@@ -261,6 +286,47 @@ tile_attribute_kind(mc_field_type type)
 }
 
 /* A layer whose data is away for the moment has no attributes known. */
+static void
+describe_layer(apr_array_header_t *layers, const mc_vector_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_vector_layer_info info = { layer->name, layer->minzoom, layer->maxzoom,
+                                  apr_array_make(pool, 8, sizeof(mc_vector_attribute)) };
+    apr_array_header_t *fields = NULL;
+    const char **names;
+    mc_error *error = mc_vector_fields(&fields, &names, layer, ctx, pool);
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_WARN, error);
+    for (int j = 0; error == MC_OK && j < fields->nelts; j++) {
+        mc_field field = APR_ARRAY_IDX(fields, j, mc_field);
+        APR_ARRAY_PUSH(info.attributes, mc_vector_attribute) =
+            (mc_vector_attribute){ field.name, tile_attribute_kind(field.type) };
+    }
+    APR_ARRAY_PUSH(layers, mc_vector_layer_info) = info;
+}
+
+/* What the data says of its encoded layers; false where it says nothing. */
+static bool
+describe_encoded_layers(apr_array_header_t *layers, const mc_vector_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *told = NULL;
+    const char *json = NULL;
+    mc_error *error = layer->data->ops->describe(&json, layer->data, ctx, pool);
+    if (error == MC_OK && json != NULL)
+        error = mc_tilejson_layers(&told, json, strlen(json), layer->maxzoom, pool);
+    if (error != MC_OK) {
+        mc_log_error(ctx, MC_LOG_WARN,
+                     mc_error_wrap(pool, error, error->kind, "what layer \"%s\" holds is not known", layer->name));
+        return false;
+    }
+    for (int i = 0; told != NULL && i < told->nelts; i++) {
+        mc_vector_layer_info *info = &APR_ARRAY_IDX(told, i, mc_vector_layer_info);
+        if (info->minzoom < layer->minzoom)
+            info->minzoom = layer->minzoom;
+        APR_ARRAY_PUSH(layers, mc_vector_layer_info) = *info;
+    }
+    return told != NULL && told->nelts > 0;
+}
+
 mc_error *
 mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -268,19 +334,8 @@ mc_vector_tile_layers(apr_array_header_t **layers, mc_source *source, mc_ctx *ct
     *layers = apr_array_make(pool, vector->layer_count + 1, sizeof(mc_vector_layer_info));
     for (int i = 0; i < vector->layer_count; i++) {
         const mc_vector_layer *layer = vector->layers[i];
-        mc_vector_layer_info info = { layer->name, layer->minzoom, layer->maxzoom,
-                                      apr_array_make(pool, 8, sizeof(mc_vector_attribute)) };
-        apr_array_header_t *fields = NULL;
-        const char **names;
-        mc_error *error = mc_vector_fields(&fields, &names, layer, ctx, pool);
-        if (error != MC_OK)
-            mc_log_error(ctx, MC_LOG_WARN, error);
-        for (int j = 0; error == MC_OK && j < fields->nelts; j++) {
-            mc_field field = APR_ARRAY_IDX(fields, j, mc_field);
-            APR_ARRAY_PUSH(info.attributes, mc_vector_attribute) =
-                (mc_vector_attribute){ field.name, tile_attribute_kind(field.type) };
-        }
-        APR_ARRAY_PUSH(*layers, mc_vector_layer_info) = info;
+        if (layer->data->ops->tiles == NULL || !describe_encoded_layers(*layers, layer, ctx, pool))
+            describe_layer(*layers, layer, ctx, pool);
     }
     return MC_OK;
 }

@@ -86,6 +86,10 @@ mc_tileset_check_format(const mc_tileset *tileset, const mc_node *node, mc_build
         warn_of_packing(tileset, node, build);
         return;
     }
+    if (tileset->source != NULL && tileset->source->no_images != NULL)
+        mc_complain(build->diagnostics, MC_REFUSED, node,
+                    "tileset \"%s\" needs a <format> of type MVT: its source \"%s\" draws no maps: %s", tileset->name,
+                    tileset->source->name, tileset->source->no_images);
     if (tileset->format == NULL) {
         const char *why = metatiled ? "<metatile>" : tileset->metabuffer > 0 ? "<metabuffer>" : NULL;
         if (tileset->watermark != NULL)

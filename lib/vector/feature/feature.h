@@ -73,6 +73,19 @@ typedef struct mc_feature_table {
     int srid;               /* of the coordinates, as configured; 0: as the table says */
 } mc_feature_table;
 
+/* A block of vector tiles of a grid, row by row from its upper left tile. */
+typedef struct mc_tile_block {
+    int z, column, row; /* of the upper left tile, from the level's upper left tile to the right and down */
+    int columns, rows;
+    int64_t max_bytes; /* of a tile */
+    const mc_dimension_value *dimensions;
+    int dimension_count;
+} mc_tile_block;
+
+/* Visits the layers that a tile of the block has, encoded, during the call; an error ends the reading and comes back
+ * from it. `column` and `row` are counted from the upper left tile of the block. */
+typedef mc_error *mc_encoded_visitor(void *baton, int column, int row, const void *bytes, size_t size, mc_ctx *ctx);
+
 typedef struct mc_feature_ops {
     const char *type; /* as in <source type="..."> */
     /*
@@ -87,6 +100,12 @@ typedef struct mc_feature_ops {
     mc_error *(*place)(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
     /* The table of the features, by the configuration alone; NULL: they stand in no database. */
     void (*table)(mc_feature_table *table, const mc_feature_data *data);
+    /* Of data that is made of encoded vector tiles alone, and has no features to read; NULL: the data is features. A
+     * tile may be visited several times, or never. */
+    mc_error *(*tiles)(mc_feature_data *data, const mc_tile_block *block, mc_encoded_visitor *visit, void *baton,
+                       mc_ctx *ctx, apr_pool_t *pool);
+    /* What the data says of those tiles: TileJSON, with vector_layers as far as they are known; *json NULL: nothing. */
+    mc_error *(*describe)(const char **json, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
 } mc_feature_ops;
 
 /* First member of every kind's own struct. */

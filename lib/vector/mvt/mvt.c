@@ -11,6 +11,7 @@
 #include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt_layer.h"
 #include "vector/mvt/mvt_mend.h"
+#include "vector/mvt/mvt_parts.h"
 #include "vector/mvt/mvt_shape.h"
 
 enum {
@@ -25,6 +26,7 @@ enum {
 /* One of the tiles that are made together. */
 typedef struct tile {
     mc_mvt_layer_data *layers;
+    mc_mvt_parts parts; /* what others have encoded */
     int64_t dropped;
     int count;     /* features that are kept so far */
     uint64_t cost; /* of them */
@@ -51,9 +53,11 @@ static apr_status_t
 free_mvt(void *data)
 {
     mc_mvt *mvt = data;
-    for (int i = 0; i < mvt->columns * mvt->rows; i++)
+    for (int i = 0; i < mvt->columns * mvt->rows; i++) {
         for (int layer = 0; layer < mvt->layer_count; layer++)
             mc_mvt_layer_free(&mvt->tiles[i].layers[layer]);
+        mc_mvt_parts_free(&mvt->tiles[i].parts);
+    }
     mc_shape_free(&mvt->simple);
     mc_shape_free(&mvt->shifted);
     for (int i = 0; i < 2; i++)
@@ -321,6 +325,16 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
     mvt->cost += record.cost;
 }
 
+/* All tiles below what memory is meant for. */
+static mc_error *
+check_crowd(mc_mvt *mvt, apr_pool_t *pool)
+{
+    mvt->crowded = mvt->cost / CROWDED > (uint64_t)mvt->options.max_bytes && mvt->columns * mvt->rows > 1;
+    if (mvt->crowded)
+        return mc_error_create(pool, MC_ERR_LIMIT, "%d vector tiles are too much at once", mvt->columns * mvt->rows);
+    return MC_OK;
+}
+
 /* Keeps a tile below twice its budgets, and all of them below what memory is meant for. */
 static mc_error *
 enforce_tile_limits(tile *t, mc_mvt *mvt, apr_pool_t *pool)
@@ -330,10 +344,7 @@ enforce_tile_limits(tile *t, mc_mvt *mvt, apr_pool_t *pool)
     if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
         if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
             return out_of_memory(pool);
-    mvt->crowded = mvt->cost / CROWDED > (uint64_t)mvt->options.max_bytes && mvt->columns * mvt->rows > 1;
-    if (mvt->crowded)
-        return mc_error_create(pool, MC_ERR_LIMIT, "%d vector tiles are too much at once", mvt->columns * mvt->rows);
-    return MC_OK;
+    return check_crowd(mvt, pool);
 }
 
 /* A block may have a large shape in each of its tiles. */
@@ -380,12 +391,28 @@ mc_mvt_visit(void *baton, const mc_feature *feature, mc_ctx *ctx)
     return MC_OK;
 }
 
+mc_error *
+mc_mvt_add_encoded(mc_mvt *mvt, int column, int row, const void *bytes, size_t size, apr_pool_t *pool)
+{
+    mc_mvt_parts *parts = &mvt->tiles[row * mvt->columns + column].parts;
+    size_t before = parts->layers.size;
+    const char *wrong = mc_mvt_parts_add(parts, bytes, size, pool);
+    if (wrong != NULL)
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "it is no vector tile: %s", wrong);
+    if (parts->layers.failed || parts->names.failed)
+        return out_of_memory(pool);
+    if (parts->layers.size > (size_t)mvt->options.max_bytes)
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "it is larger than the <max_bytes> of the tileset's format");
+    mvt->cost += parts->layers.size - before;
+    return check_crowd(mvt, pool);
+}
+
 /* --- the tile --------------------------------------------------------------------------------------------------- */
 
 static size_t
 tile_size(const tile *t, const mc_mvt *mvt)
 {
-    size_t size = 0;
+    size_t size = t->parts.layers.size;
     for (int i = 0; i < mvt->layer_count; i++) {
         if (mc_mvt_record_count(&t->layers[i]) == 0)
             continue;
@@ -403,7 +430,8 @@ fit_tile_budgets(size_t *size, tile *t, mc_mvt *mvt, apr_pool_t *pool)
         return out_of_memory(pool);
     *size = tile_size(t, mvt);
     for (int i = 0; i<TRIES && * size>(uint64_t) mvt->options.max_bytes; i++) {
-        double share = (double)mvt->options.max_bytes / (double)*size * 0.98;
+        double room = (double)mvt->options.max_bytes - (double)t->parts.layers.size;
+        double share = room / (double)(*size - t->parts.layers.size) * 0.98;
         if (!keep_best(t, mvt, mvt->options.max_features, i == TRIES - 1 ? 0 : (uint64_t)((double)t->cost * share)))
             return out_of_memory(pool);
         *size = tile_size(t, mvt);
@@ -422,7 +450,22 @@ write_vector_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
         at = mc_varint(at, t->layers[i].size);
         at = mc_mvt_layer_write(at, &t->layers[i], mvt->options.extent);
     }
-    return at;
+    if (t->parts.layers.size > 0)
+        memcpy(at, t->parts.layers.data, t->parts.layers.size);
+    return at + t->parts.layers.size;
+}
+
+/* Layers of a tile are told apart by their names (MVT 2.1, 4.1). */
+static mc_error *
+check_names(const tile *t, const mc_mvt *mvt, apr_pool_t *pool)
+{
+    for (int i = 0; i < mvt->layer_count && t->parts.layers.size > 0; i++)
+        if (mc_mvt_record_count(&t->layers[i]) > 0 && mc_mvt_parts_have(&t->parts, t->layers[i].name))
+            return mc_error_create(pool, MC_ERR_UPSTREAM,
+                                   "a vector tile would have two layers \"%s\": one of its own, one that a function "
+                                   "has made",
+                                   t->layers[i].name);
+    return MC_OK;
 }
 
 mc_error *
@@ -431,6 +474,7 @@ mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *c
     MC_SPAN(ctx, "mapcache_mvt_finish");
     tile *t = &mvt->tiles[row * mvt->columns + column];
     size_t size = 0;
+    MC_TRY(check_names(t, mvt, pool));
     MC_TRY(fit_tile_budgets(&size, t, mvt, pool));
     for (int i = 0; i < mvt->layer_count; i++)
         if (has_layer_failed(&t->layers[i]))
@@ -439,7 +483,7 @@ mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *c
     if (bytes == NULL)
         return out_of_memory(pool);
     MC_ASSERT(write_vector_tile(bytes, t, mvt) == bytes + size);
-    *result = (mc_mvt_result){ .features = t->count, .dropped = t->dropped, .bytes = size };
+    *result = (mc_mvt_result){ .features = t->count + t->parts.features, .dropped = t->dropped, .bytes = size };
     mc_error *error = mc_pack(&result->packed, bytes, size, (mc_packing)mvt->options.encoding,
                               (mc_gzip_level)mvt->options.compression, pool);
     free(bytes);

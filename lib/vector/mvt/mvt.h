@@ -45,11 +45,20 @@ void mc_mvt_set_origin(mc_mvt *mvt, double x0);
  * without memory. */
 mc_error *mc_mvt_visit(void *mvt, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
 
-/* Whether mc_mvt_visit failed because the tiles of the block together need too much memory. A smaller block may
- * succeed. */
+/*
+ * Adds the layers of an encoded tile to a tile of the block, counted from the upper left one, as they are: what the
+ * budget of bytes leaves is that of features. They count as features, and none of them is left out. MC_ERR_UPSTREAM:
+ * the bytes are no tile (vector/mvt/mvt_parts.h) or are more than the budget; MC_ERR_LIMIT as of mc_mvt_visit.
+ */
+mc_error *mc_mvt_add_encoded(mc_mvt *mvt, int column, int row, const void *bytes, size_t size,
+                             apr_pool_t *pool) MC_CHECKED;
+
+/* Whether mc_mvt_visit or mc_mvt_add_encoded failed because the tiles of the block together need too much memory. A
+ * smaller block may succeed. */
 bool mc_mvt_crowded(const mc_mvt *mvt);
 
-/* A tile of the block, counted from the upper left one. Without any features it has no bytes before compression. */
+/* A tile of the block, counted from the upper left one. Without any features it has no bytes before compression.
+ * MC_ERR_UPSTREAM: two of its layers have the same name. */
 mc_error *mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
 

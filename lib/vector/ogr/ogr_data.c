@@ -152,7 +152,9 @@ ogr_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
     return MC_OK;
 }
 
-static const mc_feature_ops ogr_feature_ops = { "ogr", ogr_read, ogr_fields, ogr_place, NULL };
+static const mc_feature_ops ogr_feature_ops = {
+    .type = "ogr", .read = ogr_read, .fields = ogr_fields, .place = ogr_place
+};
 
 mc_feature_data *
 mc_ogr_create(const mc_ogr_config *config, const char *layer, apr_pool_t *pool)

@@ -456,7 +456,9 @@ postgis_table(mc_feature_table *table, const mc_feature_data *data)
     *table = (mc_feature_table){ config->connection, config->table, config->srid };
 }
 
-static const mc_feature_ops postgis_ops = { "postgis", postgis_read, postgis_fields, postgis_place, postgis_table };
+static const mc_feature_ops postgis_ops = {
+    .type = "postgis", .read = postgis_read, .fields = postgis_fields, .place = postgis_place, .table = postgis_table
+};
 
 const char *
 mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)

@@ -13,6 +13,7 @@ typedef struct mc_postgis_config {
     const char *connection; /* libpq's string or URI */
     const char *table;      /* "table" or "schema.table", unquoted; or NULL */
     const char *query;      /* a SELECT, with !BBOX! and its like; or NULL */
+    const char *function;   /* "function" or "schema.function", unquoted, that makes vector tiles; or NULL */
     const char *geometry;   /* column; NULL: the first of the table */
     int srid;               /* 0: the column's */
     const char *id;         /* column with the feature's number; NULL: none */
@@ -30,6 +31,25 @@ const char *mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *p
  * one feature would take a gigabyte. PostgreSQL refuses the whole query where the well-known binary of a geometry is
  * larger than a gigabyte. */
 #define MC_POSTGIS_GEOMETRY_MAX (128 << 20)
+
+/* ---- postgis_function.c */
+
+/*
+ * A function of the database that makes vector tiles, as data without features. Its arguments are, in this order: the
+ * level, the column and the row of a tile, all whole numbers, counted from the upper left tile; then others, by their
+ * names: one of type json or jsonb gets all dimensions of the tileset as an object of texts (without a name it must be
+ * the fourth), any other one gets the dimension of its name, and may be left out where it has a default and the tileset
+ * no such dimension. Its result is bytea, a set of bytea, or rows whose first column is bytea: all of them together are
+ * the tile. The configuration is copied; the database is not asked before the first tile.
+ *
+ * Errors of a tile: MC_ERR_UPSTREAM where there is no such function or more than one, where the function fails or makes
+ * more than the block's `max_bytes`; MC_ERR_CONFIG where an argument has no value; MC_ERR_INVALID_DIMENSION where a
+ * dimension's value is none of the argument's type.
+ */
+mc_feature_data *mc_postgis_function_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool);
+
+/* As mc_postgis_inspect, of such data. */
+const char *mc_postgis_function_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);
 
 /* ---- postgis_column.c */
 
@@ -124,6 +144,27 @@ mc_error *mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_con
  * geometry, as text with commas. Nothing of the layer is read. */
 mc_error *mc_postgis_build_fields(mc_postgis_statement *statement, const mc_postgis_config *config,
                                   const mc_postgis_column *column, apr_pool_t *pool) MC_CHECKED;
+
+/* ---- postgis_signature.c */
+
+/* An argument of such a function, behind the first three. */
+typedef struct mc_function_argument {
+    const char *name; /* "": none */
+    const char *type; /* as SQL writes it, quoted where needed */
+    bool json;        /* json or jsonb */
+    bool optional;    /* it has a default */
+} mc_function_argument;
+
+/* Asks the database for the arguments (mc_function_argument) of the only function of that name that makes vector tiles,
+ * and for its comment; *comment NULL: it has none. Errors as of mc_postgis_function_create. */
+mc_error *mc_postgis_ask_signature(apr_array_header_t **arguments, const char **comment,
+                                   const mc_postgis_config *config, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The statement that calls the function for each tile of the block, a row for each answer: the tile's number in the
+ * block (int4), the answer's bytes (int4), and the answer, null where it has more than the block's `max_bytes`. */
+mc_error *mc_postgis_build_call(mc_postgis_statement *statement, const mc_postgis_config *config,
+                                const apr_array_header_t *arguments, const mc_tile_block *block,
+                                apr_pool_t *pool) MC_CHECKED;
 
 /* ---- postgis_gather.c */
 

@@ -251,7 +251,9 @@ shapefile_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t 
     return MC_OK;
 }
 
-static const mc_feature_ops shapefile_ops = { "shapefile", shapefile_read, shapefile_fields, shapefile_place, NULL };
+static const mc_feature_ops shapefile_ops = {
+    .type = "shapefile", .read = shapefile_read, .fields = shapefile_fields, .place = shapefile_place
+};
 
 static apr_status_t
 close_shapefile(void *data)
