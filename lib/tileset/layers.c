@@ -5,8 +5,8 @@
 #include "mapcache/cache.h"
 #include "mapcache/source.h"
 #include "mapcache/tileset.h"
+#include "source/tilejson_layers.h"
 #include "text/json_writer.h"
-#include "vector/mvt/tilejson_layers.h"
 
 static void
 write_tilejson_layer(mc_json_writer *json, const mc_vector_layer_info *layer, const mc_grid_link *link)

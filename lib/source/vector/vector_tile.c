@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "mapcache/trace.h"
+#include "source/tilejson_layers.h"
 #include "source/vector/vector.h"
 #include "source/vector/vector_counters.h"
 #include "text/text.h"
 #include "vector/mvt/mvt.h"
-#include "vector/mvt/tilejson_layers.h"
 
 /* How far a box may be from a tile's and still count as it, in tiles. */
 #define SAME_PLACE 1e-3

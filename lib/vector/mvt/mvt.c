@@ -457,7 +457,7 @@ write_vector_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
 
 /* Layers of a tile are told apart by their names (MVT 2.1, 4.1). */
 static mc_error *
-check_names(const tile *t, const mc_mvt *mvt, apr_pool_t *pool)
+check_layer_names(const tile *t, const mc_mvt *mvt, apr_pool_t *pool)
 {
     for (int i = 0; i < mvt->layer_count && t->parts.layers.size > 0; i++)
         if (mc_mvt_record_count(&t->layers[i]) > 0 && mc_mvt_parts_have(&t->parts, t->layers[i].name))
@@ -474,7 +474,7 @@ mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *c
     MC_SPAN(ctx, "mapcache_mvt_finish");
     tile *t = &mvt->tiles[row * mvt->columns + column];
     size_t size = 0;
-    MC_TRY(check_names(t, mvt, pool));
+    MC_TRY(check_layer_names(t, mvt, pool));
     MC_TRY(fit_tile_budgets(&size, t, mvt, pool));
     for (int i = 0; i < mvt->layer_count; i++)
         if (has_layer_failed(&t->layers[i]))

@@ -43,7 +43,7 @@ typedef struct mvt_field {
 
 /* False where the bytes end before the number does, or the number has more than 64 bits. */
 static bool
-read_varint(uint64_t *value, const uint8_t **at, const uint8_t *end)
+read_mvt_varint(uint64_t *value, const uint8_t **at, const uint8_t *end)
 {
     *value = 0;
     for (int shift = 0; shift < VARINT_BITS && *at < end; shift += 7) {
@@ -57,20 +57,20 @@ read_varint(uint64_t *value, const uint8_t **at, const uint8_t *end)
 
 /* The field at *at, which moves behind the field. */
 static bool
-read_field(mvt_field *field, const uint8_t **at, const uint8_t *end)
+read_mvt_field(mvt_field *field, const uint8_t **at, const uint8_t *end)
 {
     uint64_t key;
     field->begin = *at;
-    if (!read_varint(&key, at, end) || key >> 3 == 0)
+    if (!read_mvt_varint(&key, at, end) || key >> 3 == 0)
         return false;
     field->number = key >> 3;
     field->type = (int)(key & 7);
     field->size = 0;
     if (field->type == VARINT)
-        return read_varint(&field->value, at, end);
+        return read_mvt_varint(&field->value, at, end);
     uint64_t size = field->type == EIGHT_BYTES ? 8 : 4;
     if (field->type == SIZED) {
-        if (!read_varint(&size, at, end))
+        if (!read_mvt_varint(&size, at, end))
             return false;
     } else if (field->type != EIGHT_BYTES && field->type != FOUR_BYTES) {
         return false;
@@ -89,7 +89,7 @@ is_feature(const uint8_t *at, const uint8_t *end)
 {
     mvt_field field;
     while (at < end) {
-        if (!read_field(&field, &at, end))
+        if (!read_mvt_field(&field, &at, end))
             return false;
         int type = field.number == 1 || field.number == FEATURE_TYPE ? VARINT : SIZED;
         if (field.number >= 1 && field.number <= 4 && field.type != type)
@@ -152,7 +152,7 @@ read_part_layer(mvt_part_layer *layer, const mvt_field *message, apr_pool_t *poo
     mvt_field field;
     *layer = (mvt_part_layer){ 0 };
     while (at < end) {
-        if (!read_field(&field, &at, end))
+        if (!read_mvt_field(&field, &at, end))
             return "a layer ends in the middle of a field";
         const char *wrong = take_layer_part(layer, &field, pool);
         if (wrong != NULL)
@@ -211,7 +211,7 @@ mc_mvt_parts_add(mc_mvt_parts *parts, const void *bytes, size_t size, apr_pool_t
     const char *wrong = NULL;
     mvt_field field;
     while (at < end && wrong == NULL) {
-        if (!read_field(&field, &at, end))
+        if (!read_mvt_field(&field, &at, end))
             wrong = "it is no message of protocol buffers";
         else if (field.number == TILE_LAYER)
             wrong = field.type == SIZED ? add_part_layer(parts, &field, pool) : "a layer is no message";

@@ -1,5 +1,5 @@
 /* Reading the layers of TileJSON: see tilejson_layers.h. */
-#include "vector/mvt/tilejson_layers.h"
+#include "source/tilejson_layers.h"
 
 #include <apr_strings.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The layers of vector tiles as other programs tell them. */
-#ifndef MC_VECTOR_MVT_TILEJSON_LAYERS_H
-#define MC_VECTOR_MVT_TILEJSON_LAYERS_H
+#ifndef MC_SOURCE_TILEJSON_LAYERS_H
+#define MC_SOURCE_TILEJSON_LAYERS_H
 
 #include "mapcache/source.h"
 
