@@ -1,4 +1,5 @@
-/* Vector tiles: well-known binary, or rings and lines straight from the bytes, and attributes that are any text. */
+/* Vector tiles: encoded ones, well-known binary, or rings and lines straight from the bytes, and attributes that are
+ * any text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "fuzz_support.h"
 #include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt.h"
+#include "vector/mvt/mvt_parts.h"
 #include "vector/mvt/mvt_shape.h"
 
 enum { EXTENT = 256, BUFFER = 8, LOW = -BUFFER, HIGH = EXTENT + BUFFER };
@@ -85,6 +87,22 @@ make_tile(mc_geometry *geometry, const char *text, mc_ctx *ctx, apr_pool_t *pool
     }
 }
 
+/* What is taken of an encoded tile is one itself, and all of it is taken again. */
+static void
+take_encoded_tile(const uint8_t *data, size_t size, apr_pool_t *pool)
+{
+    mc_mvt_parts parts = { 0 }, again = { 0 };
+    if (mc_mvt_parts_add(&parts, data, size, pool) == NULL) {
+        if (parts.layers.size > size || mc_mvt_parts_add(&again, parts.layers.data, parts.layers.size, pool) != NULL ||
+            again.layers.size != parts.layers.size || again.features != parts.features)
+            abort();
+    } else if (parts.layers.size != 0 || parts.features != 0) {
+        abort();
+    }
+    mc_mvt_parts_free(&parts);
+    mc_mvt_parts_free(&again);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -97,6 +115,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool, .process = &process };
     mc_error *error = MC_OK;
+    take_encoded_tile(data, size, pool);
     if (data[0] % 2 == 0)
         read_shapes(&geometry, data + 1, size - 1);
     else

@@ -116,9 +116,10 @@ static mc_error *
 add_encoded_layer(mc_mvt *mvt, const mc_vector_layer *layer, const vector_tile_place *at, const mc_render *wanted,
                   mc_ctx *ctx, apr_pool_t *pool)
 {
+    /* The place is counted from the tile at the grid's origin, the block from the upper left one. */
     const mc_tile_block block = { .z = at->z,
-                                  .column = at->column,
-                                  .row = at->row,
+                                  .column = mc_grid_from_west(wanted->grid, at->z, 0) + at->column,
+                                  .row = mc_grid_flip_y(wanted->grid, at->z, 0) + at->row,
                                   .columns = at->columns,
                                   .rows = at->rows,
                                   .max_bytes = wanted->vector_tile->max_bytes,

@@ -11,8 +11,9 @@
 
 /* As of a table's columns: functions are replaced by others. */
 #define SIGNATURE_HOLD apr_time_from_sec(60)
-/* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
+/* Of SQLSTATE (PostgreSQL manual, appendix A): the class of values that do not fit; there is no such function. */
 #define STATE_DATA "22"
+#define STATE_NO_FUNCTION "42883"
 
 enum { ANSWER_PLACE, ANSWER_SIZE, ANSWER_TILE, ANSWER_COLUMNS };
 
@@ -72,33 +73,43 @@ forget_signature(postgis_function *function)
     pthread_mutex_unlock(&function->lock);
 }
 
+/* The reading of a block. */
+typedef struct function_reading {
+    postgis_function *function;
+    const mc_tile_block *block;
+    mc_encoded_visitor *visit;
+    void *baton;
+    int64_t rows; /* that have been visited */
+    bool changed; /* there is no such function any more */
+} function_reading;
+
 /* Hands over a row of the answer. */
 static mc_error *
-visit_encoded_row(const mc_postgres_row *row, const mc_tile_block *block, mc_encoded_visitor *visit, void *baton,
-                  mc_ctx *ctx, apr_pool_t *pool)
+visit_encoded_row(const function_reading *r, const mc_postgres_row *row, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_postgres_field *fields = row->fields;
+    const mc_tile_block *block = r->block;
     if (row->columns != ANSWER_COLUMNS || fields[ANSWER_PLACE].size != 4 || fields[ANSWER_SIZE].size != 4)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database answered with %d columns", row->columns);
     int place = (int)mc_big_number(fields[ANSWER_PLACE].data, 4);
     if (place < 0 || place >= block->columns * block->rows)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database answered with tile %d of %d", place,
                                block->columns * block->rows);
-    int column = place % block->columns, row_of_tile = place / block->columns;
+    int right = place % block->columns, down = place / block->columns;
     mc_error *error =
         fields[ANSWER_TILE].size >= 0
-            ? visit(baton, column, row_of_tile, fields[ANSWER_TILE].data, (size_t)fields[ANSWER_TILE].size, ctx)
-            : mc_error_create(pool, MC_ERR_UPSTREAM, "it has %u bytes, more than <max_bytes> of the tileset's format",
+            ? r->visit(r->baton, right, down, fields[ANSWER_TILE].data, (size_t)fields[ANSWER_TILE].size, ctx)
+            : mc_error_create(pool, MC_ERR_UPSTREAM,
+                              "it has %u bytes, more than the <max_bytes> of the tileset's format",
                               (unsigned)mc_big_number(fields[ANSWER_SIZE].data, 4));
     if (error == MC_OK)
         return MC_OK;
     return mc_error_wrap(pool, error, error->kind, "what was made of tile %d/%d/%d cannot be used", block->z,
-                         block->column + column, block->row + row_of_tile);
+                         block->column + right, block->row + down);
 }
 
 static mc_error *
-read_answer_tiles(mc_postgres_result *result, const mc_tile_block *block, mc_encoded_visitor *visit, void *baton,
-                  mc_ctx *ctx, apr_pool_t *pool)
+read_answer_tiles(function_reading *r, mc_postgres_result *result, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_postgres_row *row;
     apr_pool_t *scratch;
@@ -108,8 +119,9 @@ read_answer_tiles(mc_postgres_result *result, const mc_tile_block *block, mc_enc
         error = mc_postgres_next(&row, result);
         if (error != MC_OK || row == NULL)
             break;
+        r->rows++;
         apr_pool_clear(scratch);
-        error = mc_error_copy(visit_encoded_row(row, block, visit, baton, ctx, scratch), pool);
+        error = mc_error_copy(visit_encoded_row(r, row, ctx, scratch), pool);
         if (error != MC_OK)
             break;
     }
@@ -118,46 +130,50 @@ read_answer_tiles(mc_postgres_result *result, const mc_tile_block *block, mc_enc
 }
 
 static mc_error *
-call_function(postgis_function *function, const mc_tile_block *block, mc_encoded_visitor *visit, void *baton,
-              mc_ctx *ctx, apr_pool_t *pool)
+call_function(function_reading *r, mc_ctx *ctx, apr_pool_t *pool)
 {
+    const mc_postgis_config *config = &r->function->config;
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
     apr_array_header_t *arguments;
     const char *comment;
     mc_postgres_result *result = NULL;
-    MC_TRY(find_signature(&arguments, &comment, function, ctx, pool));
-    MC_TRY(mc_postgis_build_call(statement, &function->config, arguments, block, pool));
-    const mc_postgres_query asked = { .connection = function->config.connection,
+    MC_TRY(find_signature(&arguments, &comment, r->function, ctx, pool));
+    MC_TRY(mc_postgis_build_call(statement, config, arguments, r->block, pool));
+    const mc_postgres_query asked = { .connection = config->connection,
                                       .sql = statement->sql,
                                       .params = statement->params,
                                       .param_count = statement->param_count,
                                       .binary = true };
     mc_error *error = mc_postgres_start(&result, ctx->process->postgres, &asked, ctx, pool);
     if (error == MC_OK)
-        error = read_answer_tiles(result, block, visit, baton, ctx, pool);
-    bool value = error != MC_OK && statement->dimensions &&
-                 strncmp(mc_postgres_sqlstate(result), STATE_DATA, strlen(STATE_DATA)) == 0;
+        error = read_answer_tiles(r, result, ctx, pool);
+    const char *state = error == MC_OK ? "" : mc_postgres_sqlstate(result);
+    r->changed = strcmp(state, STATE_NO_FUNCTION) == 0;
+    if (statement->dimensions && strncmp(state, STATE_DATA, strlen(STATE_DATA)) == 0)
+        error = mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION,
+                              "function \"%s\" cannot have the requested value of a dimension", config->function);
     mc_postgres_end(result);
-    if (value)
-        return mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION,
-                             "function \"%s\" cannot have the requested value of a dimension",
-                             function->config.function);
     return error;
 }
 
+/* The function may have been replaced by one with other arguments: then it is asked for, and called, once more. */
 static mc_error *
 function_tiles(mc_feature_data *data, const mc_tile_block *block, mc_encoded_visitor *visit, void *baton, mc_ctx *ctx,
                apr_pool_t *pool)
 {
     MC_SPAN_ABOUT(ctx, "mapcache_postgis_function", data->name);
-    postgis_function *function = (postgis_function *)data;
-    mc_error *error = call_function(function, block, visit, baton, ctx, pool);
+    function_reading r = { (postgis_function *)data, block, visit, baton, 0, false };
+    mc_error *error = call_function(&r, ctx, pool);
+    if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
+        forget_signature(r.function);
+    if (r.changed && r.rows == 0) {
+        mc_error_ignore(error);
+        error = call_function(&r, ctx, pool);
+    }
     if (error == MC_OK)
         return MC_OK;
-    if (error->kind == MC_ERR_UPSTREAM) /* it may have been replaced by one with other arguments */
-        forget_signature(function);
     return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be had from function \"%s\"", data->name,
-                         function->config.function);
+                         r.function->config.function);
 }
 
 /* There are none. */
