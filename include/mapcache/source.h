@@ -67,8 +67,9 @@ struct mc_legend;
 /* A table of a PostgreSQL database that maps are drawn from. */
 typedef struct mc_source_table {
     const char *connection; /* libpq's string or URI */
-    const char *table;      /* "table" or "schema.table", unquoted; NULL: of a query, whose tables are not known */
-    int srid;               /* of the coordinates, as configured; 0: as the table says */
+    const char
+        *table; /* "table" or "schema.table", unquoted; NULL: of a query or function, whose tables are not known */
+    int srid;   /* of the coordinates, as configured; 0: as the table says */
     /* Pixels around a map, at a scale denominator, from within which features change it; below 0: the map does not show
      * the table at that scale. Gets `layer`. */
     double (*reach)(const void *layer, double scale);

@@ -129,7 +129,8 @@ mc_tileset_connect_watch(mc_tileset *tileset, const mc_node *node, mc_build *bui
     add_watch_links(watch, tileset, build->pool);
     if (search.queries > 0 && !told && build->changes != NULL)
         mc_complain(build->diagnostics, MC_WARNING, node,
-                    "tileset \"%s\": nobody knows the tables of its <query>: name them in <watch>, or its tiles stay "
+                    "tileset \"%s\": nobody knows the tables of its <query> or <function>: name them in <watch>, or "
+                    "its tiles stay "
                     "as they are when these change",
                     tileset->name);
     if (build->changes != NULL && watch->tables->nelts > 0)

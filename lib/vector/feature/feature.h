@@ -69,8 +69,9 @@ typedef struct mc_feature_data mc_feature_data;
 /* Where features stand in a PostgreSQL database. */
 typedef struct mc_feature_table {
     const char *connection; /* libpq's string or URI */
-    const char *table;      /* "table" or "schema.table", unquoted; NULL: it is a query, whose tables are not known */
-    int srid;               /* of the coordinates, as configured; 0: as the table says */
+    const char
+        *table; /* "table" or "schema.table", unquoted; NULL: it is a query or a function, whose tables are not known */
+    int srid;   /* of the coordinates, as configured; 0: as the table says */
 } mc_feature_table;
 
 /* A block of vector tiles of a grid, row by row from its upper left tile. */

@@ -202,6 +202,12 @@ function_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *
     return MC_OK;
 }
 
+static void
+function_table(mc_feature_table *table, const mc_feature_data *data)
+{
+    *table = (mc_feature_table){ .connection = ((const postgis_function *)data)->config.connection };
+}
+
 /* The function's comment, where it is an object: COMMENT ON FUNCTION. */
 static mc_error *
 describe_function(const char **json, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
@@ -218,6 +224,7 @@ static const mc_feature_ops function_ops = {
     .read = function_read,
     .fields = function_fields,
     .place = function_place,
+    .table = function_table,
     .tiles = function_tiles,
     .describe = describe_function,
 };
