@@ -205,7 +205,7 @@ add_part_layer(mc_mvt_parts *parts, const mvt_field *message, apr_pool_t *pool)
 const char *
 mc_mvt_parts_add(mc_mvt_parts *parts, const void *bytes, size_t size, apr_pool_t *pool)
 {
-    const uint8_t *at = bytes, *end = at + size;
+    const uint8_t *at = bytes, *end = size == 0 ? at : at + size; /* no bytes may have no address */
     const size_t layers = parts->layers.size, names = parts->names.size;
     const int64_t features = parts->features;
     const char *wrong = NULL;
