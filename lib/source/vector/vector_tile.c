@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/workers.h"
 #include "mapcache/trace.h"
 #include "source/tilejson_layers.h"
 #include "source/vector/vector.h"
@@ -17,6 +18,9 @@
 
 /* Coordinates may be a twentieth of that much of a pixel of the grid off, which has MC_SUBPIXELS units: half a unit. */
 #define HALF_A_UNIT (10.0 / MC_SUBPIXELS)
+
+/* Tiles of a block that are worth waking another thread for. */
+#define TILES_WORTH_A_HELPER 4
 
 /* A block of tiles of the grid. */
 typedef struct vector_tile_place {
@@ -188,20 +192,54 @@ read_block(mc_mvt *mvt, const vector_tile_making *m, const vector_tile_place *at
     return MC_OK;
 }
 
+typedef struct block_finishing {
+    const mc_mvt *mvt;
+    int columns;
+    mc_mvt_result *results;
+} block_finishing;
+
+/* Encodes and packs a tile: a job for any thread. The caller drops the reference to its bytes. */
 static mc_error *
-finish_block(vector_tile_making *m, mc_mvt *mvt, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool)
+finish_tile_of_block(void *baton, int index, mc_ctx *ctx)
 {
-    for (int row = 0; row < at->rows; row++)
-        for (int column = 0; column < at->columns; column++) {
-            mc_mvt_result made;
-            MC_TRY(mc_mvt_finish(&made, mvt, column, row, ctx, pool));
-            m->sum.features += made.features;
-            m->sum.dropped += made.dropped;
-            m->sum.bytes += made.bytes;
-            m->tiles[(at->row - m->all->row + row) * m->all->columns + at->column - m->all->column + column] =
-                made.packed;
-        }
+    const block_finishing *f = baton;
+    mc_mvt_result made;
+    MC_TRY(mc_mvt_finish(&made, f->mvt, index % f->columns, index / f->columns, ctx, ctx->pool));
+    mc_buf_ref(made.packed);
+    f->results[index] = made;
     return MC_OK;
+}
+
+static mc_error *
+finish_tiles_of_block(block_finishing *f, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_workers *workers = ctx->process->workers;
+    int helpers = count >= TILES_WORTH_A_HELPER && workers != NULL ? mc_workers_spare(workers) : 0;
+    if (helpers > 0)
+        return mc_workers_run(workers, finish_tile_of_block, f, count, helpers, ctx, pool);
+    mc_ctx own = *ctx;
+    own.pool = pool;
+    for (int i = 0; i < count; i++)
+        MC_TRY(finish_tile_of_block(f, i, &own));
+    return MC_OK;
+}
+
+static mc_error *
+finish_block(vector_tile_making *m, const mc_mvt *mvt, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool)
+{
+    int count = at->columns * at->rows;
+    block_finishing f = { mvt, at->columns, apr_pcalloc(pool, sizeof(*f.results) * (size_t)count) };
+    mc_error *error = finish_tiles_of_block(&f, count, ctx, pool);
+    for (int i = 0; i < count; i++) {
+        if (f.results[i].packed == NULL)
+            continue;
+        int row = at->row - m->all->row + i / at->columns, column = at->column - m->all->column + i % at->columns;
+        m->sum.features += f.results[i].features;
+        m->sum.dropped += f.results[i].dropped;
+        m->sum.bytes += f.results[i].bytes;
+        m->tiles[row * m->all->columns + column] = mc_buf_attach(f.results[i].packed, pool);
+    }
+    return error;
 }
 
 static mc_error *make_block(vector_tile_making *m, const vector_tile_place *at, mc_ctx *ctx, apr_pool_t *pool);

@@ -140,7 +140,7 @@ by_claim(const void *left, const void *right)
 
 /* Keeps those of a tile with the best claims, at most `features` of together at most `bytes`. False without memory. */
 static bool
-keep_best(tile *t, mc_mvt *mvt, int features, uint64_t bytes)
+keep_best(tile *t, const mc_mvt *mvt, int features, uint64_t bytes)
 {
     claim *claims = malloc(sizeof(*claims) * (size_t)(t->count + 1));
     bool *keep = calloc((size_t)t->count + 1, sizeof(*keep));
@@ -154,7 +154,6 @@ keep_best(tile *t, mc_mvt *mvt, int features, uint64_t bytes)
     }
     if (done) {
         qsort(claims, (size_t)count, sizeof(*claims), by_claim);
-        mvt->cost -= t->cost;
         t->count = 0;
         t->cost = 0;
         for (int i = 0; i < count && i < features && t->cost + claims[i].cost <= bytes; i++) {
@@ -162,7 +161,6 @@ keep_best(tile *t, mc_mvt *mvt, int features, uint64_t bytes)
             t->cost += claims[i].cost;
             t->count++;
         }
-        mvt->cost += t->cost;
         t->dropped += count - t->count;
         for (int layer = 0; layer < mvt->layer_count; layer++)
             mc_mvt_layer_keep(&t->layers[layer], keep + first[layer]);
@@ -341,9 +339,12 @@ enforce_tile_limits(tile *t, mc_mvt *mvt, apr_pool_t *pool)
 {
     if (has_layer_failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
         return out_of_memory(pool);
-    if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes)
+    if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes) {
+        mvt->cost -= t->cost;
         if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
             return out_of_memory(pool);
+        mvt->cost += t->cost;
+    }
     return check_crowd(mvt, pool);
 }
 
@@ -424,7 +425,7 @@ tile_size(const tile *t, const mc_mvt *mvt)
 
 /* Within both budgets; *size: the tile's bytes. What a feature costs is an estimate, so they may need several tries. */
 static mc_error *
-fit_tile_budgets(size_t *size, tile *t, mc_mvt *mvt, apr_pool_t *pool)
+fit_tile_budgets(size_t *size, tile *t, const mc_mvt *mvt, apr_pool_t *pool)
 {
     if (t->count > mvt->options.max_features && !keep_best(t, mvt, mvt->options.max_features, UINT64_MAX))
         return out_of_memory(pool);
@@ -469,7 +470,7 @@ check_layer_names(const tile *t, const mc_mvt *mvt, apr_pool_t *pool)
 }
 
 mc_error *
-mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *ctx, apr_pool_t *pool)
+mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_mvt_finish");
     tile *t = &mvt->tiles[row * mvt->columns + column];

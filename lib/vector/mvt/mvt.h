@@ -58,8 +58,9 @@ mc_error *mc_mvt_add_encoded(mc_mvt *mvt, int column, int row, const void *bytes
 bool mc_mvt_crowded(const mc_mvt *mvt);
 
 /* A tile of the block, counted from the upper left one. Without any features it has no bytes before compression.
- * MC_ERR_UPSTREAM: two of its layers have the same name. */
-mc_error *mc_mvt_finish(mc_mvt_result *result, mc_mvt *mvt, int column, int row, mc_ctx *ctx,
+ * MC_ERR_UPSTREAM: two of its layers have the same name. Once all features are there, several threads may finish a tile
+ * each. */
+mc_error *mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_ctx *ctx,
                         apr_pool_t *pool) MC_CHECKED;
 
 /* A tile without anything in it, which any client takes: gzip, whatever others are packed with. In `pool`. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/workers.h"
 #include "compress/gzip.h"
 #include "vector/geometry/simplify.h"
 #include "vector/mvt/mvt.h"
@@ -399,6 +400,45 @@ START_TEST(tiles_of_a_block_are_those_that_are_made_alone)
 }
 END_TEST
 
+typedef struct finished_tiles {
+    const mc_mvt *block;
+    mc_mvt_result results[6];
+} finished_tiles;
+
+static mc_error *
+finish_one_of(void *baton, int index, mc_ctx *task_ctx)
+{
+    finished_tiles *tiles = baton;
+    MC_TRY(mc_mvt_finish(&tiles->results[index], tiles->block, index % 3, index / 3, task_ctx, task_ctx->pool));
+    mc_buf_ref(tiles->results[index].packed);
+    return MC_OK;
+}
+
+/* Also where the budgets make each of them throw things away. */
+START_TEST(threads_finish_tiles_of_a_block_at_once)
+{
+    mc_workers *workers;
+    mc_mvt_options budget = options;
+    budget.max_bytes = 12000;
+    ck_ok(mc_workers_create(&workers, 3, pool));
+    for (int round = 0; round < 5; round++) {
+        const mc_mvt *in_turn = random_block(3, 2, 0, 0, &budget);
+        finished_tiles tiles = { .block = random_block(3, 2, 0, 0, &budget) };
+        ck_ok(mc_workers_run(workers, finish_one_of, &tiles, 6, 3, &ctx, pool));
+        for (int i = 0; i < 6; i++) {
+            mc_mvt_result one;
+            ck_ok(mc_mvt_finish(&one, in_turn, i % 3, i / 3, &ctx, pool));
+            ck_assert_int_gt(one.dropped, 0);
+            ck_assert_int_eq(one.dropped, tiles.results[i].dropped);
+            ck_assert_uint_eq(one.packed->size, tiles.results[i].packed->size);
+            ck_assert_mem_eq(one.packed->data, tiles.results[i].packed->data, one.packed->size);
+            mc_buf_unref(tiles.results[i].packed);
+        }
+    }
+    mc_workers_destroy(workers);
+}
+END_TEST
+
 /* Squares in every tile of a block of 4x4, until there is no more room; how many, at most `most`. */
 static int
 fill_block(mc_mvt *mvt, int most)
@@ -513,5 +553,6 @@ UNIT_MAIN("mvt", a_ring_inside_stays_as_it_is, a_comb_falls_into_its_teeth,
           holes_follow_the_ring_that_they_are_in, a_hole_beside_the_only_ring_is_left_out,
           spikes_straight_runs_and_flat_rings_go, simplified_lines_stay_close, lines_are_cut_and_points_chosen,
           values_are_encoded_by_their_type, a_tile_is_what_the_specification_says, the_largest_features_are_kept,
-          tiles_of_a_block_are_those_that_are_made_alone, a_block_needs_no_more_memory_than_some_full_tiles,
-          time_is_looked_at_between_tiles, lines_from_end_to_end_of_what_there_is, gzip_goes_there_and_back)
+          tiles_of_a_block_are_those_that_are_made_alone, threads_finish_tiles_of_a_block_at_once,
+          a_block_needs_no_more_memory_than_some_full_tiles, time_is_looked_at_between_tiles,
+          lines_from_end_to_end_of_what_there_is, gzip_goes_there_and_back)
