@@ -265,6 +265,14 @@ mc_workers_spare(const mc_workers *workers)
     return spare < 0 ? 0 : spare < idle ? spare : idle;
 }
 
+bool
+mc_workers_crowded(const mc_workers *workers)
+{
+    int idle = atomic_load_explicit(&workers->idle, memory_order_relaxed);
+    int guests = atomic_load_explicit(&workers->guests, memory_order_relaxed);
+    return guests + workers->count - idle > workers->processors;
+}
+
 void
 mc_workers_enter(mc_workers *workers)
 {
@@ -324,5 +332,41 @@ mc_workers_run(mc_workers *workers, mc_task *task, void *baton, int count, int h
         wait_for_helpers(workers, &b);
     mc_error *error = mc_error_copy(b.error, pool);
     mc_task_pool_release(b.holder);
+    return error;
+}
+
+struct mc_errand {
+    mc_workers *workers;
+    workers_batch batch;
+    mc_ctx ctx; /* as it was when the errand was sent */
+};
+
+mc_errand *
+mc_errand_create(mc_workers *workers, mc_task *task, void *baton, apr_pool_t *pool)
+{
+    mc_errand *made = apr_pcalloc(pool, sizeof(*made));
+    made->workers = workers;
+    made->batch = (workers_batch){ .task = task, .baton = baton, .count = 1, .ctx = &made->ctx };
+    return made;
+}
+
+void
+mc_errand_send(mc_errand *errand, const mc_ctx *ctx)
+{
+    errand->ctx = *ctx;
+    errand->ctx.inside = NULL; /* the gate has been passed by the owner */
+    errand->batch.inside = mc_trace_innermost(ctx->trace);
+    atomic_store(&errand->batch.next, 0);
+    call_helpers(errand->workers, &errand->batch, 1);
+}
+
+mc_error *
+mc_errand_join(mc_errand *errand, apr_pool_t *pool)
+{
+    wait_for_helpers(errand->workers, &errand->batch);
+    mc_error *error = mc_error_copy(errand->batch.error, pool);
+    mc_task_pool_release(errand->batch.holder);
+    errand->batch.error = NULL;
+    errand->batch.holder = NULL;
     return error;
 }

@@ -39,6 +39,21 @@ void mc_workers_leave(mc_workers *workers);
 mc_error *mc_workers_run(mc_workers *workers, mc_task *task, void *baton, int count, int helpers, mc_ctx *ctx,
                          apr_pool_t *pool) MC_CHECKED;
 
+/* Whether more threads compute than there are processors: a helper that may end its work early does so. */
+bool mc_workers_crowded(const mc_workers *workers);
+
+/*
+ * One job that a worker does while its owner goes on with something else. The job and `baton` live until it is joined.
+ * An errand is of one thread, and may be sent again once it has been joined; `pool` outlives it.
+ */
+typedef struct mc_errand mc_errand;
+
+mc_errand *mc_errand_create(mc_workers *workers, mc_task *task, void *baton, apr_pool_t *pool);
+void mc_errand_send(mc_errand *errand, const mc_ctx *ctx);
+
+/* Takes the errand back if no worker has begun it, else waits until it has ended; its error, copied into `pool`. */
+mc_error *mc_errand_join(mc_errand *errand, apr_pool_t *pool) MC_CHECKED;
+
 /* A root pool with its own allocator, for jobs, from a free list; give it back with mc_task_pool_release. */
 apr_pool_t *mc_task_pool_acquire(void);
 void mc_task_pool_release(apr_pool_t *pool);

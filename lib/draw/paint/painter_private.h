@@ -165,4 +165,13 @@ mc_error *mc_obstacle_shape(mc_painter *painter, const mc_symbolizer *symbol, co
 
 mc_shape_painter mc_painter_shape;
 
+/* Whether bands of the map can be painted by themselves: features are painted as they come and nothing looks at all of
+ * them, and how far symbols reach is known for certain. */
+bool mc_painter_can_part(const mc_painter *painter);
+
+/* A painter of some rows of a painter's map; what it paints is there at once, it is not finished. `query`: that of the
+ * map, moved to these rows. mc_painter_can_part holds. */
+mc_error *mc_painter_create_lane(mc_painter **lane, mc_painter *whole, const mc_feature_query *query, int top,
+                                 int height, apr_pool_t *pool) MC_CHECKED;
+
 #endif

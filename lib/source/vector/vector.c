@@ -7,7 +7,9 @@
 
 #include "base/metrics.h"
 #include "base/semaphore.h"
+#include "base/workers.h"
 #include "draw/label/label.h"
+#include "draw/paint/parallel_painter.h"
 #include "draw/sld/sld.h"
 #include "mapcache/trace.h"
 #include "source/vector/vector_counters.h"
@@ -24,10 +26,10 @@ typedef struct vector_stack {
     int count;
 } vector_stack;
 
-/* labels: NULL where no layer of the map has any. */
+/* labels: NULL where no layer of the map has any. `paints`: of the canvas' root pool. */
 static mc_error *
 draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, bool wrap, const mc_render *wanted,
-           mc_ctx *ctx, apr_pool_t *pool)
+           mc_ctx *ctx, apr_pool_t *paints, apr_pool_t *pool)
 {
     mc_feature_query query = { .attributes = layer->style->attributes,
                                .attribute_count = layer->style->attribute_count,
@@ -41,13 +43,16 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale) * mc_query_density(&query));
     query.pixel_grid.thinning = thinnings[layer->thinning];
     query.pixel_grid.keep_small = true;
-    MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, pool));
+    MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, paints));
     if (labels != NULL) {
         mc_labels_next_layer(labels, query.scale);
         mc_painter_set_labels(painter, mc_labels_visit, labels);
         mc_painter_set_obstacles(painter, mc_labels_obstacles(labels));
     }
-    MC_TRY(layer->data->ops->read(layer->data, &query, mc_painter_visit, painter, &skipped, ctx, pool));
+    mc_parallel_painter *parallel = mc_parallel_painter_create(painter, ctx, pool);
+    mc_error *error =
+        layer->data->ops->read(layer->data, &query, mc_parallel_painter_visit, parallel, &skipped, ctx, pool);
+    MC_TRY(mc_parallel_painter_end(parallel, error));
     return mc_painter_finish(painter, ctx);
 }
 
@@ -114,8 +119,9 @@ static mc_error *
 draw_on(mc_rendered *map, mc_canvas *canvas, const vector_stack *stack, mc_ctx *ctx, apr_pool_t *scratch,
         apr_pool_t *pool)
 {
-    apr_pool_t *layers;
-    apr_pool_create(&layers, scratch);
+    apr_pool_t *layers, *paints;
+    apr_pool_create(&layers, pool);
+    apr_pool_create(&paints, scratch);
     mc_labels *labels = stack_has_labels(stack) ? mc_labels_create(canvas, scratch) : NULL;
     if (labels != NULL && stack->wanted->whole)
         mc_labels_allow_partials(labels);
@@ -126,10 +132,13 @@ draw_on(mc_rendered *map, mc_canvas *canvas, const vector_stack *stack, mc_ctx *
         const mc_vector_source *vector = stack->sources[s];
         for (int i = 0; i < vector->layer_count; i++) {
             apr_pool_clear(layers);
+            apr_pool_clear(paints);
             MC_TRY(mc_error_copy(
-                draw_layer(canvas, labels, vector->layers[i], vector->wrap, &stack->wanted[s], ctx, layers), pool));
+                draw_layer(canvas, labels, vector->layers[i], vector->wrap, &stack->wanted[s], ctx, paints, layers),
+                pool));
         }
     }
+    apr_pool_destroy(layers);
     if (labels != NULL)
         MC_TRY(mc_labels_finish(labels, ctx));
     return finish_vector_map(map, canvas, stack->wanted, ctx, pool);
@@ -138,14 +147,13 @@ draw_on(mc_rendered *map, mc_canvas *canvas, const vector_stack *stack, mc_ctx *
 static mc_error *
 draw_vector_map(mc_rendered *map, const vector_stack *stack, mc_ctx *ctx, apr_pool_t *pool)
 {
-    apr_pool_t *scratch;
+    apr_pool_t *scratch = mc_task_pool_acquire(); /* a worker may take from it while this thread reads */
     mc_canvas *canvas;
-    apr_pool_create(&scratch, pool);
     mc_error *error = make_canvas(&canvas, stack, ctx, scratch);
     if (error == MC_OK)
         error = draw_on(map, canvas, stack, ctx, scratch, pool);
     error = mc_error_copy(error, pool);
-    apr_pool_destroy(scratch);
+    mc_task_pool_release(scratch);
     return error;
 }
 
@@ -159,8 +167,11 @@ mc_vector_render_stack(mc_rendered *map, mc_source *const *sources, const mc_ren
     const vector_stack stack = { (const mc_vector_source *const *)sources, wanted, count };
     mc_count(ctx->process == NULL ? NULL : ctx->process->metrics, MC_COUNT_vector_maps_total, 1);
     MC_TRY(mc_semaphore_acquire(ctx->process == NULL ? NULL : ctx->process->drawing, ctx, pool));
+    struct mc_workers *workers = ctx->process == NULL ? NULL : ctx->process->workers;
+    mc_workers_enter(workers);
     mc_error *error = wanted->vector_tile != NULL ? mc_vector_tile(map, stack.sources[0], wanted, ctx, pool)
                                                   : draw_vector_map(map, &stack, ctx, pool);
+    mc_workers_leave(workers);
     mc_semaphore_release(ctx);
     return error;
 }
