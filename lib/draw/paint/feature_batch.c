@@ -56,7 +56,7 @@ mc_feature_batch_add(mc_feature_batch *batch, const mc_feature *feature)
         points += feature->geometry->shapes[i].point_count;
         parts += feature->geometry->shapes[i].part_count;
     }
-    *copy = (mc_batch_feature){ .size = size, .id = feature->id, .values = feature->values == NULL ? NULL : texts };
+    *copy = (mc_batch_feature){ .id = feature->id, .values = feature->values == NULL ? NULL : texts };
     copy->points = (void *)(texts + values);
     copy->ends = (void *)(copy->points + points);
     copy_batch_shapes(copy, feature->geometry);
@@ -74,13 +74,13 @@ mc_feature
 mc_batch_feature_restore(mc_geometry *geometry, const mc_batch_feature *copy, mc_shape_point *points)
 {
     int *ends = copy->ends;
-    *geometry = (mc_geometry){ 0 };
     for (int i = 0; i < SHAPES; i++) {
-        geometry->shapes[i] = (mc_shape){ .kind = (mc_shape_kind)i,
-                                          .points = points,
-                                          .point_count = copy->point_counts[i],
-                                          .ends = ends,
-                                          .part_count = copy->part_counts[i] };
+        mc_shape *shape = &geometry->shapes[i];
+        shape->kind = (mc_shape_kind)i;
+        shape->points = points;
+        shape->point_count = copy->point_counts[i];
+        shape->ends = ends;
+        shape->part_count = copy->part_counts[i];
         points += copy->point_counts[i];
         ends += copy->part_counts[i];
     }

@@ -20,9 +20,10 @@ enum {
     ALONE_POINTS = 1 << 15,
     LOOK_EVERY = 256, /* features between two looks for a worker */
     BATCH_BYTES = 1 << 18,
+    BATCH_FEATURES = 2048,
+    PLACE = 8, /* bytes: features lie at multiples */
     QUEUE = 8, /* batches */
     LANES_MAX = 16,
-    LANES_OF_WORKER = 2, /* bands differ in what lies on them */
     LANE_ROWS = 48,      /* at least, and four times the margin */
     HELPERS_MAX = LANES_MAX - 1,
     WORLDS_MAX = 16,
@@ -37,6 +38,18 @@ typedef struct lane_world {
     const mc_feature_query *given;
     mc_feature_query of_lanes[];
 } lane_world;
+
+/* Where the features lie that a lane paints of a batch. */
+typedef struct lane_list {
+    int count;
+    uint16_t places[BATCH_FEATURES];
+} lane_list;
+
+typedef struct paint_batch {
+    mc_feature_batch features;
+    int count;
+    lane_list *lists; /* of all lanes; behind the features, in one block */
+} paint_batch;
 
 typedef struct paint_lane {
     mc_painter *painter;
@@ -70,7 +83,7 @@ struct mc_parallel_painter {
     pthread_mutex_t lock;      /* of all below, and what is said to be under it */
     pthread_cond_t changed;
     paint_lane lanes[LANES_MAX];
-    mc_feature_batch queue[QUEUE];
+    paint_batch queue[QUEUE];
     int64_t pushed; /* batches */
     bool closed;
     mc_error *error;     /* the first one, */
@@ -110,14 +123,12 @@ restore_for_lane(mc_geometry *geometry, paint_lane *lane, const mc_batch_feature
 }
 
 static mc_error *
-paint_batch(paint_lane *lane, int number, const mc_feature_batch *batch, mc_ctx *ctx)
+paint_lane_batch(paint_lane *lane, int number, const paint_batch *batch, mc_ctx *ctx)
 {
-    mc_geometry geometry;
-    const mc_batch_feature *copy;
-    for (size_t at = 0; at < batch->used; at += copy->size) {
-        copy = (const void *)(batch->block + at);
-        if (number < copy->first || number > copy->last)
-            continue;
+    mc_geometry geometry = { 0 };
+    const lane_list *list = &batch->lists[number];
+    for (int i = 0; i < list->count; i++) {
+        const mc_batch_feature *copy = (const void *)(batch->features.block + (size_t)list->places[i] * PLACE);
         mc_feature feature = restore_for_lane(&geometry, lane, copy);
         feature.query = &((const lane_world *)copy->note)->of_lanes[number];
         MC_TRY(mc_painter_visit(lane->painter, &feature, ctx));
@@ -156,9 +167,9 @@ paint_waiting_batch(mc_parallel_painter *p, mc_ctx *ctx)
         return false;
     paint_lane *lane = &p->lanes[number];
     lane->taken = true;
-    const mc_feature_batch *batch = &p->queue[lane->next % QUEUE];
+    const paint_batch *batch = &p->queue[lane->next % QUEUE];
     pthread_mutex_unlock(&p->lock);
-    mc_error *error = paint_batch(lane, number, batch, ctx);
+    mc_error *error = paint_lane_batch(lane, number, batch, ctx);
     pthread_mutex_lock(&p->lock);
     report_paint_error(p, error);
     lane->taken = false;
@@ -225,12 +236,14 @@ wait_for_lanes(mc_parallel_painter *p, int64_t most)
     return mc_error_copy(p->error, p->pool);
 }
 
-/* How many bands of rows are worth it. */
+/* How many bands of rows are worth it: one for each thread that may run. More of them cost more than they balance:
+ * a lane is of whoever comes, and a large feature is painted on each of its lanes. */
 static int
 count_lanes(const mc_parallel_painter *p)
 {
     const int rows = p->margin * 4 > LANE_ROWS ? p->margin * 4 : LANE_ROWS;
-    int count = mc_workers_count(p->workers) * LANES_OF_WORKER;
+    const int threads = mc_workers_count(p->workers) + 1, processors = mc_processors();
+    int count = threads < processors ? threads : processors;
     if (!mc_painter_can_part(p->whole))
         return 1;
     count = count > LANES_MAX ? LANES_MAX : count;
@@ -285,7 +298,7 @@ find_lane_world(mc_parallel_painter *p, const mc_feature_query *query)
 
 /* The lanes that a feature may be seen on. False: it is too far away to be moved. */
 static bool
-find_lanes(const mc_parallel_painter *p, uint8_t *first, uint8_t *last, const mc_geometry *geometry)
+find_lanes(const mc_parallel_painter *p, int *first, int *last, const mc_geometry *geometry)
 {
     int32_t minx, miny, maxx, maxy;
     *first = *last = 0;
@@ -295,28 +308,29 @@ find_lanes(const mc_parallel_painter *p, uint8_t *first, uint8_t *last, const mc
         return false;
     int top = (miny / MC_SUBPIXELS - 1 - p->margin) / p->lane_rows;
     int bottom = (maxy / MC_SUBPIXELS + 1 + p->margin) / p->lane_rows;
-    top = top < 0 ? 0 : top < p->lane_count ? top : p->lane_count - 1;
-    bottom = bottom < 0 ? 0 : bottom < p->lane_count ? bottom : p->lane_count - 1;
-    *first = (uint8_t)top;
-    *last = (uint8_t)bottom;
+    *first = top < 0 ? 0 : top < p->lane_count ? top : p->lane_count - 1;
+    *last = bottom < 0 ? 0 : bottom < p->lane_count ? bottom : p->lane_count - 1;
     return true;
 }
 
 static bool
 add_to_batch(mc_parallel_painter *p, const mc_feature *feature)
 {
-    uint8_t first, last;
+    int first, last;
+    paint_batch *batch = &p->queue[p->pushed % QUEUE];
     mc_feature known = *feature;
     known.query = feature->query == NULL ? p->whole->query : feature->query;
     const lane_world *world = find_lane_world(p, known.query);
-    if (world == NULL || !find_lanes(p, &first, &last, feature->geometry))
+    if (world == NULL || batch->count == BATCH_FEATURES || !find_lanes(p, &first, &last, feature->geometry))
         return false;
-    mc_batch_feature *copy = mc_feature_batch_add(&p->queue[p->pushed % QUEUE], &known);
+    const uint16_t place = (uint16_t)(batch->features.used / PLACE);
+    mc_batch_feature *copy = mc_feature_batch_add(&batch->features, &known);
     if (copy == NULL)
         return false;
     copy->note = world;
-    copy->first = first;
-    copy->last = last;
+    batch->count++;
+    for (int i = first; i <= last; i++)
+        batch->lists[i].places[batch->lists[i].count++] = place;
     return true;
 }
 
@@ -324,12 +338,19 @@ add_to_batch(mc_parallel_painter *p, const mc_feature *feature)
 static bool
 begin_batch(mc_parallel_painter *p)
 {
-    mc_feature_batch *batch = &p->queue[p->pushed % QUEUE];
-    if (batch->block == NULL)
-        batch->block = mc_scratch_acquire(BATCH_BYTES);
-    batch->room = BATCH_BYTES;
-    batch->used = 0;
-    return batch->block != NULL;
+    paint_batch *batch = &p->queue[p->pushed % QUEUE];
+    mc_feature_batch *features = &batch->features;
+    if (features->block == NULL)
+        features->block = mc_scratch_acquire(BATCH_BYTES + sizeof(*batch->lists) * (size_t)p->lane_count);
+    if (features->block == NULL)
+        return false;
+    features->room = BATCH_BYTES;
+    features->used = 0;
+    batch->count = 0;
+    batch->lists = (void *)(features->block + BATCH_BYTES);
+    for (int i = 0; i < p->lane_count; i++)
+        batch->lists[i].count = 0;
+    return true;
 }
 
 static void
@@ -374,7 +395,7 @@ static mc_error *
 push_batch(mc_parallel_painter *p)
 {
     pthread_mutex_lock(&p->lock);
-    p->pushed += p->queue[p->pushed % QUEUE].used > 0;
+    p->pushed += p->queue[p->pushed % QUEUE].count > 0;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
     p->filling = call_painters(p) > 0;
@@ -389,7 +410,7 @@ static mc_error *
 return_to_whole(mc_parallel_painter *p)
 {
     pthread_mutex_lock(&p->lock);
-    p->pushed += p->filling && p->queue[p->pushed % QUEUE].used > 0;
+    p->pushed += p->filling && p->queue[p->pushed % QUEUE].count > 0;
     pthread_cond_broadcast(&p->changed);
     p->filling = false;
     mc_error *error = wait_for_lanes(p, 0);
@@ -443,7 +464,7 @@ mc_parallel_painter_end(mc_parallel_painter *p, mc_error *error)
         if (p->helpers[i].sent)
             mc_error_ignore(mc_errand_join(p->helpers[i].errand, p->pool));
     for (int i = 0; i < QUEUE; i++)
-        mc_scratch_release(p->queue[i].block);
+        mc_scratch_release(p->queue[i].features.block);
     for (int i = 0; i < p->lane_count; i++) {
         free(p->lanes[i].points);
         mc_task_pool_release(p->lanes[i].root);
