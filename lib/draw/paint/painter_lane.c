@@ -1,6 +1,7 @@
 /* Painters of bands of a map: the same passes on some of the rows, so that several threads paint one layer. */
 #include "draw/paint/painter_private.h"
 #include "draw/style/rules.h"
+#include "draw/symbol/picture.h"
 
 static bool
 pair_is_constant(const mc_pair *pair)
@@ -8,13 +9,13 @@ pair_is_constant(const mc_pair *pair)
     return pair->x_value == NULL && pair->y_value == NULL;
 }
 
-/* Sizes that come from the data, of pictures and of glyphs are guessed for the margin of a tile. */
+/* Sizes that come from the data, of pictures and of glyphs are guessed for the margin of a tile. Which marks that differ
+ * from feature to feature are sprites depends on all features before. */
 static bool
 graphic_reach_is_known(const mc_graphic *graphic)
 {
-    return graphic->mark != NULL && graphic->mark->glyph == NULL && graphic->size > 0 && graphic->size_value == NULL &&
-           graphic->stroke.width_value == NULL && graphic->stroke.graphic == NULL &&
-           pair_is_constant(&graphic->anchor) && pair_is_constant(&graphic->displacement);
+    return graphic->mark != NULL && graphic->mark->glyph == NULL && graphic->size > 0 &&
+           graphic->stroke.graphic == NULL && mc_graphic_is_constant(graphic);
 }
 
 static bool
@@ -50,6 +51,20 @@ mc_painter_can_part(const mc_painter *painter)
                 return false;
     }
     return mc_painter_margin(painter->style, painter->query->scale) < MC_STROKE_WIDTH_MAX;
+}
+
+bool
+mc_painter_leaves_bounds(const mc_painter *painter)
+{
+    for (int p = 0; p < painter->pass_count; p++) {
+        const mc_style_pass *style = painter->passes[p].style;
+        for (int r = 0; r < style->rule_count; r++)
+            for (int i = 0; i < style->rules[r].symbolizer_count; i++)
+                if (style->rules[r].symbolizers[i].kind == MC_SYMBOL_POINT ||
+                    style->rules[r].symbolizers[i].part != MC_PART_WHOLE)
+                    return true;
+    }
+    return false;
 }
 
 mc_error *

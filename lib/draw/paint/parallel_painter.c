@@ -75,6 +75,7 @@ struct mc_parallel_painter {
     apr_pool_t *pool;
     int64_t features, points; /* that have come, as long as they are painted alone */
     int margin;               /* rows that symbols reach over their features */
+    bool leaves_bounds;       /* by any number of rows, those of lines and areas */
     lane_world *worlds[WORLDS_MAX];
     int world_count;
     bool filling; /* features go to a batch: to `queue[pushed % QUEUE]` */
@@ -257,6 +258,7 @@ create_lanes(mc_parallel_painter *p)
     const mc_feature_query *query = p->whole->query;
     const int height = p->whole->canvas->height;
     p->margin = (int)(mc_painter_margin(p->whole->style, query->scale) * mc_query_density(query)) + 2;
+    p->leaves_bounds = mc_painter_leaves_bounds(p->whole);
     p->lane_count = count_lanes(p);
     p->lane_rows = (height + p->lane_count - 1) / p->lane_count;
     p->lane_count = (height + p->lane_rows - 1) / p->lane_rows;
@@ -306,6 +308,10 @@ find_lanes(const mc_parallel_painter *p, int *first, int *last, const mc_geometr
         return true;
     if (miny < -FAR || maxy > FAR)
         return false;
+    *last = p->lane_count - 1;
+    if (p->leaves_bounds && (geometry->shapes[MC_SHAPE_LINES].part_count > 0 ||
+                             geometry->shapes[MC_SHAPE_POLYGONS].part_count > 0))
+        return true;
     int top = (miny / MC_SUBPIXELS - 1 - p->margin) / p->lane_rows;
     int bottom = (maxy / MC_SUBPIXELS + 1 + p->margin) / p->lane_rows;
     *first = top < 0 ? 0 : top < p->lane_count ? top : p->lane_count - 1;
