@@ -10,8 +10,8 @@
 
 #include "base/workers.h"
 #include "draw/label/label.h"
-#include "draw/paint/parallel_painter.h"
 #include "draw/paint/painter.h"
+#include "draw/paint/parallel_painter.h"
 #include "draw/sld/sld.h"
 #include "image/codec.h"
 #include "measure.h"

@@ -4,13 +4,13 @@
 #include "draw/symbol/picture.h"
 
 static bool
-pair_is_constant(const mc_pair *pair)
+reach_of_pair_is_known(const mc_pair *pair)
 {
     return pair->x_value == NULL && pair->y_value == NULL;
 }
 
-/* Sizes that come from the data, of pictures and of glyphs are guessed for the margin of a tile. Which marks that differ
- * from feature to feature are sprites depends on all features before. */
+/* Sizes that come from the data, of pictures and of glyphs are guessed for the margin of a tile. Which marks that
+ * differ from feature to feature are sprites depends on all features before. */
 static bool
 graphic_reach_is_known(const mc_graphic *graphic)
 {
@@ -21,7 +21,7 @@ graphic_reach_is_known(const mc_graphic *graphic)
 static bool
 symbol_reach_is_known(const mc_symbolizer *symbol)
 {
-    return symbol->stroke.width_value == NULL && pair_is_constant(&symbol->displacement) &&
+    return symbol->stroke.width_value == NULL && reach_of_pair_is_known(&symbol->displacement) &&
            (symbol->stroke.graphic == NULL || graphic_reach_is_known(symbol->stroke.graphic)) &&
            (symbol->kind != MC_SYMBOL_POINT || graphic_reach_is_known(&symbol->graphic));
 }

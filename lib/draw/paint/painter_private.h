@@ -169,8 +169,8 @@ mc_shape_painter mc_painter_shape;
  * them, and how far symbols reach is known for certain. */
 bool mc_painter_can_part(const mc_painter *painter);
 
-/* Whether lines and areas may be painted elsewhere than in their bounds: the centre of an area whose rings cross may lie
- * anywhere. */
+/* Whether lines and areas may be painted elsewhere than in their bounds: the centre of an area whose rings cross may
+ * lie anywhere. */
 bool mc_painter_leaves_bounds(const mc_painter *painter);
 
 /* A painter of some rows of a painter's map; what it paints is there at once, it is not finished. `query`: that of the

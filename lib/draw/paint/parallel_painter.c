@@ -24,7 +24,7 @@ enum {
     PLACE = 8, /* bytes: features lie at multiples */
     QUEUE = 8, /* batches */
     LANES_MAX = 16,
-    LANE_ROWS = 48,      /* at least, and four times the margin */
+    LANE_ROWS = 48, /* at least, and four times the margin */
     HELPERS_MAX = LANES_MAX - 1,
     WORLDS_MAX = 16,
     FAR = MC_SHAPE_REACH - (mc_pixels_max + 1) * MC_SUBPIXELS, /* what can be moved by any map's height */
@@ -87,7 +87,7 @@ struct mc_parallel_painter {
     paint_batch queue[QUEUE];
     int64_t pushed; /* batches */
     bool closed;
-    mc_error *error;     /* the first one, */
+    mc_error *error;    /* the first one, */
     apr_pool_t *errors; /* in a root pool; NULL: none */
 };
 
@@ -309,8 +309,8 @@ find_lanes(const mc_parallel_painter *p, int *first, int *last, const mc_geometr
     if (miny < -FAR || maxy > FAR)
         return false;
     *last = p->lane_count - 1;
-    if (p->leaves_bounds && (geometry->shapes[MC_SHAPE_LINES].part_count > 0 ||
-                             geometry->shapes[MC_SHAPE_POLYGONS].part_count > 0))
+    if (p->leaves_bounds &&
+        (geometry->shapes[MC_SHAPE_LINES].part_count > 0 || geometry->shapes[MC_SHAPE_POLYGONS].part_count > 0))
         return true;
     int top = (miny / MC_SUBPIXELS - 1 - p->margin) / p->lane_rows;
     int bottom = (maxy / MC_SUBPIXELS + 1 + p->margin) / p->lane_rows;

@@ -61,8 +61,8 @@ enum { MC_CANVAS_PIECE = 16, MC_CANVAS_SQUARE = 4 };
 void mc_canvas_piece(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink);
 void mc_canvas_square(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink);
 
-/* Rows of a canvas that has a palette or pixels already, as a canvas of their own without a copy; the canvas may only be
- * painted on. Bands that have no row in common may be painted on different threads. */
+/* Rows of a canvas that has a palette or pixels already, as a canvas of their own without a copy; the canvas may only
+ * be painted on. Bands that have no row in common may be painted on different threads. */
 mc_canvas *mc_canvas_band(const mc_canvas *canvas, int top, int height, apr_pool_t *pool);
 
 /* Lays a whole canvas over another one of the same size. Where the palettes differ, the lower canvas is turned into

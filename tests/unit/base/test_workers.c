@@ -164,6 +164,75 @@ START_TEST(nested_batches_of_many_callers_never_stall)
 }
 END_TEST
 
+static mc_error *
+note_errand(void *baton, int index, mc_ctx *job_ctx)
+{
+    tally *t = baton;
+    ck_assert_int_eq(index, 0);
+    ck_assert_ptr_null(job_ctx->inside);
+    ck_assert(!pthread_equal(pthread_self(), t->caller));
+    t->total++;
+    if (t->failed)
+        return mc_error_create(job_ctx->pool, MC_ERR_CORRUPT, "errand %d", t->total);
+    return MC_OK;
+}
+
+START_TEST(errands_are_done_while_their_owner_goes_on)
+{
+    mc_workers *workers;
+    tally t = { .caller = pthread_self() };
+    ck_ok(mc_workers_create(&workers, 2, pool));
+    mc_errand *errand = mc_errand_create(workers, note_errand, &t, pool);
+    for (int i = 1; i <= 20; i++) {
+        t.failed = i % 3 == 0;
+        mc_errand_send(errand, &ctx);
+        while (t.total < i)
+            usleep(100);
+        mc_error *error = mc_errand_join(errand, pool);
+        ck_assert((error != MC_OK) == t.failed);
+        if (error != MC_OK)
+            ck_assert_str_eq(error->message, apr_psprintf(pool, "errand %d", i));
+    }
+    mc_workers_destroy(workers);
+}
+END_TEST
+
+static mc_error *
+wait_for_leave(void *baton, int index, mc_ctx *job_ctx)
+{
+    (void)index;
+    (void)job_ctx;
+    tally *t = baton;
+    t->total++;
+    while (!t->failed)
+        usleep(100);
+    return MC_OK;
+}
+
+/* With all workers busy, an errand that nobody has begun is taken back. */
+START_TEST(errands_that_nobody_begins_are_taken_back)
+{
+    mc_workers *workers;
+    tally busy = { .caller = pthread_self() }, t = { .caller = pthread_self() };
+    ck_ok(mc_workers_create(&workers, 1, pool));
+    mc_errand *first = mc_errand_create(workers, wait_for_leave, &busy, pool);
+    mc_errand *second = mc_errand_create(workers, note_errand, &t, pool);
+    mc_errand_send(first, &ctx);
+    while (busy.total < 1)
+        usleep(100);
+    mc_errand_send(second, &ctx);
+    ck_ok(mc_errand_join(second, pool));
+    ck_assert_int_eq(t.total, 0);
+    busy.failed = true;
+    ck_ok(mc_errand_join(first, pool));
+    mc_errand_send(second, &ctx);
+    while (t.total < 1)
+        usleep(100);
+    ck_ok(mc_errand_join(second, pool));
+    mc_workers_destroy(workers);
+}
+END_TEST
+
 START_TEST(absurd_counts_are_refused)
 {
     mc_workers *workers;
@@ -174,4 +243,5 @@ END_TEST
 
 UNIT_MAIN("workers", each_job_runs_once, helpers_work_at_the_same_time, no_helper_means_in_order_on_the_caller,
           an_error_stops_the_batch_and_outlives_its_job, nested_batches_of_many_callers_never_stall,
+          errands_are_done_while_their_owner_goes_on, errands_that_nobody_begins_are_taken_back,
           absurd_counts_are_refused)

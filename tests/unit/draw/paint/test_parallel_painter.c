@@ -11,7 +11,7 @@
 #include "draw/paint/parallel_painter.h"
 #include "image/scratch.h"
 
-enum { WIDTH = 310, HEIGHT = 290, FEATURES = 6000, WORKERS = 3, HUGE_RING = 60000 };
+enum { WIDTH = 310, HEIGHT = 290, FEATURES = 9000, WORKERS = 3, HUGE_RING = 60000 };
 
 #define CSS(name, value) "<CssParameter name='" name "'>" value "</CssParameter>"
 #define STROKE(more) "<Stroke>" CSS("stroke", "#c83c28") more "</Stroke>"
@@ -22,23 +22,27 @@ enum { WIDTH = 310, HEIGHT = 290, FEATURES = 6000, WORKERS = 3, HUGE_RING = 6000
 #define MARK(name, more) "<Graphic><Mark><WellKnownName>" name "</WellKnownName>" FILL "</Mark>" more "</Graphic>"
 #define POINT(inner) "<PointSymbolizer>" inner "</PointSymbolizer>"
 #define RULE(inner) "<Rule>" inner "</Rule>"
-#define ONLY(number, inner)                                                                                            \
-    "<Rule><ogc:Filter><ogc:PropertyIsEqualTo><ogc:PropertyName>n</ogc:PropertyName><ogc:Literal>" number              \
+#define WHERE(name, value, inner)                                                                                      \
+    "<Rule><ogc:Filter><ogc:PropertyIsEqualTo><ogc:PropertyName>" name "</ogc:PropertyName><ogc:Literal>" value        \
     "</ogc:Literal></ogc:PropertyIsEqualTo></ogc:Filter>" inner "</Rule>"
+#define ONLY(number, inner) WHERE("n", number, inner)
+#define LOOKS_AT(name, inner) WHERE(name, "nobody has it", inner)
 #define NEXT_PASS "</sld:FeatureTypeStyle><sld:FeatureTypeStyle>"
 #define PATTERN(mark) "<Fill><GraphicFill>" MARK(mark, "<Size>7</Size>") "</GraphicFill></Fill>"
 #define COMPUTED "<Size><ogc:PropertyName>n</ogc:PropertyName></Size>"
 
 static const char *const styles[] = {
     /* few inks: a palette */
-    ONLY("0", LINE(WIDE("5"))) ONLY("1", LINE(WIDE("3.5"))) ONLY("2", LINE(WIDE("1"))) ONLY("3", AREA(FILL WIDE("2"))),
+    ONLY("0", LINE(WIDE("5"))) ONLY("1", LINE(WIDE("3.5"))) ONLY("2", LINE(WIDE("1"))) ONLY("3", AREA(FILL WIDE("2")))
+        LOOKS_AT("long", LINE(WIDE("1"))),
     ONLY("0", AREA(FILL)) ONLY("1", POINT(MARK("circle", "<Size>6</Size>"))) RULE(LINE(WIDE("1.5"))),
     RULE(AREA(FILL) LINE(STROKE(CSS("stroke-width", "4") CSS("stroke-dasharray", "7 3")))),
     RULE(LINE(WIDE("6"))) NEXT_PASS RULE(LINE("<Stroke>" CSS("stroke-width", "3") "</Stroke>")),
     RULE(POINT(MARK("star", "<Size>13</Size><Rotation>30</Rotation>"))),
     /* pixels */
     RULE(AREA("<Fill>" CSS("fill-opacity", "0.4") "</Fill>" WIDE("2.5"))) ONLY("1", LINE(WIDE("9"))),
-    RULE(AREA("<Fill>" CSS("fill-opacity", "0.4") "</Fill>")) NEXT_PASS RULE(LINE(STROKE(CSS("stroke-opacity", "0.5")))),
+    RULE(AREA("<Fill>" CSS("fill-opacity", "0.4") "</Fill>"))
+        NEXT_PASS RULE(LINE(STROKE(CSS("stroke-opacity", "0.5")))),
     RULE(AREA(PATTERN("shape://slash") WIDE("1"))),
     RULE(AREA(PATTERN("triangle"))),
     RULE(LINE("<Stroke><GraphicStroke>" MARK("square", "<Size>9</Size>") "</GraphicStroke></Stroke>")),
@@ -51,8 +55,8 @@ static const char *const styles[] = {
     "<VendorOption name='sortBy'>n</VendorOption>" ONLY("1", LINE(WIDE("4"))) RULE(AREA(FILL)),
     RULE(POINT("<Graphic><Mark><WellKnownName>circle</WellKnownName>" FILL "</Mark>" COMPUTED "</Graphic>")
              LINE(WIDE("2"))),
-    RULE(POINT("<Graphic><Mark><WellKnownName>circle</WellKnownName><Fill>" CSS("fill-opacity", "0.3")
-               "</Fill></Mark>" COMPUTED "</Graphic>") LINE(WIDE("2"))),
+    RULE(POINT("<Graphic><Mark><WellKnownName>circle</WellKnownName><Fill>" CSS(
+        "fill-opacity", "0.3") "</Fill></Mark>" COMPUTED "</Graphic>") LINE(WIDE("2"))),
 };
 
 static mc_workers *workers;
@@ -90,7 +94,7 @@ static void
 make_random_feature(mc_geometry *geometry, int number)
 {
     const int kind = number % 5;
-    int32_t reach = number % 97 == 0 ? 60000 : number % 501 == 0 ? MC_SHAPE_REACH - (1 << 20) : 3500;
+    int32_t reach = number % 97 == 0 ? 60000 : number % 4001 == 4000 ? MC_SHAPE_REACH - (1 << 20) : 3500;
     mc_geometry_clear(geometry);
     if (number == FEATURES / 2) { /* larger than any batch */
         for (int i = 0; i < HUGE_RING; i++) {
@@ -118,6 +122,9 @@ visit_features(mc_feature_visitor *visit, void *baton, const mc_style *style, co
     static mc_geometry features[FEATURES];
     static bool made;
     const char *values[8] = { NULL };
+    char text[700]; /* few features fill a batch: more batches than can wait */
+    memset(text, 'x', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
     mc_feature_query other = *query; /* of another world */
     other.pixel_grid.x0 -= 1000;
     for (int i = 0; i < FEATURES && !made; i++)
@@ -126,10 +133,13 @@ visit_features(mc_feature_visitor *visit, void *baton, const mc_style *style, co
     for (int i = 0; i < FEATURES; i++) {
         const char *number = apr_psprintf(pool, "%d", i % 7);
         for (int a = 0; a < style->attribute_count; a++)
-            values[a] = i % 11 == 0 ? NULL : strcmp(style->attributes[a], "n") == 0 ? number : "other";
-        const mc_feature feature = {
-            .id = i, .geometry = &features[i], .values = values, .query = i % 3 == 0 ? &other : i % 3 == 1 ? query : NULL
-        };
+            values[a] = i % 11 == 0 ? NULL : strcmp(style->attributes[a], "n") == 0 ? number : text;
+        const mc_feature feature = { .id = i,
+                                     .geometry = &features[i],
+                                     .values = values,
+                                     .query = i % 3 == 0   ? &other
+                                              : i % 3 == 1 ? query
+                                                           : NULL };
         MC_TRY(visit(baton, &feature, &ctx));
     }
     return MC_OK;
@@ -172,8 +182,7 @@ paint_layer(const mc_style *style, bool together, bool *indexed)
         mc_budget_set(mc_budget_used() + 1, NULL);
     if (together) {
         mc_parallel_painter *parallel = mc_parallel_painter_create(painter, &ctx, pool);
-        ck_ok(mc_parallel_painter_end(parallel,
-                                      visit_features(mc_parallel_painter_visit, parallel, style, &query)));
+        ck_ok(mc_parallel_painter_end(parallel, visit_features(mc_parallel_painter_visit, parallel, style, &query)));
     } else
         ck_ok(visit_features(mc_painter_visit, painter, style, &query));
     mc_budget_set(0, NULL);
@@ -258,7 +267,7 @@ paint_with_labels(failing_labels *labels, mc_error *of_reader)
 START_TEST(each_error_ends_all_and_comes_once)
 {
     start_workers();
-    for (int at = 100; at < FEATURES; at += 1450) {
+    for (int at = 100; at < FEATURES; at += 2150) {
         failing_labels labels = { .fails_at = at };
         ck_fails(CORRUPT, paint_with_labels(&labels, MC_OK));
         ck_assert_int_eq(labels.visited, at + 1); /* nothing was painted after it */
