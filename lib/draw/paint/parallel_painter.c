@@ -19,8 +19,8 @@ enum {
     ALONE_FEATURES = 2048, /* that are painted before others are asked for help, */
     ALONE_POINTS = 1 << 15,
     LOOK_EVERY = 256, /* features between two looks for a worker */
-    BATCH_BYTES = 1 << 18,
-    BATCH_FEATURES = 2048,
+    BATCH_BYTES = 1 << 16,
+    BATCH_FEATURES = 512,
     PLACE = 8, /* bytes: features lie at multiples */
     QUEUE = 8, /* batches */
     LANES_MAX = 16,
@@ -130,6 +130,9 @@ paint_lane_batch(paint_lane *lane, int number, const paint_batch *batch, mc_ctx 
     const lane_list *list = &batch->lists[number];
     for (int i = 0; i < list->count; i++) {
         const mc_batch_feature *copy = (const void *)(batch->features.block + (size_t)list->places[i] * PLACE);
+        const int next = i + 1 < list->count ? i + 1 : i; /* another processor has written it */
+        __builtin_prefetch(batch->features.block + (size_t)list->places[next] * PLACE);
+        __builtin_prefetch(batch->features.block + (size_t)list->places[next] * PLACE + sizeof(*copy));
         mc_feature feature = restore_for_lane(&geometry, lane, copy);
         feature.query = &((const lane_world *)copy->note)->of_lanes[number];
         MC_TRY(mc_painter_visit(lane->painter, &feature, ctx));
