@@ -16,12 +16,15 @@ typedef struct batch_settling {
 } batch_settling;
 
 static mc_error *
-settle_range(void *baton, const mc_watch_link *link, int z, const mc_tile_range *range)
+settle_ranges(void *baton, const mc_watch_link *link, int z, const mc_tile_range *ranges, int count)
 {
     const batch_settling *settling = baton;
     const mc_watch *watch = settling->watch;
-    MC_TRY(mc_ctx_check(settling->ctx, settling->pool));
-    return watch->settle(watch, link, z, range, settling->time, settling->ctx, settling->pool);
+    for (int i = 0; i < count; i++) {
+        MC_TRY(mc_ctx_check(settling->ctx, settling->pool));
+        MC_TRY(watch->settle(watch, link, z, &ranges[i], settling->time, settling->ctx, settling->pool));
+    }
+    return MC_OK;
 }
 
 static void
@@ -34,14 +37,14 @@ settle_table(void *baton, mc_watch *watch, const mc_watch_table *table)
     settling->time = settling->lost;
     if (settling->error == MC_OK && batch->lost)
         settling->error =
-            mc_visit_ranges(watch, table, 0, settling->everything, settle_range, settling, settling->pool);
+            mc_visit_ranges(watch, table, 0, settling->everything, settle_ranges, settling, settling->pool);
     settling->time = settling->seen;
     for (int i = 0; i < settling->found->nelts; i++) {
         const mc_log_name *name = &APR_ARRAY_IDX(settling->found, i, const mc_log_name);
         for (int j = 0; j < batch->tables->nelts && name->index == index && settling->error == MC_OK; j++) {
             const mc_log_table *changed = &APR_ARRAY_IDX(batch->tables, j, const mc_log_table);
             if (changed->relation == name->relation)
-                settling->error = mc_visit_ranges(watch, table, changed->srid, changed->boxes, settle_range, settling,
+                settling->error = mc_visit_ranges(watch, table, changed->srid, changed->boxes, settle_ranges, settling,
                                                   settling->pool);
         }
     }

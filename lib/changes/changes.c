@@ -8,7 +8,7 @@
 
 #include "changes/changes_private.h"
 
-enum { MARKS = 1 << 16 };
+enum { MARKS = 1 << 16, MARK_SETS = 1 << 14 };
 
 mc_changes *
 mc_changes_create(mc_process *process, const mc_log *log)
@@ -102,12 +102,38 @@ start_listeners(mc_changes *changes, const mc_following *following)
     apr_pool_destroy(scratch);
 }
 
+/* Which tiles have changed is not known there: more are drawn anew than have to be. */
+static void
+tell_of_rest(const mc_changes *changes, const mc_watch *watch, const mc_grid *grid)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, NULL);
+    mc_ctx ctx = { .pool = scratch, .log = changes->log };
+    mc_log_write(&ctx, MC_LOG_ERROR,
+                 "tileset \"%s\", grid \"%s\": each change of a table makes all of these tiles old, as a process tells "
+                 "changed tiles apart for at most %d tilesets and grids of at most 64 levels",
+                 watch->tileset, grid->name, MARK_SETS);
+    apr_pool_destroy(scratch);
+}
+
+/* The marks of another link of the watch that are those of this link, too; NULL: there are none. */
+static mc_mark_set *
+find_shared_marks(const mc_watch *watch, const mc_watch_link *link)
+{
+    for (const mc_watch_link *other = watch->links; other < link; other++) {
+        mc_mark_set *marks = atomic_load(&other->marks);
+        if (marks != NULL && mc_marks_kept_apart(marks) && mc_watch_same_metatiles(watch, link, other))
+            return marks;
+    }
+    return NULL;
+}
+
 /* Gives the watches their marks. With the lock held. */
 static void
 connect_marks(mc_changes *changes, const mc_following *following)
 {
     if (changes->marks == NULL)
-        changes->marks = mc_marks_create(MARKS);
+        changes->marks = mc_marks_create(MARKS, MARK_SETS);
     for (int i = 0; i < following->watches->nelts; i++) {
         mc_watch *watch = APR_ARRAY_IDX(following->watches, i, mc_watch *);
         changes->memory = watch->memory > changes->memory ? watch->memory : changes->memory;
@@ -115,8 +141,11 @@ connect_marks(mc_changes *changes, const mc_following *following)
             watch->changed(watch); /* before, nobody looked */
         for (int j = 0; j < watch->link_count; j++) {
             mc_watch_link *link = &watch->links[j];
-            atomic_store(&link->marks,
-                         mc_marks_set(changes->marks, watch->tileset, link->link->grid, link->columns, link->rows));
+            mc_mark_set *marks = mc_marks_set(changes->marks, watch->tileset, link->link->grid, link->columns,
+                                              link->rows, find_shared_marks(watch, link));
+            if (mc_marks_is_rest(marks))
+                tell_of_rest(changes, watch, link->link->grid);
+            atomic_store(&link->marks, marks);
         }
     }
 }

@@ -5,8 +5,8 @@
 #include "changes/box_set.h"
 #include "changes/watch.h"
 
-/* Told of a range of tiles of a link that may have changed; an error ends the visits. */
-typedef mc_error *mc_range_visit(void *baton, const mc_watch_link *link, int z, const mc_tile_range *range);
+/* Told of ranges of tiles of a level that may have changed, some of many; an error ends the visits. */
+typedef mc_error *mc_range_visit(void *baton, const mc_watch_link *link, int z, const mc_tile_range *ranges, int count);
 
 /*
  * Visits all ranges of tiles of a tileset, on all of its grids and levels, that show something of the boxes. `srid`: of

@@ -1,6 +1,7 @@
 /* See marks.h. A hash table of fixed size with open addressing, and some areas for each level of each set. */
 #include "changes/marks.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 #include "mapcache/error.h"
 
 enum {
-    SETS_MAX = 1 << 14,
     LEVELS_MAX = 64,
     SINGLE_MARKS = 64, /* metatiles of a range that are marked one by one */
+    GROUP = 128,       /* marks that are looked up in one go */
     DRAWN_SLOTS = 1 << 13,
 };
 
@@ -32,6 +33,7 @@ typedef struct mark_level {
 
 struct mc_mark_set {
     mc_marks *marks;
+    mc_mark_set *kept_in; /* whose marks count for this one: its own, or those of another set */
     uint32_t number;
     char *tileset, *grid;
     int columns, rows, level_count;
@@ -55,21 +57,25 @@ struct mc_marks {
     int used, coarsened;
     mark_entry *table;
     mc_mark_set **sets;
-    int set_count;
+    int set_count, sets_most;
+    mc_mark_set *rest; /* for all that have no set of their own: without levels, old or not as a whole */
     drawn_slot *drawn;
 };
 
 mc_marks *
-mc_marks_create(int capacity)
+mc_marks_create(int capacity, int sets)
 {
     mc_marks *marks = calloc(1, sizeof(*marks));
     MC_ASSERT(marks != NULL && capacity >= 16 && (capacity & (capacity - 1)) == 0);
     pthread_mutex_init(&marks->lock, NULL);
     marks->capacity = 2 * capacity;
     marks->table = calloc((size_t)marks->capacity, sizeof(*marks->table));
-    marks->sets = calloc(SETS_MAX, sizeof(mc_mark_set *));
+    marks->sets = calloc((size_t)sets, sizeof(mc_mark_set *));
+    marks->sets_most = sets;
     marks->drawn = calloc(DRAWN_SLOTS, sizeof(*marks->drawn));
-    MC_ASSERT(marks->table != NULL && marks->sets != NULL && marks->drawn != NULL);
+    marks->rest = calloc(1, sizeof(*marks->rest));
+    MC_ASSERT(marks->table != NULL && marks->sets != NULL && marks->drawn != NULL && marks->rest != NULL);
+    *marks->rest = (mc_mark_set){ .marks = marks, .kept_in = marks->rest, .columns = 1, .rows = 1 };
     return marks;
 }
 
@@ -84,11 +90,18 @@ mc_marks_destroy(mc_marks *marks)
         free(marks->sets[i]->grid);
         free(marks->sets[i]);
     }
+    free(marks->rest);
     free(marks->drawn);
     free(marks->sets);
     free(marks->table);
     pthread_mutex_destroy(&marks->lock);
     free(marks);
+}
+
+bool
+mc_marks_is_rest(const mc_mark_set *set)
+{
+    return set == set->marks->rest;
 }
 
 /* ---- looking */
@@ -135,8 +148,13 @@ look_up(const mc_mark_set *set, int z, int x, int y)
 }
 
 apr_time_t
-mc_marks_find(const mc_mark_set *set, int z, int x, int y)
+mc_marks_find(const mc_mark_set *asked, int z, int x, int y)
 {
+    const mc_mark_set *set = asked->kept_in;
+    if (mc_marks_is_rest(set))
+        return atomic_load_explicit(&set->any, memory_order_acquire)
+                   ? atomic_load_explicit(&set->newest, memory_order_acquire)
+                   : 0;
     if (!atomic_load_explicit(&set->any, memory_order_acquire) || z < 0 || z >= set->level_count)
         return 0;
     for (;;) {
@@ -158,6 +176,8 @@ drawn_key(const mc_mark_set *set, int z, int x, int y)
 void
 mc_marks_note_drawn(mc_mark_set *set, int z, int x, int y, apr_time_t time)
 {
+    if (mc_marks_is_rest(set)) /* it does not tell tilesets apart */
+        return;
     uint64_t key = drawn_key(set, z, x, y);
     drawn_slot *slot = &set->marks->drawn[key % DRAWN_SLOTS];
     atomic_store_explicit(&slot->time, time, memory_order_relaxed);
@@ -167,6 +187,8 @@ mc_marks_note_drawn(mc_mark_set *set, int z, int x, int y, apr_time_t time)
 apr_time_t
 mc_marks_drawn(const mc_mark_set *set, int z, int x, int y)
 {
+    if (mc_marks_is_rest(set))
+        return 0;
     uint64_t key = drawn_key(set, z, x, y);
     const drawn_slot *slot = &set->marks->drawn[key % DRAWN_SLOTS];
     apr_time_t time = atomic_load_explicit(&slot->time, memory_order_relaxed);
@@ -202,11 +224,10 @@ level_of_place(const mc_marks *marks, uint32_t place)
     return &marks->sets[place / LEVELS_MAX - 1]->levels[place % LEVELS_MAX];
 }
 
-/* Into the table, where there is room: x and y in units of the level. */
+/* Into the table, where there is room: x and y in units of the level; `slot`: where slot_of has the mark. */
 static void
-put_entry(mc_marks *marks, const mark_copy *mark)
+put_entry(mc_marks *marks, const mark_copy *mark, unsigned slot)
 {
-    unsigned slot = slot_of(marks, mark->place, mark->x, mark->y);
     for (;; slot = (slot + 1) & (unsigned)(marks->capacity - 1)) {
         mark_entry *entry = &marks->table[slot];
         uint32_t found = atomic_load_explicit(&entry->place, memory_order_relaxed);
@@ -226,6 +247,12 @@ put_entry(mc_marks *marks, const mark_copy *mark)
             return;
         }
     }
+}
+
+static void
+put_back(mc_marks *marks, const mark_copy *mark)
+{
+    put_entry(marks, mark, slot_of(marks, mark->place, mark->x, mark->y));
 }
 
 /* Takes all entries out of the table that are later than `after`. */
@@ -277,7 +304,7 @@ coarsen_level(mc_marks *marks, uint32_t fullest)
     for (int i = 0; i < count; i++) {
         copies[i].x >>= copies[i].place == fullest;
         copies[i].y >>= copies[i].place == fullest;
-        put_entry(marks, &copies[i]);
+        put_back(marks, &copies[i]);
     }
     end_rebuilding(marks);
     free(copies);
@@ -305,35 +332,98 @@ mark_rectangle_of_level(mc_mark_set *set, int z, const mc_tile_range *range, apr
     end_rebuilding(set->marks);
 }
 
-static void
-mark_one_by_one(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time)
+/* Marks of one level that are about to be put. Their places in the table lie anywhere in some megabytes: all are asked
+ * of memory before the first one is needed. */
+typedef struct mark_group {
+    mc_mark_set *set;
+    int z, count, shift; /* x and y are in units of that shift */
+    apr_time_t time;
+    struct {
+        int x, y;
+        unsigned slot;
+    } marks[GROUP];
+} mark_group;
+
+static int
+end_of_unit(int index, int shift)
 {
-    mc_marks *marks = set->marks;
-    for (int y = range->miny; y < range->maxy; y++)
-        for (int x = range->minx; x < range->maxx; x++) {
-            if (!make_room_for_mark(marks)) {
-                mark_rectangle_of_level(set, z, range, time);
-                return;
-            }
-            int shift = atomic_load_explicit(&set->levels[z].shift, memory_order_relaxed);
-            put_entry(marks, &(mark_copy){ place_of(set, z), x >> shift, y >> shift, time });
+    int64_t end = ((int64_t)index + 1) << shift;
+    return end < INT_MAX ? (int)end : INT_MAX;
+}
+
+static void
+put_of_group(mark_group *group, int i)
+{
+    mc_marks *marks = group->set->marks;
+    const int x = group->marks[i].x, y = group->marks[i].y, shift = group->shift;
+    if (!make_room_for_mark(marks)) {
+        const mc_tile_range square = { x << shift, y << shift, end_of_unit(x, shift), end_of_unit(y, shift) };
+        mark_rectangle_of_level(group->set, group->z, &square, group->time);
+        return;
+    }
+    int coarser = atomic_load_explicit(&group->set->levels[group->z].shift, memory_order_relaxed) - shift;
+    const mark_copy mark = { place_of(group->set, group->z), x >> coarser, y >> coarser, group->time };
+    if (coarser > 0) /* since the slot was looked up */
+        put_back(marks, &mark);
+    else
+        put_entry(marks, &mark, group->marks[i].slot);
+}
+
+static void
+put_group(mark_group *group)
+{
+    for (int i = 0; i < group->count; i++)
+        put_of_group(group, i);
+    group->count = 0;
+}
+
+static void
+collect_marks(mark_group *group, const mc_tile_range *units)
+{
+    mc_mark_set *set = group->set;
+    const mc_marks *marks = set->marks;
+    int shift = atomic_load_explicit(&set->levels[group->z].shift, memory_order_relaxed);
+    for (int y = units->miny >> shift; y <= (units->maxy - 1) >> shift; y++)
+        for (int x = units->minx >> shift; x <= (units->maxx - 1) >> shift; x++) {
+            unsigned slot = slot_of(marks, place_of(set, group->z), x, y);
+            __builtin_prefetch(&marks->table[slot], 1);
+            group->shift = shift;
+            group->marks[group->count].x = x;
+            group->marks[group->count].y = y;
+            group->marks[group->count++].slot = slot;
         }
 }
 
-void
-mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time)
+/* With the lock. */
+static void
+add_range(mark_group *group, const mc_tile_range *range)
 {
-    mc_marks *marks = set->marks;
-    if (range->minx >= range->maxx || range->miny >= range->maxy || z < 0 || z >= set->level_count)
+    const mc_mark_set *set = group->set;
+    if (range->minx >= range->maxx || range->miny >= range->maxy)
         return;
     const mc_tile_range units = { range->minx / set->columns, range->miny / set->rows,
                                   (range->maxx - 1) / set->columns + 1, (range->maxy - 1) / set->rows + 1 };
-    pthread_mutex_lock(&marks->lock);
-    if (((double)units.maxx - units.minx) * ((double)units.maxy - units.miny) <= SINGLE_MARKS) {
-        mark_one_by_one(set, z, &units, time);
-    } else {
-        mark_rectangle_of_level(set, z, &units, time);
+    if (((double)units.maxx - units.minx) * ((double)units.maxy - units.miny) > SINGLE_MARKS) {
+        mark_rectangle_of_level(group->set, group->z, &units, group->time);
+        return;
     }
+    if (group->count + SINGLE_MARKS > GROUP)
+        put_group(group);
+    collect_marks(group, &units);
+}
+
+void
+mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *ranges, int count, apr_time_t time)
+{
+    mc_marks *marks = set->marks;
+    mark_group group = { .set = set, .z = z, .time = time };
+    bool rest = mc_marks_is_rest(set);
+    if (count <= 0 || z < 0 || (z >= set->level_count && !rest))
+        return;
+    pthread_mutex_lock(&marks->lock);
+    for (int i = 0; i < count && !rest; i++)
+        add_range(&group, &ranges[i]);
+    put_group(&group);
     if (atomic_load_explicit(&set->newest, memory_order_relaxed) < time)
         atomic_store_explicit(&set->newest, time, memory_order_release);
     atomic_store_explicit(&set->any, true, memory_order_release);
@@ -348,7 +438,7 @@ mc_marks_forget(mc_marks *marks, apr_time_t time)
     begin_rebuilding(marks);
     int count = take_entries(&copies, marks, time);
     for (int i = 0; i < count; i++)
-        put_entry(marks, &copies[i]);
+        put_back(marks, &copies[i]);
     for (int i = 0; i < marks->set_count; i++) {
         mc_mark_set *set = marks->sets[i];
         bool any = false;
@@ -360,6 +450,8 @@ mc_marks_forget(mc_marks *marks, apr_time_t time)
         }
         atomic_store_explicit(&set->any, any, memory_order_release);
     }
+    if (atomic_load_explicit(&marks->rest->newest, memory_order_relaxed) <= time)
+        atomic_store_explicit(&marks->rest->any, false, memory_order_release);
     end_rebuilding(marks);
     pthread_mutex_unlock(&marks->lock);
     free(copies);
@@ -368,11 +460,12 @@ mc_marks_forget(mc_marks *marks, apr_time_t time)
 /* ---- sets */
 
 static mc_mark_set *
-create_mark_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows)
+create_mark_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows, mc_mark_set *kept_in)
 {
     mc_mark_set *set = calloc(1, sizeof(*set));
     MC_ASSERT(set != NULL);
     *set = (mc_mark_set){ .marks = marks,
+                          .kept_in = kept_in == NULL ? set : kept_in,
                           .number = (uint32_t)marks->set_count,
                           .tileset = strdup(tileset),
                           .grid = strdup(grid->name),
@@ -386,29 +479,48 @@ create_mark_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int c
     return set;
 }
 
-mc_mark_set *
-mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows)
+/* The set of such tiles; NULL: there is none. *newest: the newest mark of the same tileset and grid as they were
+ * before. With the lock. */
+static mc_mark_set *
+find_mark_set(apr_time_t *newest, const mc_marks *marks, const char *tileset, const mc_grid *grid, int columns,
+              int rows, const mc_mark_set *kept_in)
 {
-    mc_mark_set *found = NULL;
-    apr_time_t newest = 0;
-    pthread_mutex_lock(&marks->lock);
-    for (int i = 0; i < marks->set_count && found == NULL; i++) {
+    for (int i = 0; i < marks->set_count; i++) {
         mc_mark_set *set = marks->sets[i];
         if (strcmp(set->tileset, tileset) != 0 || strcmp(set->grid, grid->name) != 0)
             continue;
         if (set->columns == columns && set->rows == rows && set->level_count == grid->level_count &&
-            set->definition == grid->definition)
-            found = set;
-        else if (atomic_load_explicit(&set->newest, memory_order_relaxed) > newest)
-            newest = atomic_load_explicit(&set->newest, memory_order_relaxed);
+            set->definition == grid->definition && set->kept_in == (kept_in == NULL ? set : kept_in))
+            return set;
+        apr_time_t mark = atomic_load_explicit(&set->kept_in->newest, memory_order_relaxed);
+        *newest = mark > *newest ? mark : *newest;
     }
-    bool made = found == NULL && marks->set_count < SETS_MAX && grid->level_count <= LEVELS_MAX;
+    return NULL;
+}
+
+mc_mark_set *
+mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows, mc_mark_set *kept_in)
+{
+    apr_time_t newest = 0;
+    pthread_mutex_lock(&marks->lock);
+    mc_mark_set *found = find_mark_set(&newest, marks, tileset, grid, columns, rows, kept_in);
+    bool made = found == NULL && marks->set_count < marks->sets_most && grid->level_count <= LEVELS_MAX;
     if (made)
-        found = create_mark_set(marks, tileset, grid, columns, rows);
+        found = create_mark_set(marks, tileset, grid, columns, rows, kept_in);
+    else if (found == NULL)
+        found = marks->rest;
     pthread_mutex_unlock(&marks->lock);
-    for (int z = 0; made && newest > 0 && z < grid->level_count; z++)
-        mc_marks_add(found, z, &(mc_tile_range){ 0, 0, grid->levels[z].columns, grid->levels[z].rows }, newest);
+    bool rest = found == marks->rest;
+    for (int z = 0; (made || rest) && newest > 0 && z < grid->level_count; z++)
+        mc_marks_add(found->kept_in, z, &(mc_tile_range){ 0, 0, grid->levels[z].columns, grid->levels[z].rows }, 1,
+                     newest);
     return found;
+}
+
+bool
+mc_marks_kept_apart(const mc_mark_set *set)
+{
+    return set->kept_in == set;
 }
 
 mc_marks_statistics

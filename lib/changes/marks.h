@@ -15,19 +15,30 @@
 typedef struct mc_marks mc_marks;
 typedef struct mc_mark_set mc_mark_set; /* the marks of a tileset on one grid */
 
-/* `capacity`: marks of single metatiles at least, of all tilesets together; a power of two. */
-mc_marks *mc_marks_create(int capacity);
+/* `capacity`: marks of single metatiles at least, of all tilesets together; a power of two. `sets`: that at most tell
+ * their tiles apart. */
+mc_marks *mc_marks_create(int capacity, int sets);
 void mc_marks_destroy(mc_marks *marks); /* NULL is ignored */
 
 /*
  * The set of a tileset on a grid whose metatiles have so many columns and rows; made at the first call, lives as long
  * as `marks`. Where the metatiles of the tileset had another size before, or the grid was another, all of the new set
- * has the newest mark of the old one. NULL: there are more sets than there is room for.
+ * has the newest mark of the old one. `kept_in`: a set of the same metatiles whose marks count for this one, too; NULL:
+ * it has marks of its own. Where there is no room for another set, or the grid has more than 64 levels, the answer is
+ * one set for all these, the rest: each mark in it makes all tiles of all of them old.
  */
-mc_mark_set *mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows);
+mc_mark_set *mc_marks_set(mc_marks *marks, const char *tileset, const mc_grid *grid, int columns, int rows,
+                          mc_mark_set *kept_in);
 
-/* Marks all metatiles that have a tile in the range (half-open, tiles of level z), at `time`. */
-void mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *range, apr_time_t time);
+/* Whether that is the set of the rest. */
+bool mc_marks_is_rest(const mc_mark_set *set);
+
+/* Whether a set has marks of its own: the others are not marked. */
+bool mc_marks_kept_apart(const mc_mark_set *set);
+
+/* Marks all metatiles that have a tile in one of the ranges (half-open, tiles of level z), at `time`. Many ranges at
+ * once cost less than one by one. */
+void mc_marks_add(mc_mark_set *set, int z, const mc_tile_range *ranges, int count, apr_time_t time);
 
 /* Forgets all marks that are not later than `time`: no stored tile is older than they are. */
 void mc_marks_forget(mc_marks *marks, apr_time_t time);

@@ -8,6 +8,9 @@
 #include "db/postgres/postgres.h"
 #include "grid/earth.h"
 
+/* Share by which numbers that are computed in two ways may differ. */
+#define SAME 1e-9
+
 #define FIELD(member) offsetof(mc_changes_config, member)
 
 const mc_key mc_changes_keys[] = {
@@ -135,4 +138,42 @@ mc_watch_reach(const mc_watch *watch, const mc_watch_table *table, const mc_grid
     else if (table->reach != NULL)
         margin = table->reach(table->layer, scale);
     return margin < 0 ? -1 : margin * density + watch->metabuffer;
+}
+
+static bool
+is_same_level(const mc_watch_link *a, const mc_watch_link *b, int z)
+{
+    const mc_grid *one = a->link->grid, *two = b->link->grid;
+    double wide = one->tile_width * one->levels[z].resolution, high = one->tile_height * one->levels[z].resolution;
+    return one->levels[z].columns == two->levels[z].columns && one->levels[z].rows == two->levels[z].rows &&
+           fabs(two->tile_width * two->levels[z].resolution - wide) <= SAME * wide &&
+           fabs(two->tile_height * two->levels[z].resolution - high) <= SAME * high &&
+           memcmp(&a->link->limits[z], &b->link->limits[z], sizeof(mc_tile_range)) == 0;
+}
+
+/* Whether all that is drawn of the tables reaches as far on the ground in the tiles of `other`, at least. */
+static bool
+reaches_as_far(const mc_watch *watch, const mc_grid *grid, const mc_grid *other, int z)
+{
+    for (int i = 0; i < watch->tables->nelts; i++) {
+        const mc_watch_table *table = &APR_ARRAY_IDX(watch->tables, i, const mc_watch_table);
+        double reach = mc_watch_reach(watch, table, grid, z), others = mc_watch_reach(watch, table, other, z);
+        if (reach >= 0 &&
+            (others < 0 || reach * grid->levels[z].resolution > others * other->levels[z].resolution * (1 + SAME)))
+            return false;
+    }
+    return true;
+}
+
+bool
+mc_watch_same_metatiles(const mc_watch *watch, const mc_watch_link *link, const mc_watch_link *other)
+{
+    const mc_grid *grid = link->link->grid, *others = other->link->grid;
+    bool same = link->columns == other->columns && link->rows == other->rows && grid->origin == others->origin &&
+                grid->level_count == others->level_count && strcmp(grid->srs, others->srs) == 0 &&
+                grid->extent.minx == others->extent.minx && grid->extent.miny == others->extent.miny &&
+                grid->extent.maxx == others->extent.maxx && grid->extent.maxy == others->extent.maxy;
+    for (int z = 0; z < grid->level_count && same; z++)
+        same = is_same_level(link, other, z) && reaches_as_far(watch, grid, others, z);
+    return same;
 }

@@ -105,6 +105,10 @@ void mc_watch_add(mc_watch *watch, const mc_watch_table *table);
  * the table. */
 double mc_watch_reach(const mc_watch *watch, const mc_watch_table *table, const mc_grid *grid, int z);
 
+/* Whether each change that makes a metatile of `link` old makes that of `other` old, too, which has the same place: the
+ * tiles for fine screens are such. */
+bool mc_watch_same_metatiles(const mc_watch *watch, const mc_watch_link *link, const mc_watch_link *other);
+
 /* The link of a grid; NULL where there is none. */
 static inline mc_watch_link *
 mc_watch_find_link(const mc_watch *watch, const mc_grid *grid)

@@ -3,6 +3,8 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "changes/marks.h"
 #include "config_text.h"
@@ -26,13 +28,14 @@ set_up_marks(void)
     build = config_build();
     build.grids = apr_hash_make(pool);
     mc_grid_builtins(build.grids, pool);
-    marks = mc_marks_create(1 << 14);
+    marks = mc_marks_create(1 << 14, 8);
     const char *const texts[] = { "<grid>GoogleMapsCompatible</grid>", "<grid>WGS84</grid>" };
     watch = (mc_watch){ .tileset = "t", .links = links, .link_count = 2, .vector_buffer = -1 };
+    watch.tables = apr_array_make(pool, 2, sizeof(mc_watch_table));
     table = (mc_watch_table){ .connection = "", .table = "t", .margin = 2 };
     for (int i = 0; i < 2; i++) {
         links[i] = (mc_watch_link){ .link = link_of(texts[i]), .columns = 1, .rows = 1 };
-        atomic_init(&links[i].marks, mc_marks_set(marks, "t", links[i].link->grid, 1, 1));
+        atomic_init(&links[i].marks, mc_marks_set(marks, "t", links[i].link->grid, 1, 1, NULL));
     }
 }
 
@@ -191,6 +194,84 @@ START_TEST(levels_that_do_not_show_the_table_are_left_alone)
 }
 END_TEST
 
+/* As a source of its own would mark them: each box in a batch of one. */
+START_TEST(boxes_of_a_batch_are_marked_as_each_of_them_alone)
+{
+    const double sides[] = { 0, .001, .02, 3 };
+    mc_marks *single = mc_marks_create(1 << 16, 8), *together = mc_marks_create(1 << 16, 8);
+    mc_box_set *boxes = mc_box_set_create(pool);
+    mc_mark_set *set = mc_marks_set(single, "t", links[0].link->grid, 2, 2, NULL);
+    links[0].columns = links[0].rows = 2;
+    watch.link_count = 1;
+    atomic_store(&links[0].marks, set);
+    srand(3);
+    for (int i = 0; i < 150; i++) { /* around the antimeridian, too */
+        double x = 170 + rand() % 2000 / 100., y = 40 + rand() % 1000 / 100., side = sides[i % 4];
+        mark(4326, x, y, x + side, y + side);
+        mc_box_set_add(boxes, &(mc_extent){ x, y, x + side, y + side });
+    }
+    atomic_store(&links[0].marks, mc_marks_set(together, "t", links[0].link->grid, 2, 2, NULL));
+    ck_assert_int_gt(mc_mark_boxes(&watch, &table, 4326, boxes, 5, pool), 0);
+    for (int z = 0; z < 10; z++)
+        for (int y = 0; y < 1 << z; y++)
+            for (int x = 0; x < 1 << z; x++)
+                ck_assert_msg(marked(0, z, x, y) == (mc_marks_find(set, z, x, y) == 5), "%d/%d/%d", z, x, y);
+    ck_assert_int_eq(mc_marks_stat(single).coarsened + mc_marks_stat(together).coarsened, 0);
+    mc_marks_destroy(single);
+    mc_marks_destroy(together);
+}
+END_TEST
+
+static double
+fewer_on_fine_screens(const void *layer, double scale)
+{
+    (void)layer;
+    return scale < 1e6 ? -1 : 3;
+}
+
+START_TEST(metatiles_for_fine_screens_have_the_place_of_the_others)
+{
+    mc_grid_link *dense = mc_grid_link_dense(links[0].link, 2, &build),
+                 *threefold = mc_grid_link_dense(links[0].link, 3, &build);
+    const mc_watch_link same = { .link = dense, .columns = 1, .rows = 1 },
+                        wide = { .link = dense, .columns = 2, .rows = 1 };
+    const mc_watch_link third = { .link = threefold, .columns = 1, .rows = 1 };
+    watch.metabuffer = 7;
+    APR_ARRAY_PUSH(watch.tables, mc_watch_table) = table;
+    ck_assert(mc_watch_same_metatiles(&watch, &same, &links[0]) && mc_watch_same_metatiles(&watch, &third, &links[0]));
+    ck_assert(!mc_watch_same_metatiles(&watch, &links[0], &same)); /* the buffer is wider on the ground */
+    ck_assert(!mc_watch_same_metatiles(&watch, &wide, &links[0]) && !mc_watch_same_metatiles(&watch, &same, &links[1]));
+    watch.metabuffer = 0;
+    ck_assert(mc_watch_same_metatiles(&watch, &links[0], &same));
+    table.reach = fewer_on_fine_screens;
+    APR_ARRAY_PUSH(watch.tables, mc_watch_table) = table;
+    ck_assert(mc_watch_same_metatiles(&watch, &same, &links[0])); /* the scale is the same on both */
+    mc_grid_link cut = *dense;
+    mc_tile_range limits[64];
+    memcpy(limits, dense->limits, sizeof(*limits) * (size_t)dense->grid->level_count);
+    limits[3].maxx--;
+    cut.limits = limits;
+    ck_assert(!mc_watch_same_metatiles(&watch, &(mc_watch_link){ .link = &cut, .columns = 1, .rows = 1 }, &links[0]));
+}
+END_TEST
+
+START_TEST(links_that_share_marks_are_marked_once)
+{
+    mc_grid_link *dense = mc_grid_link_dense(links[0].link, 2, &build);
+    mc_box_set *boxes = mc_box_set_create(pool);
+    mc_box_set_add(boxes, &(mc_extent){ 8, 47, 8.1, 47.1 });
+    watch.link_count = 1;
+    int64_t alone = mc_mark_boxes(&watch, &table, 4326, boxes, 5, pool);
+    links[1] = (mc_watch_link){ .link = dense, .columns = 1, .rows = 1 };
+    watch.link_count = 2;
+    atomic_store(&links[1].marks, mc_marks_set(marks, "t", dense->grid, 1, 1, atomic_load(&links[0].marks)));
+    ck_assert_int_eq(mc_mark_boxes(&watch, &table, 4326, boxes, 5, pool), alone);
+    int x = (int)((8.05 + 180) / 360 * 256);
+    ck_assert(marked(1, 8, x, 166) && marked(0, 8, x, 166));
+    ck_assert(!marked(1, 8, x + 2, 166));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -201,6 +282,9 @@ main(void)
                                    beyond_the_antimeridian_is_the_other_side,
                                    other_crs_are_projected,
                                    without_an_srid_boxes_are_those_of_the_grid_and_a_configured_one_wins,
-                                   levels_that_do_not_show_the_table_are_left_alone };
+                                   levels_that_do_not_show_the_table_are_left_alone,
+                                   boxes_of_a_batch_are_marked_as_each_of_them_alone,
+                                   metatiles_for_fine_screens_have_the_place_of_the_others,
+                                   links_that_share_marks_are_marked_once };
     return unit_run_between("mark_boxes", tests, (int)(sizeof(tests) / sizeof(tests[0])), set_up_marks, tear_down);
 }
