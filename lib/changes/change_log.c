@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "text/text.h"
 
 /* Of a batch. More SRIDs of a table, and more boxes in all, stand for whole tables; more tables count as lost. */
@@ -130,6 +131,7 @@ take_log_head(log_reading *reading, const mc_postgres_row *row)
     mc_log_batch *batch = reading->batch;
     double clock = coordinate_of(row, 3), removed = coordinate_of(row, 6);
     batch->seen = apr_time_now();
+    batch->steady = mc_clock_now();
     batch->trip = batch->seen - reading->begun;
     if (isfinite(clock) && fabs(clock) < 1e11)
         batch->offset = (apr_time_t)(clock * APR_USEC_PER_SEC) - (reading->begun + batch->trip / 2);

@@ -32,6 +32,7 @@ typedef struct mc_log_batch {
     apr_time_t lost_by; /* apr_time_now() */
     int64_t rows;
     const char *applied; /* the snapshot up to which the readers of that name have applied all for good; NULL: none */
+    apr_time_t steady;   /* mc_clock_now() at that moment */
     apr_time_t seen;     /* apr_time_now() after the snapshot was taken: all that is read was committed before */
     apr_interval_time_t offset; /* microseconds by which the clock of the database is ahead of ours */
     apr_interval_time_t trip;   /* microseconds by which that may be wrong */

@@ -105,27 +105,43 @@ apr_time_t
 mc_changes_time_seen(const mc_changes *changes, const mc_log_batch *batch)
 {
     apr_time_t offset = atomic_load(&changes->offset);
-    return batch->seen + offset + (offset == 0 ? 0 : batch->trip);
+    return mc_clock_watch_after(&changes->clock, batch->seen + offset + (offset == 0 ? 0 : batch->trip));
 }
 
 apr_time_t
 mc_changes_time_lost(const mc_changes *changes, const mc_log_batch *batch)
 {
     apr_time_t seen = mc_changes_time_seen(changes, batch);
-    apr_time_t lost = batch->lost_by + atomic_load(&changes->offset);
+    apr_time_t lost = mc_clock_watch_after(&changes->clock, batch->lost_by + atomic_load(&changes->offset));
     return lost < seen ? lost : seen;
+}
+
+static void
+tell_of_step_back(const mc_changes *changes, apr_interval_time_t back, apr_pool_t *pool)
+{
+    mc_ctx ctx = { .pool = pool, .log = changes->log };
+    mc_log_write(
+        &ctx, MC_LOG_WARN,
+        "the clock of the first database with a change log was set back by %.3f s: until it has made up for that, "
+        "each process draws changed tiles once in %d seconds, as nobody can tell which ones are new",
+        (double)back / APR_USEC_PER_SEC, MC_MARKS_HOLD);
 }
 
 /* The clock of the first database is that of all hosts. Differences below what can be measured are none, and the offset
  * stays as it is unless it is certainly another one: tiles and marks have times that can be compared. */
 static void
-measure_clock(mc_changes *changes, const char *connection, const mc_log_batch *batch)
+measure_clock(mc_changes *changes, const char *connection, const mc_log_batch *batch, apr_pool_t *pool)
 {
     apr_interval_time_t unsure = batch->trip + CLOCK_NOISE, before = atomic_load(&changes->offset);
-    if (strcmp(mc_listener_connection(changes->listeners[0]), connection) != 0 ||
-        (batch->offset - before <= unsure && before - batch->offset <= unsure))
+    if (strcmp(mc_listener_connection(changes->listeners[0]), connection) != 0)
+        return;
+    apr_interval_time_t back = mc_clock_watch_read(&changes->clock, batch->seen + batch->offset, batch->steady, unsure);
+    if (back > 0)
+        tell_of_step_back(changes, back, pool);
+    if (batch->offset - before <= unsure && before - batch->offset <= unsure)
         return;
     atomic_store(&changes->offset, batch->offset <= unsure && -batch->offset <= unsure ? 0 : batch->offset);
+    mc_marks_set_clock(changes->marks, atomic_load(&changes->offset));
 }
 
 /* Marks that no store has anything older than any more, nor any memory. With the lock held. */
@@ -171,7 +187,7 @@ mc_changes_take(apr_time_t *time, void *baton, const char *connection, const mc_
     pthread_mutex_lock(&changes->lock);
     bool same = atomic_load(&changes->number) == number;
     if (same) {
-        measure_clock(changes, connection, batch);
+        measure_clock(changes, connection, batch, pool);
         marking.time = mc_changes_time_seen(changes, batch);
         marking.lost = mc_changes_time_lost(changes, batch);
         if (batch->lost || batch->tables->nelts > 0)

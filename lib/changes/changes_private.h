@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "changes/changes.h"
+#include "changes/clock_watch.h"
 #include "changes/keeper.h"
 #include "changes/listener.h"
 
@@ -15,6 +16,7 @@ struct mc_changes {
     const mc_log *log;
     mc_marks *marks;
     _Atomic apr_time_t offset; /* of the first database's clock from ours */
+    mc_clock_watch clock;      /* the first database's */
     _Atomic unsigned number;   /* changes with what is followed */
     pthread_mutex_t lock;      /* of what follows, also while watches are used */
     mc_following followings[MC_FOLLOWINGS_MAX];
@@ -26,7 +28,8 @@ struct mc_changes {
     apr_time_t forgotten; /* all marks up to that time are */
 };
 
-/* Until when what a batch tells was seen, and what it has lost was removed, by the clock of marks. */
+/* Until when what a batch tells was seen, and what it has lost was removed, by the clock of marks. While that clock
+ * shows times that it has shown before, it is the end of those: tiles that were stored before are older. */
 apr_time_t mc_changes_time_seen(const mc_changes *changes, const mc_log_batch *batch);
 apr_time_t mc_changes_time_lost(const mc_changes *changes, const mc_log_batch *batch);
 

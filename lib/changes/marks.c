@@ -18,6 +18,9 @@ enum {
     DRAWN_SLOTS = 1 << 13,
 };
 
+/* Microseconds by which marks are in the future before the clock counts as set back: it is measured with errors. */
+#define AHEAD APR_USEC_PER_SEC
+
 /* A mark of a square of 2^shift metatiles a side. */
 typedef struct mark_entry {
     _Atomic uint32_t place; /* (set + 1) * LEVELS_MAX + level; 0: the entry is free */
@@ -60,6 +63,7 @@ struct mc_marks {
     int set_count, sets_most;
     mc_mark_set *rest; /* for all that have no set of their own: without levels, old or not as a whole */
     drawn_slot *drawn;
+    _Atomic apr_interval_time_t clock; /* mc_marks_set_clock */
 };
 
 mc_marks *
@@ -193,6 +197,22 @@ mc_marks_drawn(const mc_mark_set *set, int z, int x, int y)
     const drawn_slot *slot = &set->marks->drawn[key % DRAWN_SLOTS];
     apr_time_t time = atomic_load_explicit(&slot->time, memory_order_relaxed);
     return atomic_load_explicit(&slot->check, memory_order_relaxed) == (key ^ (uint64_t)time) ? time : 0;
+}
+
+void
+mc_marks_set_clock(mc_marks *marks, apr_interval_time_t offset)
+{
+    atomic_store_explicit(&marks->clock, offset, memory_order_relaxed);
+}
+
+bool
+mc_marks_hold(const mc_mark_set *set, int z, int x, int y, apr_time_t mark)
+{
+    apr_time_t now = apr_time_now() + atomic_load_explicit(&set->marks->clock, memory_order_relaxed);
+    if (mark <= now + AHEAD)
+        return false;
+    apr_time_t drawn = mc_marks_drawn(set, z, x, y);
+    return drawn <= now && now - drawn < MC_MARKS_HOLD * APR_USEC_PER_SEC;
 }
 
 /* ---- marking, with the lock */

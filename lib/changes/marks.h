@@ -51,6 +51,16 @@ apr_time_t mc_marks_find(const mc_mark_set *set, int z, int x, int y);
 void mc_marks_note_drawn(mc_mark_set *set, int z, int x, int y, apr_time_t time);
 apr_time_t mc_marks_drawn(const mc_mark_set *set, int z, int x, int y);
 
+/* Tells how far the clock of marks is ahead of apr_time_now(), in microseconds; 0 before. */
+void mc_marks_set_clock(mc_marks *marks, apr_interval_time_t offset);
+
+enum { MC_MARKS_HOLD = 10 /* seconds */ };
+
+/* Whether `mark`, of a tile, lies in the future, as the clock was set back, and the process itself has drawn the
+ * metatile in the last MC_MARKS_HOLD seconds: nobody can tell which of both came later, but it is not drawn for each
+ * request. */
+bool mc_marks_hold(const mc_mark_set *set, int z, int x, int y, apr_time_t mark);
+
 typedef struct mc_marks_statistics {
     int entries;    /* marks of single metatiles, or of squares of metatiles */
     int rectangles; /* marks of larger areas */

@@ -37,7 +37,8 @@ time_of_change(const mc_tileset *tileset, const mc_tile_key *key, apr_time_t mti
 {
     const mc_mark_set *marks = marks_of(tileset, key);
     apr_time_t mark = marks == NULL ? 0 : mc_marks_find(marks, key->z, key->x, key->y);
-    return mark != 0 && is_older_than_mark(tileset->watch, marks, key, mtime, mark) ? mark : 0;
+    bool older = mark != 0 && is_older_than_mark(tileset->watch, marks, key, mtime, mark);
+    return older && !mc_marks_hold(marks, key->z, key->x, key->y, mark) ? mark : 0;
 }
 
 /* <stale_while_revalidate>, in microseconds; 0: without it. */

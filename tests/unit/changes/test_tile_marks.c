@@ -316,6 +316,26 @@ START_TEST(own_renders_are_remembered)
 }
 END_TEST
 
+START_TEST(a_mark_in_the_future_has_a_tile_drawn_once_in_a_while)
+{
+    set_up_grid();
+    const apr_time_t second = APR_USEC_PER_SEC, hour = 3600 * second, now = apr_time_now();
+    mc_marks *marks = mc_marks_create(64, 8);
+    mc_mark_set *set = mc_marks_set(marks, "a", &grid, 1, 1, NULL);
+    mc_marks_set_clock(marks, -hour); /* was set back */
+    ck_assert(!mc_marks_hold(set, 5, 3, 3, now));
+    mc_marks_note_drawn(set, 5, 3, 3, now - second); /* by the clock before */
+    ck_assert(!mc_marks_hold(set, 5, 3, 3, now));
+    mc_marks_note_drawn(set, 5, 3, 3, now - hour);
+    ck_assert(mc_marks_hold(set, 5, 3, 3, now));
+    ck_assert(!mc_marks_hold(set, 5, 3, 3, now - hour)); /* such a mark is not in the future */
+    ck_assert(!mc_marks_hold(set, 5, 4, 3, now));
+    mc_marks_note_drawn(set, 5, 3, 3, now - hour - MC_MARKS_HOLD * second);
+    ck_assert(!mc_marks_hold(set, 5, 3, 3, now));
+    mc_marks_destroy(marks);
+}
+END_TEST
+
 typedef struct looking {
     mc_mark_set *set;
     atomic_bool *end;
@@ -369,4 +389,4 @@ UNIT_MAIN("marks", a_marked_tile_is_found_and_no_other, the_unit_is_the_metatile
           many_ranges_at_once_are_marked_as_one_by_one,
           a_range_for_which_its_level_becomes_coarser_is_marked_as_a_whole, a_set_may_share_the_marks_of_another_one,
           sets_for_which_there_is_no_room_are_old_as_a_whole, own_renders_are_remembered,
-          who_looks_while_the_table_is_rebuilt_misses_nothing)
+          a_mark_in_the_future_has_a_tile_drawn_once_in_a_while, who_looks_while_the_table_is_rebuilt_misses_nothing)
