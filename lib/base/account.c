@@ -31,7 +31,8 @@ mc_account_visit(const mc_account *account, mc_account_field *field, void *baton
     char trace[MC_TRACE_ID_SIZE];
     if (account->method != NULL)
         field(baton, "method", account->method);
-    field(baton, "url", account_url(account, pool));
+    if (account->path != NULL)
+        field(baton, "url", account_url(account, pool));
     if (account->service != NULL)
         field(baton, "service", account->service);
     if (account->tileset != NULL)

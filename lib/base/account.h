@@ -26,7 +26,7 @@ typedef enum mc_account_event {
 typedef struct mc_account {
     const char *method;
     const char *base; /* address of the alias; NULL: not known */
-    const char *path; /* what follows it, decoded */
+    const char *path; /* what follows it, decoded; NULL: no client asks, the work goes on behind an answer */
     const char *query;
     const char *client;
     const char *service;            /* type of the service that answers; NULL: none was found yet */

@@ -119,7 +119,7 @@ mc_changes_time_lost(const mc_changes *changes, const mc_log_batch *batch)
 static void
 tell_of_step_back(const mc_changes *changes, apr_interval_time_t back, apr_pool_t *pool)
 {
-    mc_ctx ctx = { .pool = pool, .log = changes->log };
+    mc_ctx ctx = { .pool = pool, .process = changes->process, .log = changes->log };
     mc_log_write(
         &ctx, MC_LOG_WARN,
         "the clock of the first database with a change log was set back by %.3f s: until it has made up for that, "
@@ -171,7 +171,7 @@ count_log_batch(const mc_changes *changes, const mc_log_batch *batch, int64_t ra
     if (!batch->lost)
         return;
     mc_count(metrics, MC_COUNT_change_losses_total, 1);
-    mc_ctx ctx = { .pool = pool, .log = changes->log };
+    mc_ctx ctx = { .pool = pool, .process = changes->process, .log = changes->log };
     mc_log_write(&ctx, MC_LOG_WARN,
                  "a change log has lost what was not read of it: all of its tables count as changed");
 }

@@ -65,7 +65,7 @@ tell_of_bound(const mc_changes *changes, const char *kind, const char *what, int
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, NULL);
-    mc_ctx ctx = { .pool = scratch, .log = changes->log };
+    mc_ctx ctx = { .pool = scratch, .process = changes->process, .log = changes->log };
     mc_log_write(&ctx, MC_LOG_ERROR,
                  "changes of %s \"%s\" are not followed, and its tiles stay as they are: a process follows at most %d",
                  kind, what, bound);
@@ -108,7 +108,7 @@ tell_of_rest(const mc_changes *changes, const mc_watch *watch, const mc_grid *gr
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, NULL);
-    mc_ctx ctx = { .pool = scratch, .log = changes->log };
+    mc_ctx ctx = { .pool = scratch, .process = changes->process, .log = changes->log };
     mc_log_write(&ctx, MC_LOG_ERROR,
                  "tileset \"%s\", grid \"%s\": each change of a table makes all of these tiles old, as a process tells "
                  "changed tiles apart for at most %d tilesets and grids of at most 64 levels",

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/semaphore.h"
@@ -17,6 +18,7 @@ enum { THREADS_MAX = 16, ENTRIES_MAX = 4096, BUCKETS = 1024 };
 
 /* Microseconds before what somebody else draws, or what has failed, is looked at again. */
 #define REST_TIME (APR_USEC_PER_SEC / 4)
+#define TELL_EACH (APR_USEC_PER_SEC / 100)
 /* Microseconds for one tile where neither tileset nor request say another time. */
 #define WORK_TIME (60 * APR_USEC_PER_SEC)
 
@@ -32,6 +34,7 @@ typedef struct refresh_entry {
     mc_tile_key *key;
     const mc_owner *owner;
     const apr_table_t *headers;
+    const struct mc_config *config; /* for the status page; may be NULL */
     apr_interval_time_t allowance;
     /* With the lock. */
     refresh_state state;
@@ -138,6 +141,37 @@ find_busiest(const mc_refreshes *refreshes)
     return busiest;
 }
 
+/* What is drawn anew, as log lines and the status page name it. */
+static mc_account
+account_of(const refresh_entry *entry)
+{
+    const mc_tile_request *wanted = entry->wanted;
+    const mc_tile_key *key = entry->key;
+    mc_account account = { .config = entry->config };
+    if (wanted != NULL)
+        account.tileset = wanted->tileset->name;
+    const mc_grid *grid = key != NULL ? key->grid : wanted != NULL && wanted->link != NULL ? wanted->link->grid : NULL;
+    if (grid == NULL)
+        return account;
+    account.grid = grid->name;
+    account.z = key != NULL ? key->z : wanted->z;
+    account.x = key != NULL ? key->x : wanted->x;
+    account.y = key != NULL ? key->y : wanted->y;
+    return account;
+}
+
+/* The log has it from the requests that get the old tile meanwhile, once a minute; the status page at most a hundred
+ * times a second. */
+static void
+tell_of_failed_refresh(mc_error *error, const mc_ctx *ctx)
+{
+    static _Atomic apr_time_t told; /* mc_clock_now() */
+    apr_time_t before = atomic_load(&told), now = mc_clock_now();
+    bool due = now - before >= TELL_EACH && atomic_compare_exchange_strong(&told, &before, now);
+    error->told = true;
+    mc_log_error(ctx, due ? MC_LOG_WARN : MC_LOG_INFO, error);
+}
+
 /* Whether it is to be looked at again after a while. */
 static bool
 do_refresh(const refresh_entry *entry, const mc_refreshes *refreshes)
@@ -145,15 +179,17 @@ do_refresh(const refresh_entry *entry, const mc_refreshes *refreshes)
     bool busy = false;
     apr_pool_t *pool = mc_task_pool_acquire();
     apr_interval_time_t time = entry->allowance > 0 ? entry->allowance : WORK_TIME;
+    mc_account account = account_of(entry);
     mc_ctx ctx = { .pool = pool,
                    .process = refreshes->process,
                    .log = refreshes->log,
+                   .account = &account,
                    .headers = entry->headers,
                    .deadline = mc_clock_now() + time,
                    .allowance = time };
     mc_error *error = entry->work(&busy, entry->wanted, entry->key, &ctx, pool);
     if (error != MC_OK)
-        mc_log_error(&ctx, MC_LOG_INFO, error);
+        tell_of_failed_refresh(error, &ctx);
     bool failed = error != MC_OK;
     mc_count(refreshes->process->metrics, failed ? MC_COUNT_refresh_failures_total : MC_COUNT_refreshes_total,
              busy ? 0 : 1);
@@ -294,6 +330,7 @@ create_refresh(uint64_t hash, const char *name, mc_refresh_work *work, const mc_
                               .key = copy_key(key, pool),
                               .owner = ctx->owner,
                               .headers = ctx->headers == NULL ? NULL : apr_table_clone(pool, ctx->headers),
+                              .config = ctx->account == NULL ? NULL : ctx->account->config,
                               .allowance = ctx->allowance,
                               .hits = 1 };
     ctx->owner->take(ctx->owner->thing);

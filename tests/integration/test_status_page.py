@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import xml.sax.saxutils
 
 import pytest
@@ -192,7 +193,8 @@ def test_databases_jobs_and_reloads_of_a_fastcgi_program(build, tmp_path):
     with Postgres() as database:
         prepare(build, database)
         jobs = f"<jobs><connection>{xml.sax.saxutils.escape(database.connection())}</connection></jobs>"
-        config = changes_configuration(tmp_path, database.connection(), extra=jobs + PAGE)
+        config = changes_configuration(tmp_path, database.connection(), extra=jobs + PAGE,
+                                       more="<auto_expire>3600</auto_expire><stale_while_revalidate>1000000000</stale_while_revalidate>")
         subprocess.run([build / "bin/mapcache", "jobs", "enqueue", "-c", config, "-t", "squares", "-z", "0,4"], check=True, timeout=patience(60))
         server = Server(build, config, tmp_path)
         try:
@@ -217,12 +219,21 @@ def test_databases_jobs_and_reloads_of_a_fastcgi_program(build, tmp_path):
             config.write_text(good.replace("<cache>store</cache>", "<cache>nowhere</cache>"))
             server.program.process.send_signal(signal.SIGHUP)
             until(lambda said: said["processes"]["reload_failed"] == 1, "a broken configuration is told of")
+            failure = asked()["configuration"]["failure"]
+            line = next(number for number, text in enumerate(config.read_text().splitlines(), 1) if "nowhere" in text)
+            assert failure["where"].startswith(f"mapcache.xml:{line}:") and "nowhere" in failure["reason"] and failure["time"] <= asked()["time"]
             assert server.get(path_of(tile_of(10, 46, 3))).status == 200
             database.stop()
             until(lambda said: said["change_logs"][0]["state"] == "fails", "the database is away")
+            for tile in (tmp_path / "tiles").rglob("*.png"):
+                os.utime(tile, (time.time() - 86400, time.time() - 86400))
+            assert server.get(path_of(tile_of(10, 46, 3))).status == 200  # and behind that answer a new one cannot be drawn
+            until(lambda said: any(error.get("tile", "").startswith(f"{GRID}/3/") and error["tileset"] == "squares" and "url" not in error
+                                   for error in said["errors"]), "work behind answers names its tile")
             config.write_text(good)
             server.program.process.send_signal(signal.SIGHUP)
             until(lambda said: said["processes"]["reload_failed"] == 0, "a good one is served again")
+            assert "failure" not in asked()["configuration"]
             until(lambda said: "failure" in said["jobs"], "the queue is away, which has been asked anew")
             assert PASSWORD not in json.dumps(asked())
         finally:

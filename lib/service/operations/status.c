@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "base/workers.h"
 #include "cache/memory.h"
+#include "config/reload_state.h"
 #include "db/sqlite/handles.h"
 #include "mapcache/upkeep.h"
 #include "memory/clock_cache.h"
@@ -17,6 +18,7 @@
 #include "service/page_asset.h"
 #include "telemetry/monitor.h"
 #include "text/json_writer.h"
+#include "text/secret.h"
 #include "text/text.h"
 
 static void
@@ -191,6 +193,8 @@ status_from_config(const mc_service_ops *ops, const mc_node *node, mc_build *bui
     return &service->base.service;
 }
 
+enum { REASON_MAX = 2000 /* bytes of the text of an error */ };
+
 #define TILESETS_LISTED "30" /* where the client names no number */
 
 static const mc_param_row page_params[] = {
@@ -225,15 +229,29 @@ static const mc_operation status_operations[] = {
     { 0 },
 };
 
+/* Why the configuration file cannot be used as it is now. */
 static void
-write_page_configuration(mc_json_writer *json, const mc_call *call, apr_pool_t *pool)
+write_reload_failure(mc_json_writer *json, const mc_reload_state *state, apr_pool_t *pool)
 {
+    mc_json_open_object(json, "failure");
+    mc_json_integer(json, "time", state->tried / 1000);
+    mc_json_string(json, "where", state->where);
+    mc_json_string(json, "reason", mc_hide_passwords(apr_pstrndup(pool, state->error, REASON_MAX), NULL, pool));
+    mc_json_close(json);
+}
+
+static void
+write_page_configuration(mc_json_writer *json, const mc_call *call, const mc_process *process, apr_pool_t *pool)
+{
+    const mc_reload_state reload = mc_reload_states_find(process->reloads, call->config->file, pool);
     char file[128];
     mc_monitor_copy_path(file, sizeof(file), call->config->file);
     mc_json_open_object(json, "configuration");
     mc_json_string(json, "file", file);
     mc_json_string(json, "modified", mc_http_date(apr_time_sec(call->config->mtime), pool));
     mc_json_integer(json, "layers", call->config->tilesets->nelts);
+    if (reload.failed)
+        write_reload_failure(json, &reload, pool);
     mc_json_close(json);
 }
 
@@ -248,7 +266,7 @@ answer_page_overview(mc_request *request, const mc_status_params *params, const 
     mc_json_integer(json, "time", apr_time_now() / 1000);
     mc_json_integer(json, "clock_ms", mc_clock_now() / 1000);
     mc_json_integer(json, "started", mc_metrics_started(process->metrics) / 1000);
-    write_page_configuration(json, call, pool);
+    write_page_configuration(json, call, process, pool);
     mc_status_write_requests(json, process->metrics);
     mc_status_write_tilesets(json, params, call, process->metrics, pool);
     mc_status_write_processes(json, process->metrics, pool);

@@ -208,9 +208,9 @@ function showJobs(jobs) {
 }
 
 function showTroubles(now) {
-  const texts = [], processes = now.processes;
+  const texts = [], processes = now.processes, failure = now.configuration.failure;
   if (processes.reload_failed > 0)
-    texts.push('The configuration file cannot be used as it is now: ' + (processes.total === 1 ? 'the server answers' : processes.reload_failed + ' of ' + processes.total + ' processes answer') + ' with the one before.');
+    texts.push('The configuration file cannot be used as it is now: ' + (processes.total === 1 ? 'the server answers' : processes.reload_failed + ' of ' + processes.total + ' processes answer') + ' with the one before.' + (failure ? ' ' + (failure.where && !failure.reason.includes(failure.where) ? failure.where + ': ' : '') + failure.reason : ''));
   for (const [list, noun] of [[now.stores, 'store'], [now.sources, 'source'], [now.servers, 'server'], [now.change_logs, 'change log']]) {
     const failing = list.filter(function (item) { return item.state === 'fails'; }).map(function (item) { return item.name; });
     if (failing.length > 0) texts.push((failing.length === 1 ? 'A ' + noun + ' fails: ' : failing.length + ' ' + noun + 's fail: ') + failing.slice(0, 5).join(', ') + (failing.length > 5 ? ', ...' : ''));
