@@ -13,11 +13,6 @@
 
 enum { MOUNT_LINE_BYTES = 8192, MOST_MOUNTS = 10000, SPARE_FILES = 64 };
 
-/* Where a path is mounted, as /proc/self/mountinfo has it (proc(5)). */
-typedef struct mount_place {
-    const char *type, *options;
-} mount_place;
-
 /* \040 and the like: blanks, tabs, line breaks and backslashes of a mount point. */
 static void
 unescape_mount_point(char *text)
@@ -45,7 +40,7 @@ lies_below(const char *path, const char *folder)
 /* "36 35 98:0 /root /point options optional... - type device options": the point's length where the path is below it,
  * else 0. Later lines hide earlier ones. */
 static size_t
-read_mount_line(mount_place *place, char *line, const char *path, apr_pool_t *pool)
+read_mount_line(mc_doctor_mount *place, char *line, const char *path, apr_pool_t *pool)
 {
     char *rest = NULL, *fields[6];
     char *type = strstr(line, " - ");
@@ -56,27 +51,36 @@ read_mount_line(mount_place *place, char *line, const char *path, apr_pool_t *po
     if (type == NULL || type < fields[5] || !lies_below(path, fields[4]))
         return 0;
     type += 3;
-    *place = (mount_place){ apr_pstrmemdup(pool, type, strcspn(type, " \n")), apr_pstrdup(pool, fields[5]) };
+    *place = (mc_doctor_mount){ apr_pstrmemdup(pool, type, strcspn(type, " \n")), apr_pstrdup(pool, fields[5]) };
     return strlen(fields[4]);
 }
 
-static mount_place
-find_mount(const char *path, apr_pool_t *pool)
+mc_doctor_mount
+mc_doctor_find_mount(FILE *mounts, const char *path, apr_pool_t *pool)
 {
-    mount_place found = { "", "" };
+    mc_doctor_mount found = { "", "" };
     size_t longest = 0;
     char line[MOUNT_LINE_BYTES];
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    for (int i = 0; mounts != NULL && i < MOST_MOUNTS && fgets(line, sizeof(line), mounts) != NULL; i++) {
-        mount_place place;
+    for (int i = 0; i < MOST_MOUNTS && fgets(line, sizeof(line), mounts) != NULL; i++) {
+        mc_doctor_mount place;
         size_t length = read_mount_line(&place, line, path, pool);
         if (length >= longest && length > 0) {
             longest = length;
             found = place;
         }
     }
-    if (mounts != NULL)
+    return found;
+}
+
+static mc_doctor_mount
+find_mount_here(const char *path, apr_pool_t *pool)
+{
+    mc_doctor_mount found = { "", "" };
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    if (mounts != NULL) {
+        found = mc_doctor_find_mount(mounts, path, pool);
         fclose(mounts);
+    }
     return found;
 }
 
@@ -88,8 +92,8 @@ is_one_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-static bool
-is_network_type(const char *type)
+bool
+mc_doctor_is_network(const char *type)
 {
     static const char *const types[] = { "nfs",  "nfs4",   "cifs", "smb3",      "smbfs", "9p",
                                          "ceph", "lustre", "gfs2", "glusterfs", "afs",   NULL };
@@ -115,13 +119,13 @@ add_examined_store(void *baton, mc_cache *part)
     apr_hash_set(search->seen, apr_pmemdup(doctor->pool, &part, sizeof(part)), sizeof(part), part);
     if (apr_filepath_merge(&full, NULL, path, APR_FILEPATH_TRUENAME, doctor->pool) == APR_SUCCESS)
         path = full;
-    mount_place place = find_mount(path, doctor->pool);
+    mc_doctor_mount place = find_mount_here(path, doctor->pool);
     APR_ARRAY_PUSH(doctor->stores, mc_doctor_store) = (mc_doctor_store){ .cache = part,
                                                                          .path = path,
                                                                          .file_system = place.type,
                                                                          .mount_options = place.options,
                                                                          .single = single,
-                                                                         .network = is_network_type(place.type),
+                                                                         .network = mc_doctor_is_network(place.type),
                                                                          .layered = strcmp(place.type, "overlay") == 0,
                                                                          .written = search->written };
 }
@@ -225,28 +229,35 @@ mc_doctor_check_descriptors(mc_doctor *doctor, const mc_doctor_check *check)
                                 right) });
 }
 
+#define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/enabled"
+
 void
-mc_doctor_check_huge_pages(mc_doctor *doctor, const mc_doctor_check *check)
+mc_doctor_judge_huge_pages(mc_doctor *doctor, const mc_doctor_check *check, const char *modes)
 {
-    static const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
     apr_int64_t memory = mc_config_memory(doctor->config);
-    char line[256] = "";
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fgets(line, sizeof(line), file) == NULL)
-        mc_doctor_miss(doctor, check, "%s cannot be read", path);
-    if (file != NULL)
-        fclose(file);
-    if (strstr(line, "[never]") == NULL || memory < (apr_int64_t)256 << 20)
+    if (strstr(modes, "[never]") == NULL || memory < (apr_int64_t)256 << 20)
         return;
     mc_doctor_find(
         doctor,
         &(mc_finding){
             .check = check,
-            .subject = path,
+            .subject = HUGE_PAGES,
             .found = apr_psprintf(doctor->pool, "never, for a <memory_cache> of %" APR_INT64_T_FMT " MB", memory >> 20),
             .why = "the memory is then in pages of 4 kB, whose addresses the processor looks up "
                    "more often",
-            .todo = apr_psprintf(doctor->pool, "echo madvise > %s", path),
+            .todo = "echo madvise > " HUGE_PAGES,
             .factor = 1,
-            .fix = apr_psprintf(doctor->pool, "echo madvise > %s", path) });
+            .fix = "echo madvise > " HUGE_PAGES });
+}
+
+void
+mc_doctor_check_huge_pages(mc_doctor *doctor, const mc_doctor_check *check)
+{
+    char line[256] = "";
+    FILE *file = fopen(HUGE_PAGES, "re");
+    if (file == NULL || fgets(line, sizeof(line), file) == NULL)
+        mc_doctor_miss(doctor, check, HUGE_PAGES " cannot be read");
+    if (file != NULL)
+        fclose(file);
+    mc_doctor_judge_huge_pages(doctor, check, line);
 }

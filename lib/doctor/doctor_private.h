@@ -2,6 +2,8 @@
 #ifndef MC_DOCTOR_DOCTOR_PRIVATE_H
 #define MC_DOCTOR_DOCTOR_PRIVATE_H
 
+#include <stdio.h>
+
 #include "db/postgres/postgres.h"
 #include "doctor/doctor.h"
 
@@ -72,6 +74,20 @@ void mc_doctor_read_tables(mc_doctor *doctor, mc_doctor_database *database);
 
 /* Stores in files, with their file systems. */
 void mc_doctor_find_stores(mc_doctor *doctor);
+
+/* Where a path is mounted; "" where that is not known. */
+typedef struct mc_doctor_mount {
+    const char *type, *options;
+} mc_doctor_mount;
+
+/* Of lines as /proc/self/mountinfo has them (proc(5)): the longest mount point that the path is below. */
+mc_doctor_mount mc_doctor_find_mount(FILE *mounts, const char *path, apr_pool_t *pool);
+
+/* Whether a type of file system is one of a network. */
+bool mc_doctor_is_network(const char *type);
+
+/* mc_doctor_check_huge_pages by what the kernel says: "always madvise [never]". */
+void mc_doctor_judge_huge_pages(mc_doctor *doctor, const mc_doctor_check *check, const char *modes);
 
 /* A word for a shell, in quotes; NULL where it cannot be written on one line. */
 const char *mc_doctor_shell_word(const char *text, apr_pool_t *pool);
