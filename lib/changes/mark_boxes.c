@@ -140,7 +140,7 @@ visit_level(const range_visiting *visiting, int z, double reach)
 
 /* The boxes of a set on a grid, and what is around all of them. False: all of the grid counts. */
 static bool
-place_boxes(range_visiting *visiting, int srid, const mc_box_set *boxes, apr_pool_t *pool)
+place_boxes_on_grid(range_visiting *visiting, int srid, const mc_box_set *boxes, apr_pool_t *pool)
 {
     const mc_grid *grid = visiting->link->link->grid;
     mc_projection *projection = NULL;
@@ -164,7 +164,7 @@ visit_link(range_visiting *visiting, const mc_watch *watch, const mc_watch_table
            const mc_box_set *boxes, apr_pool_t *pool)
 {
     const mc_grid_link *link = visiting->link->link;
-    bool placed = place_boxes(visiting, table->srid != 0 ? table->srid : srid, boxes, pool);
+    bool placed = place_boxes_on_grid(visiting, table->srid != 0 ? table->srid : srid, boxes, pool);
     for (int z = 0; z < link->grid->level_count; z++) {
         double reach = mc_watch_reach(watch, table, link->grid, z);
         if (reach >= 0 && !placed)
