@@ -36,7 +36,7 @@ def write(folder, world):
     text = ""
     for name in world.sets:
         (folder / f"{name}.sld").write_text(drawn.sld(name))
-        text += (f'<source name="{name}" type="postgis"><layer name="{name}"><connection>{world.database.connection()}</connection><table>{name}</table><id>gid</id>'
+        text += (f'<source name="{name}" type="postgis"><background>{drawn.html(drawn.BACKGROUND)}</background><layer name="{name}"><connection>{world.database.connection()}</connection><table>{name}</table><id>gid</id>'
                  f"<style>{folder}/{name}.sld</style></layer></source>")
         text += tileset(name, "vector", "vector", 1) + tileset(name, "budget", "budget", 1) + tileset(name, "metatile", "vector", BLOCK) + tileset(name, "image", "PNG", 1)
     (folder / "cache").mkdir()
