@@ -61,7 +61,7 @@ keep_connection(PGconn *db)
 }
 
 static int
-send_all(int client, struct iovec *parts, int count)
+send_to_client(int client, struct iovec *parts, int count)
 {
     while (count > 0) {
         ssize_t sent = writev(client, parts, count);
@@ -80,7 +80,7 @@ send_all(int client, struct iovec *parts, int count)
 }
 
 static int
-respond(int client, int status, char *body, size_t size)
+send_tile_response(int client, int status, char *body, size_t size)
 {
     char head[256];
     int length =
@@ -88,15 +88,15 @@ respond(int client, int status, char *body, size_t size)
                  "HTTP/1.1 %d %s\r\nContent-Type: application/vnd.mapbox-vector-tile\r\nContent-Length: %zu\r\n\r\n",
                  status, status == 200 ? "OK" : "Error", size);
     struct iovec parts[2] = { { head, (size_t)length }, { body, size } };
-    return send_all(client, parts, 2);
+    return send_to_client(client, parts, 2);
 }
 
 static int
-answer_tile(int client, PGconn *db, const char *request)
+answer_tile_query(int client, PGconn *db, const char *request)
 {
     char name[NAME_MAX_BYTES], level[12], column[12], row[12];
     if (sscanf(request, "GET /%63[a-z0-9_]/%11[0-9]/%11[0-9]/%11[0-9]", name, level, column, row) != 4) {
-        return respond(client, 404, NULL, 0);
+        return send_tile_response(client, 404, NULL, 0);
     }
     const char *values[3] = { level, column, row };
     PGresult *found = PQexecPrepared(db, name, 3, values, NULL, NULL, 1);
@@ -104,8 +104,8 @@ answer_tile(int client, PGconn *db, const char *request)
     if (!good) {
         fprintf(stderr, "asmvt: %s", PQerrorMessage(db));
     }
-    int failed = good ? respond(client, 200, PQgetvalue(found, 0, 0), (size_t)PQgetlength(found, 0, 0))
-                      : respond(client, 500, NULL, 0);
+    int failed = good ? send_tile_response(client, 200, PQgetvalue(found, 0, 0), (size_t)PQgetlength(found, 0, 0))
+                      : send_tile_response(client, 500, NULL, 0);
     PQclear(found);
     return failed;
 }
@@ -129,7 +129,7 @@ serve_client(void *with)
         if (end == NULL && have < sizeof text - 1) {
             continue;
         }
-        if (end == NULL || answer_tile(client, db, text) != 0) {
+        if (end == NULL || answer_tile_query(client, db, text) != 0) {
             break;
         }
         have -= (size_t)(end + 4 - text);
