@@ -6,7 +6,7 @@ from vector import config, parse
 
 CACHED_FROM = 8      # the first level whose kept tiles are measured: those of whole countries measure the connection
 CACHED_REQUESTS = 1000
-READ_TILES, READ_BYTES = 4, 2_000_000  # of a level and a server, what is read and examined in Python
+READ_TILES, READ_BYTES = 4, 2_000_000  # of a level and a server, what is read in Python; of larger tiles features are counted, but not examined
 
 
 def asked(peer, database, table, tiles, times=1):
@@ -48,13 +48,14 @@ def measure_level(peers, world, table, level, blocks, rounds, totals):
 
 
 def content(peer, table, tiles):
-    """Of some tiles of a level: bytes before they are packed, and of those that are not too large, what the parser finds."""
+    """Of some tiles of a level: bytes before they are packed, the number of features, and of those that are not too large, what the parser finds."""
     found = {"read": 0, "large": 0, "bytes": 0, "features": 0, "vertices": 0, "examined": 0, "invalid": 0, "wrong": []}
     for tile in tiles[::max(1, len(tiles) // READ_TILES)][:READ_TILES]:
         data = peer.fetch(table, tile)
         found["bytes"] += len(data)
         if len(data) > READ_BYTES:
             found["large"] += 1
+            found["features"] += parse.count_features(data)
             continue
         seen = parse.examine(data)
         found["read"] += 1

@@ -146,6 +146,11 @@ def read_layer(message, found):
         read_feature(feature, keys, values, found)
 
 
+def count_features(data):
+    """Of a tile that is not examined."""
+    return sum(number == 2 for layer, value in fields(data) if layer == 3 for number, _ in fields(value))
+
+
 def examine(data):
     """How many features and vertices a tile has, polygons that were examined and those that are not valid, and what is wrong with the whole (or nothing)."""
     found = {"features": 0, "vertices": 0, "examined": 0, "invalid": 0, "wrong": None}

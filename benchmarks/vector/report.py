@@ -56,7 +56,7 @@ def sizes(records):
 def contents_table(found):
     lines = [[r["set"], r["level"], r["who"], r["read"], r["large"], short(r["bytes"] / max(1, r["read"] + r["large"])), f"{r['features']:,}", f"{r['vertices']:,}",
               len(r["wrong"]), f"{r['invalid']} of {r['examined']}"] for r in found]
-    return table(["data", "level", "server", "tiles read", "too large to read here", "bytes of a tile, not packed", "features read", "vertices", "tiles that are none",
+    return table(["data", "level", "server", "tiles read", "counted only", "bytes of a tile, not packed", "features of these tiles", "vertices of those read", "wrong tiles",
                   "polygons not valid"], lines)
 
 
