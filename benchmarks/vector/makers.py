@@ -40,11 +40,13 @@ def versions():
 
 
 class TileServer:
-    """A server that is asked by HTTP. `path`: of a tile of a table; `forget`: makes it forget the tiles of a table; `keeps`: whether it keeps any."""
+    """A server that is asked by HTTP. `path`: of a tile of a table; `forget`: makes it forget the tiles of a table; `keeps`: whether it keeps any;
+    `makes`: whether it makes a tile whenever that is wanted."""
 
     def __init__(self, name, kind, server, path, forget=None, keeps=True, status=(200, 204)):
         self.name, self.kind, self.server, self.path, self.forget, self.keeps, self.good = name, kind, server, path, forget, keeps, status
         self.port = frontends.port_of(server)
+        self.makes = forget is not None or not keeps
 
     def prepare(self, table, _):
         """Before tiles are asked for that have to be made."""
@@ -68,7 +70,7 @@ class TileServer:
 class Renderer:
     """A library that draws image tiles in a process of its own for each table; `helpers`: servers that it asks for data."""
 
-    kind, keeps = "image", False
+    kind, keeps, makes = "image", False, True
     AWAY = (14, 0, 0)  # a tile without features
 
     def __init__(self, name, folder, write_style, helpers=()):

@@ -33,11 +33,12 @@ def add(totals, key, found):
 
 
 def measure_level(peers, world, table, level, blocks, rounds, totals):
-    """Peers take turns, in an order that shifts; each makes all tiles in each round."""
+    """Peers take turns, in an order that shifts; each makes all tiles in each round, but for one that cannot be made to forget them."""
     tiles = world.tiles(table, level, blocks)
+    able = [peer for peer in peers if peer.makes]
     for turn in range(rounds):
-        shift = (turn + level) % len(peers)
-        for peer in peers[shift:] + peers[:shift]:
+        shift = (turn + level) % max(1, len(able))
+        for peer in able[shift:] + able[:shift]:
             peer.prepare(table, tiles)
             add(totals, (table, level, peer.name, "made"), asked(peer, world.database, table, tiles))
     if level >= CACHED_FROM:
@@ -73,12 +74,12 @@ def measure(peers, world, levels, blocks, rounds, tell):
     for table in world.sets:
         for level in levels:
             measure_level(peers, world, table, level, blocks, rounds, totals)
-            for peer in peers:
+            for peer in (peer for peer in peers if peer.makes):
                 tell(table, level, peer.name, totals[table, level, peer.name, "made"])
-                if peer.kind == "vector" and not (peer.keeps and peer.name.startswith("martin")):
+                if peer.kind == "vector":
                     contents.append({"set": table, "level": level, "who": peer.name, **content(peer, table, world.tiles(table, level, blocks))})
-    records = []
-    for (table, level, name, state), total in totals.items():
+    records, order = [], [peer.name for peer in peers]
+    for (table, level, name, state), total in sorted(totals.items(), key=lambda item: (world.sets.index(item[0][0]), item[0][1], order.index(item[0][2]))):
         count = total["tiles"]
         records.append({"set": table, "level": level, "who": name, "kind": kinds[name], "state": state, "tiles": count, "errors": total["errors"],
                         "server": total["server"] * 1e3 / count, "database": total["database"] * 1e3 / count, "bytes": total["bytes"] / count})
