@@ -338,7 +338,9 @@ understand_head(user *u)
         return;
     }
     u->left = length == NULL ? 0 : atoll(length);
-    if (coding != NULL && strncasecmp(coding, "chunked", 7) == 0)
+    if (u->status == 204 || u->status == 304)
+        u->now = DONE;
+    else if (coding != NULL && strncasecmp(coding, "chunked", 7) == 0)
         u->now = CHUNK_SIZE;
     else if (length == NULL)
         u->now = UNTIL_CLOSE;
