@@ -5,7 +5,7 @@ from common.servers import cpu_seconds
 from vector import config, parse
 
 CACHED_FROM = 8      # the first level whose kept tiles are measured: those of whole countries measure the connection
-CACHED_REQUESTS = 1000
+CACHED_REQUESTS, CACHED_BYTES = 1000, 10_000_000  # that are sent at most, or once round
 READ_TILES, READ_BYTES = 4, 2_000_000  # of a level and a server, what is read in Python; of larger tiles features are counted, but not examined
 
 
@@ -44,8 +44,9 @@ def measure_level(peers, world, table, level, blocks, rounds, totals):
     if level >= CACHED_FROM:
         for peer in peers:
             if peer.keeps:
-                peer.ask(table, tiles)
-                add(totals, (table, level, peer.name, "kept"), asked(peer, world.database, table, tiles, math.ceil(CACHED_REQUESTS / len(tiles))))
+                sizes, _ = peer.ask(table, tiles)
+                times = math.ceil(min(CACHED_REQUESTS / len(tiles), CACHED_BYTES / max(1, sum(sizes))))
+                add(totals, (table, level, peer.name, "kept"), asked(peer, world.database, table, tiles, times))
 
 
 def content(peer, table, tiles):
