@@ -1,5 +1,6 @@
 """The load generator (load.c) and what it found."""
 import math
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -11,12 +12,19 @@ SOURCE = pathlib.Path(__file__).with_name("load.c")
 _pinned = []  # words before the program's own
 
 
+def compile_program(source, made, before=(), after=()):
+    """Another run may do the same at the same time: each puts a whole file in place."""
+    made.parent.mkdir(parents=True, exist_ok=True)
+    half = made.with_name(f"{made.name}.{os.getpid()}")
+    subprocess.run(["cc", "-O2", *before, "-o", half, source, *after], check=True)
+    half.replace(made)
+
+
 def program():
     """Compiled when it is missing or older than its source."""
     made = ROOT / "build" / "bench" / "bin" / "load"
     if not made.exists() or made.stat().st_mtime < SOURCE.stat().st_mtime:
-        made.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["cc", "-O2", "-o", made, SOURCE], check=True)
+        compile_program(SOURCE, made)
     return str(made)
 
 

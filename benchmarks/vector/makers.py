@@ -131,9 +131,8 @@ def least_server(world):
     program = ROOT / "build" / "bench" / "bin" / "asmvt"
     source = HERE / "asmvt.c"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        program.parent.mkdir(parents=True, exist_ok=True)
         headers = subprocess.run(["pg_config", "--includedir"], capture_output=True, text=True, check=True).stdout.strip()
-        subprocess.run(["cc", "-O2", f"-I{headers}", "-o", program, source, "-lpq", "-lpthread"], check=True)
+        load.compile_program(source, program, [f"-I{headers}"], ["-lpq", "-lpthread"])
     port = free_port()
     words = [word for name in world.sets for word in (name, config.statement(name))]
     return Server([str(program), str(port), world.database.connection(), *words], f"http://127.0.0.1:{port}", make_folder("bench-asmvt"))
