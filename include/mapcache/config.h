@@ -280,6 +280,7 @@ typedef struct mc_build {
     apr_array_header_t *databases; /* of const char *: connection strings of PostgreSQL, each once; may be NULL */
     struct mc_jobs *jobs;          /* of <jobs>; NULL without it */
     const struct mc_changes_config *changes; /* of <changes> (lib/changes/watch.h); NULL without it */
+    const struct mc_cdns *cdns;              /* of <cdn> (lib/cdn/cdn.h); NULL without any */
     unsigned colors_taken;                   /* of the colours of layers without a style, a bit for each */
     bool mirror;                             /* <mapcache mode> is one of the mirror modes */
     bool status_page;                        /* the service status has its page */

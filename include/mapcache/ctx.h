@@ -55,6 +55,7 @@ typedef struct mc_process {
     struct mc_refreshes *refreshes;           /* who draws old tiles anew behind answers (lib/tileset) */
     struct mc_changes *changes;               /* who follows change logs, and the marks of old tiles (lib/changes) */
     struct mc_expire_folders *expire_folders; /* who takes expire lists out of folders (lib/server) */
+    struct mc_purgers *purgers;               /* who purges caches in front (lib/cdn) */
     struct mc_quotas *quotas;                 /* threads that keep caches to their <max_size> (lib/cache/quota) */
     bool brief;                               /* ends after one request: what is made once for many maps does not pay */
     bool lasting;                             /* serves until it is told to end, and then closes what it has open */

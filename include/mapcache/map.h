@@ -88,6 +88,11 @@ double mc_map_latitude_shift(const mc_extent *box, int rows);
 /* Whether sources draw the map itself: no stored tiles, no origin's answer. */
 bool mc_map_is_drawn(const mc_map_request *wanted);
 
+/* The tiles that a map shows of one of its layers, where they are not drawn for it: *link is that of the layer or its
+ * intermediate one. False: none. */
+bool mc_map_layer_tiles(const mc_grid_link **link, int *z, mc_tile_range *range, const mc_map_request *wanted,
+                        int layer);
+
 mc_error *mc_map_draw(mc_result *result, const mc_map_request *wanted, uint64_t if_tag, mc_ctx *ctx,
                       apr_pool_t *pool) MC_CHECKED;
 

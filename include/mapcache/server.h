@@ -100,6 +100,7 @@ typedef struct mc_config {
     struct mc_telemetry *telemetry;          /* lib/telemetry; NULL: nothing of it is configured */
     struct mc_jobs *jobs;                    /* the queue that seeders share, or NULL */
     const struct mc_changes_config *changes; /* of <changes>; NULL: no change log is followed */
+    const struct mc_cdns *cdns;              /* caches in front, of <cdn>; NULL: there are none */
     bool metrics;                            /* the service of that name is offered: spans feed its histograms */
     bool status_page;            /* the service status has its page, which all configurations are shown by */
     apr_time_t mtime;            /* of the file when it was read */

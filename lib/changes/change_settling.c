@@ -57,6 +57,7 @@ copy_followed(mc_changes *changes, unsigned number, apr_pool_t *pool)
     mc_changes *copy = apr_pcalloc(pool, sizeof(*copy));
     pthread_mutex_lock(&changes->lock);
     bool same = atomic_load(&changes->number) == number;
+    copy->process = changes->process;
     copy->following_count = same ? changes->following_count : 0;
     for (int i = 0; i < copy->following_count; i++) {
         copy->followings[i] = changes->followings[i];
@@ -82,6 +83,11 @@ mc_changes_settle(bool *done, void *baton, const char *connection, const mc_log_
                                 .ctx = ctx,
                                 .pool = pool };
     mc_changes_visit_tables(copy, connection, settle_table, &settling);
+    /* Once more: a server that was cut off for a while may have handed old tiles to a cache that had been purged. */
+    if (settling.error == MC_OK) {
+        mc_changes_purge(copy, connection, batch, found, false, pool);
+        *done = mc_changes_await_purges(copy, ctx);
+    }
     for (int i = 0; i < copy->following_count; i++)
         copy->followings[i].owner->drop(copy->followings[i].owner->thing);
     return settling.error;

@@ -77,7 +77,7 @@ static void
 start_listeners(mc_changes *changes, const mc_following *following)
 {
     const mc_listener_client listener = { changes, mc_changes_list_names, mc_changes_names_number, mc_changes_take };
-    const mc_keeper_client keeper = { changes, mc_changes_list_names, mc_changes_settle };
+    const mc_keeper_client keeper = { changes, mc_changes_list_names, mc_changes_begin_leading, mc_changes_settle };
     apr_interval_time_t poll = (apr_interval_time_t)(following->config->poll * APR_USEC_PER_SEC);
     apr_interval_time_t settle = (apr_interval_time_t)(following->config->settle * APR_USEC_PER_SEC);
     apr_pool_t *scratch;

@@ -46,6 +46,23 @@ unsigned mc_changes_names_number(void *baton);
 bool mc_changes_take(apr_time_t *time, void *baton, const char *connection, const mc_log_batch *batch,
                      const apr_array_header_t *found, unsigned number, apr_pool_t *pool);
 
+/* ---- change_purging.c: caches in front */
+
+/* Has what has changed purged, `delayed` or now. With the lock held, or of a copy. Nobody waits. */
+void mc_changes_purge(mc_changes *changes, const char *connection, const mc_log_batch *batch,
+                      const apr_array_header_t *found, bool delayed, apr_pool_t *pool);
+
+/* Whether this process looks after what the database changes, for all of its name. With the lock held. */
+bool mc_changes_lead(const mc_changes *changes, const char *connection);
+
+/* Waits for purges, for a bounded time. False: not all are done. */
+bool mc_changes_await_purges(const mc_changes *changes, mc_ctx *ctx);
+
+/* What a keeper tells that begins to look after the rest of the log: nobody may have purged that. */
+mc_error *mc_changes_begin_leading(bool *done, void *baton, const char *connection, const mc_log_batch *batch,
+                                   const apr_array_header_t *found, unsigned number, mc_ctx *ctx,
+                                   apr_pool_t *pool) MC_CHECKED;
+
 /* ---- change_settling.c: what a keeper tells */
 
 mc_error *mc_changes_settle(bool *done, void *baton, const char *connection, const mc_log_batch *batch,

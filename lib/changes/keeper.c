@@ -48,17 +48,17 @@ move_place(const mc_keeper *keeper, const char *snapshot, mc_postgres_session *s
     return mc_change_log_run("SELECT mapcache_changes.trim_changes()", NULL, 0, session, ctx, pool);
 }
 
-/* *done: false where the configuration has changed meanwhile. */
+/* *done: false where the configuration has changed meanwhile, or not all could be done. */
 static mc_error *
-settle_batch(bool *done, const mc_keeper *keeper, const mc_log_batch *batch, mc_postgres_session *session, mc_ctx *ctx,
-             apr_pool_t *pool)
+hand_to_step(bool *done, mc_keeper_step *step, const mc_keeper *keeper, const mc_log_batch *batch,
+             mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
 {
     apr_array_header_t *names, *found;
     unsigned number = keeper->client.names(&names, keeper->client.baton, keeper->connection, pool);
     ctx->deadline = mc_clock_now() + ANSWER_TIME;
     MC_TRY(mc_change_log_resolve(&found, names, session, ctx, pool));
     ctx->deadline = mc_clock_now() + SETTLE_TIME;
-    return keeper->client.settle(done, keeper->client.baton, keeper->connection, batch, found, number, ctx, pool);
+    return step(done, keeper->client.baton, keeper->connection, batch, found, number, ctx, pool);
 }
 
 /* Where the readers have got to. Who has applied nothing is noted: what it has not applied stays in the log. */
@@ -73,9 +73,10 @@ find_log_place(mc_log_cursor *cursor, const mc_keeper *keeper, mc_postgres_sessi
     return MC_OK;
 }
 
-/* One turn: what has been logged since the last one is given time, and made durable. */
+/* One turn: what has been logged since the last one is given time, and made durable. *begun: false in the first one. */
 static mc_error *
-keep_once(const mc_keeper *keeper, apr_time_t *alive, mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
+keep_once(const mc_keeper *keeper, bool *begun, apr_time_t *alive, mc_postgres_session *session, mc_ctx *ctx,
+          apr_pool_t *pool)
 {
     mc_log_batch batch;
     mc_log_cursor cursor = { NULL, NULL };
@@ -84,12 +85,15 @@ keep_once(const mc_keeper *keeper, apr_time_t *alive, mc_postgres_session *sessi
     ctx->deadline = mc_clock_now() + READ_TIME;
     MC_TRY(mc_change_log_read(&batch, &cursor, keeper->reader, session, ctx, pool));
     bool news = batch.rows > 0 || batch.lost;
+    if (news && !*begun)
+        MC_TRY(hand_to_step(&done, keeper->client.begin, keeper, &batch, session, ctx, pool));
+    *begun = *begun || done;
     if (!news && mc_clock_now() - *alive < ALIVE_EACH)
         return MC_OK;
     if (news && !mc_wait_pause(keeper->delay, ctx))
         return MC_OK; /* the process ends: another one does it */
     if (news)
-        MC_TRY(settle_batch(&done, keeper, &batch, session, ctx, pool));
+        MC_TRY(hand_to_step(&done, keeper->client.settle, keeper, &batch, session, ctx, pool));
     if (!done)
         return MC_OK; /* the next turn does it */
     *alive = mc_clock_now();
@@ -103,6 +107,7 @@ keep_changes(void *baton, mc_follower *follower, mc_postgres_session *session, m
     mc_keeper *keeper = baton;
     apr_time_t alive = mc_clock_now() - ALIVE_EACH;
     mc_error *error = MC_OK;
+    bool begun = false;
     while (error == MC_OK && !mc_ctx_abandoned(ctx)) {
         apr_pool_t *pool;
         bool leads = atomic_load(&keeper->leads);
@@ -111,7 +116,7 @@ keep_changes(void *baton, mc_follower *follower, mc_postgres_session *session, m
             error = take_leadership(&leads, keeper, session, ctx, pool);
         atomic_store(&keeper->leads, leads);
         if (error == MC_OK && leads)
-            error = keep_once(keeper, &alive, session, ctx, pool);
+            error = keep_once(keeper, &begun, &alive, session, ctx, pool);
         error = mc_error_copy(error, ctx->pool);
         apr_pool_destroy(pool);
         if (error == MC_OK) {

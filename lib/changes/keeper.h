@@ -10,15 +10,20 @@
 #include "changes/change_log.h"
 #include "mapcache/ctx.h"
 
+/* found: mc_log_name of the names. *done: false where the names have another number now, and nothing was done. */
+typedef mc_error *mc_keeper_step(bool *done, void *baton, const char *connection, const mc_log_batch *batch,
+                                 const apr_array_header_t *found, unsigned number, mc_ctx *ctx, apr_pool_t *pool);
+
 typedef struct mc_keeper_client {
     void *baton;
     /* The names of the tables that are watched in the database, in `pool`, and a number that changes with them. */
     unsigned (*names)(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
-    /* Removes what is stored and shows something that was changed at `time` at the latest, by the clock of the batch.
-     * found: mc_log_name of the names. *done: false where the names have another number now, and nothing was done. An
-     * error: not all could be removed. */
-    mc_error *(*settle)(bool *done, void *baton, const char *connection, const mc_log_batch *batch,
-                        const apr_array_header_t *found, unsigned number, mc_ctx *ctx, apr_pool_t *pool);
+    /* Told, when this process becomes the one, of what is not settled yet. As `settle`. */
+    mc_keeper_step *begin;
+    /* Removes what is stored and shows something that was changed at `time` at the latest, by the clock of the batch,
+     * and has caches in front purge it. *done: false also where these have not done so. An error: not all could be
+     * removed. */
+    mc_keeper_step *settle;
 } mc_keeper_client;
 
 typedef struct mc_keeper mc_keeper;

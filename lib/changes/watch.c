@@ -117,6 +117,7 @@ mc_watch_from_config(const mc_watch_config *config, const char *tileset, const m
     watch->waits = config->when_changed == 1;
     watch->revalidation = config->revalidation;
     watch->vector_buffer = -1;
+    watch->cdns = build->cdns;
     watch->tables = apr_array_make(build->pool, 4, sizeof(mc_watch_table));
     for (int i = 0; i < config->tables->nelts; i++)
         read_watch_element(watch, APR_ARRAY_IDX(config->tables, i, const mc_node *), build);

@@ -68,6 +68,7 @@ typedef struct mc_watch {
     void (*changed)(
         const struct mc_watch *watch); /* a table that <watch> names has changed; before its marks are set */
     void *subject;                     /* the tileset, for these */
+    const struct mc_cdns *cdns;        /* caches in front (lib/cdn), which are told of changes; NULL: there are none */
 } mc_watch;
 
 /* The keys of a tileset. `type_`: a struct with a member `watch` of mc_watch_config. */

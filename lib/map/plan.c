@@ -64,8 +64,9 @@ place_plan_layer(mc_plan_layer *part, const mc_map_request *wanted)
                   is_whole_pixel(part->y0 + wanted->height * part->scale_y);
 }
 
-static mc_error *
-plan_layer(mc_plan_layer *part, const mc_map_layer *layer, const mc_map_request *wanted, apr_pool_t *pool)
+/* The level of a layer and its tiles; false: the map shows none. */
+static bool
+find_plan_tiles(mc_plan_layer *part, const mc_map_layer *layer, const mc_map_request *wanted)
 {
     double resolution = fmax((wanted->box.maxx - wanted->box.minx) / wanted->width,
                              (wanted->box.maxy - wanted->box.miny) / wanted->height);
@@ -74,7 +75,24 @@ plan_layer(mc_plan_layer *part, const mc_map_layer *layer, const mc_map_request 
     part->box.minx -= layer->shift;
     part->box.maxx -= layer->shift;
     part->z = choose_plan_level(layer->link, resolution, &part->link);
-    if (!mc_grid_link_tiles(part->link, &part->box, part->z, &part->range))
+    return mc_grid_link_tiles(part->link, &part->box, part->z, &part->range);
+}
+
+bool
+mc_map_layer_tiles(const mc_grid_link **link, int *z, mc_tile_range *range, const mc_map_request *wanted, int layer)
+{
+    mc_plan_layer part;
+    const bool found = find_plan_tiles(&part, &wanted->layers[layer], wanted);
+    *link = part.link;
+    *z = part.z;
+    *range = part.range;
+    return found;
+}
+
+static mc_error *
+plan_layer(mc_plan_layer *part, const mc_map_layer *layer, const mc_map_request *wanted, apr_pool_t *pool)
+{
+    if (!find_plan_tiles(part, layer, wanted))
         return MC_OK;
     apr_int64_t columns = part->range.maxx - part->range.minx, rows = part->range.maxy - part->range.miny;
     apr_int64_t limit = wanted->max_pixels > 0 ? wanted->max_pixels : MC_MAX_PIXELS;

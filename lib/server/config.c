@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cache/quota/quota.h"
+#include "cdn/cdn.h"
 #include "changes/watch.h"
 #include "config/config_files.h"
 #include "data/expand.h"
@@ -20,7 +21,7 @@
 typedef struct root_config {
     int mode;
     apr_array_header_t *metadata, *environment, *cubes, *sources, *grids, *formats, *caches, *rulesets, *tilesets,
-        *services;
+        *services, *cdns;
     const mc_node *legacy_services;
     const char *default_format, *merge_format;
     int errors;
@@ -117,6 +118,9 @@ const mc_key mc_root_keys[] = {
                 "Follows the change logs of databases: tiles are drawn anew once what they show has changed "
                 "(docs/changes.md).",
                 .flags = MC_KEY_OURS),
+    MC_KEY_TREE("cdn", FIELD(cdns), mc_cdn_keys,
+                "A CDN or a proxy in front, whose copies of what has changed are purged (docs/cdn.md).",
+                .flags = MANY | MC_KEY_OURS),
     MC_KEY_TEXT("workers", FIELD(workers),
                 "CPU worker threads of a process: auto (processors divided by the processes of the MPM) or 0 to 256.",
                 .flags = MC_KEY_OURS, .fallback = "auto"),
@@ -415,6 +419,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     add_builtins(config, build);
     if (root.changes != NULL)
         config->changes = build->changes = mc_changes_from_config(root.changes, build);
+    config->cdns = build->cdns = mc_cdns_from_config(root.cdns, build);
     read_sections(config, &root, build);
     visit_sources(&root, connect_source, build); /* they are read before what some of them refer to */
     visit_sources(&root, mc_source_refuse_loop, build);

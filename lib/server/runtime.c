@@ -13,6 +13,7 @@
 #include "cache/memory.h"
 #include "cache/quota/quota.h"
 #include "cache/write_behind.h"
+#include "cdn/purgers.h"
 #include "changes/changes.h"
 #include "config/reload_state.h"
 #include "db/postgres/postgres.h"
@@ -201,6 +202,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
     process->quotas = mc_quotas_create();
     process->refreshes = threads ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
+    process->purgers = threads ? mc_purgers_create(process, log) : NULL;
     process->changes = threads ? mc_changes_create(process, log) : NULL;
     process->reloads = mc_reload_states_create();
     process->probes = threads ? mc_probes_create(process, log) : NULL;
@@ -227,6 +229,7 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
+<<<<<<< HEAD
     mc_probes_destroy(process->probes);                 /* they use all the rest, and hold a configuration */
     mc_refreshes_destroy(process->refreshes);           /* they use all the rest, and hold configurations */
     mc_expire_folders_destroy(process->expire_folders); /* they use all the rest, and hold configurations */
@@ -234,6 +237,15 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_exporter_destroy(process->exporter);             /* it uses the HTTP client */
     mc_write_behinds_destroy(process->write_behinds);   /* they use all the rest */
     mc_quotas_destroy(process->quotas);                 /* these, too */
+=======
+    mc_probes_destroy(process->probes);               /* they use all the rest, and hold a configuration */
+    mc_refreshes_destroy(process->refreshes);         /* they use all the rest, and hold configurations */
+    mc_changes_destroy(process->changes);             /* they hold configurations */
+    mc_purgers_destroy(process->purgers);             /* they use the HTTP client */
+    mc_exporter_destroy(process->exporter);           /* it uses the HTTP client */
+    mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
+    mc_quotas_destroy(process->quotas);               /* these, too */
+>>>>>>> 2897c50d (CDN: surrogate keys of answers, purges of caches in front (work in progress))
     mc_workers_destroy(process->io);
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)

@@ -125,26 +125,26 @@ mc_server_follow(mc_server *server, mc_process *process)
 }
 
 static mc_error *
-answer_request(mc_result *result, mc_call *call, mc_server_account *account, const mc_http_request *http, mc_ctx *ctx,
-               apr_pool_t *pool)
+answer_request(mc_result *result, mc_request *request, mc_call *call, mc_server_account *account,
+               const mc_http_request *http, mc_ctx *ctx, apr_pool_t *pool)
 {
-    mc_request request;
     const mc_config *config = call->config;
-    memset(&request, 0, sizeof(request));
-    mc_error *error = mc_service_dispatch(call, &request, config, http, ctx, pool);
+    memset(request, 0, sizeof(*request));
+    request->kind = MC_REQUEST_DOCUMENT;
+    mc_error *error = mc_service_dispatch(call, request, config, http, ctx, pool);
     if (call->service != NULL)
         account->account.service = call->service->ops->type;
     if (error != MC_OK)
         return error;
-    mc_server_account_name(account, &request, pool);
-    MC_TRY(mc_server_result(result, config, call, &request, mc_request_tag(http), ctx, pool));
+    mc_server_account_name(account, request, pool);
+    MC_TRY(mc_server_result(result, config, call, request, mc_request_tag(http), ctx, pool));
     if (result->age > 0)
         mc_account_mark(ctx, MC_EVENT_STALE);
-    result->warnings = request.warnings;
-    if (request.vary != NULL)
-        result->vary = request.vary;
-    if (result->status == 0 && request.headers != NULL)
-        result->headers = request.headers;
+    result->warnings = request->warnings;
+    if (request->vary != NULL)
+        result->vary = request->vary;
+    if (result->status == 0 && request->headers != NULL)
+        result->headers = request->headers;
     return result->negotiated ? mc_result_negotiate(result, http, pool) : MC_OK;
 }
 
@@ -183,7 +183,8 @@ write_http_response(mc_http_response *response, const mc_config *config, const m
         write_options_response(response, &call, account, pool);
         return;
     }
-    mc_error *error = answer_request(&result, &call, account, http, ctx, pool);
+    mc_request wanted;
+    mc_error *error = answer_request(&result, &wanted, &call, account, http, ctx, pool);
     if (error == MC_OK) {
         mc_response_success(response, &result, &call, pool);
     } else {
@@ -195,6 +196,8 @@ write_http_response(mc_http_response *response, const mc_config *config, const m
     account->account.status = response->status;
     if (config->cache_status)
         mc_response_cache_status(response, &account->account, &result, pool);
+    if (config->cdns != NULL)
+        mc_response_surrogates(response, config->cdns, &wanted, &account->account, &result, pool);
     if (ctx->trace != NULL)
         mc_trace_say_request(ctx->trace);
 }

@@ -46,6 +46,10 @@ int mc_preconditions_evaluate(const char **tag, const mc_result *result, const m
 void mc_response_cache_status(mc_http_response *response, const mc_account *account, const mc_result *result,
                               apr_pool_t *pool);
 
+/* What caches in front read of tiles and maps: by which keys they are purged, and how long they may be kept. */
+void mc_response_surrogates(mc_http_response *response, const struct mc_cdns *cdns, const mc_request *request,
+                            const mc_account *account, const mc_result *result, apr_pool_t *pool);
+
 /* CORS, as the service or the configuration wants it. */
 void mc_response_cors(mc_http_response *response, const mc_call *call, apr_pool_t *pool);
 
