@@ -70,7 +70,7 @@ const mc_key mc_cdn_keys[] = {
 #undef FIELD
 
 static bool
-is_web_address(const char *url)
+is_purge_address(const char *url)
 {
     return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 }
@@ -84,7 +84,7 @@ read_cdn_urls(mc_cdn *cdn, const cdn_element *element, mc_build *build)
         const char *url = mc_unwrap_url(node->text == NULL ? "" : node->text, build->pool);
         const bool placed = strstr(url, "{x}") != NULL && strstr(url, "{z}") != NULL &&
                             (strstr(url, "{y}") != NULL || strstr(url, "{-y}") != NULL);
-        if (!is_web_address(url))
+        if (!is_purge_address(url))
             mc_complain(build->diagnostics, MC_REFUSED, node, "<url>: %s should be an address of http or https",
                         mc_config_quote(url, build->pool));
         else if (cdn->type == MC_CDN_NGINX && !placed)
@@ -141,7 +141,7 @@ read_cdn(const mc_node *node, mc_build *build)
 }
 
 static bool
-has_text(const apr_array_header_t *texts, const char *wanted)
+has_header(const apr_array_header_t *texts, const char *wanted)
 {
     for (int i = 0; i < texts->nelts; i++)
         if (strcmp(APR_ARRAY_IDX(texts, i, const char *), wanted) == 0)
@@ -168,7 +168,7 @@ add_cdn(mc_cdns *cdns, mc_cdn *cdn)
 {
     const struct cdn_reading *reading = &readings[cdn->type];
     APR_ARRAY_PUSH(cdns->all, mc_cdn *) = cdn;
-    if (reading->keys != NULL && !has_text(cdns->key_headers, reading->keys))
+    if (reading->keys != NULL && !has_header(cdns->key_headers, reading->keys))
         APR_ARRAY_PUSH(cdns->key_headers, const char *) = reading->keys;
     if (cdn->max_age > 0)
         add_age_header(cdns, reading, cdn->max_age);

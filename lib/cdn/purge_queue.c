@@ -11,7 +11,7 @@
 enum { TALLIES = 512 };
 
 static mc_purge_item **
-bucket_of(mc_purge_queue *queue, uint64_t hash)
+purge_bucket(mc_purge_queue *queue, uint64_t hash)
 {
     return &queue->buckets[hash % MC_PURGE_BUCKETS];
 }
@@ -19,7 +19,7 @@ bucket_of(mc_purge_queue *queue, uint64_t hash)
 static mc_purge_item *
 find_item(mc_purge_queue *queue, const char *text, uint64_t hash)
 {
-    mc_purge_item *item = *bucket_of(queue, hash);
+    mc_purge_item *item = *purge_bucket(queue, hash);
     while (item != NULL && (item->hash != hash || strcmp(item->text, text) != 0))
         item = item->next;
     return item;
@@ -28,7 +28,7 @@ find_item(mc_purge_queue *queue, const char *text, uint64_t hash)
 static void
 insert_item(mc_purge_queue *queue, mc_purge_item *item)
 {
-    mc_purge_item **bucket = bucket_of(queue, item->hash);
+    mc_purge_item **bucket = purge_bucket(queue, item->hash);
     item->next = *bucket;
     *bucket = item;
     queue->count++;
@@ -44,7 +44,7 @@ join_item(mc_purge_item *known, uint64_t serial, apr_time_t due)
 }
 
 static void
-put_text(mc_purge_queue *queue, const char *text, uint64_t serial, apr_time_t due)
+queue_text(mc_purge_queue *queue, const char *text, uint64_t serial, apr_time_t due)
 {
     const size_t size = strlen(text) + 1;
     const uint64_t hash = mc_hash64(text, size - 1, 0);
@@ -120,14 +120,14 @@ take_out(mc_purge_queue *queue, int tally)
 
 /* The keys of the tilesets with most of them become those of the tilesets; where all are, they become that of all. */
 static void
-coarsen(mc_purge_queue *queue)
+coarsen_keys(mc_purge_queue *queue)
 {
     const int tally = find_most_keys(queue);
     mc_purge_item *next;
     for (mc_purge_item *item = take_out(queue, tally); item != NULL; item = next) {
         char tileset[MC_SURROGATE_KEY_MAX];
         const char *key = tally >= 0 && mc_surrogate_tileset(tileset, item->text) ? tileset : MC_SURROGATE_ALL;
-        put_text(queue, key, item->serial, item->again > item->due ? item->again : item->due);
+        queue_text(queue, key, item->serial, item->again > item->due ? item->again : item->due);
         next = item->next;
         free(item);
     }
@@ -142,9 +142,9 @@ mc_purge_queue_add(mc_purge_queue *queue, const char *text, apr_time_t due, bool
     const bool full = queue->count >= MC_PURGE_QUEUE_MAX && find_item(queue, text, hash) == NULL;
     if (full && !keys)
         return MC_PURGE_FULL;
-    put_text(queue, text, ++queue->serial, due);
+    queue_text(queue, text, ++queue->serial, due);
     if (full)
-        coarsen(queue);
+        coarsen_keys(queue);
     return full ? MC_PURGE_COARSENED : MC_PURGE_WAITS;
 }
 
@@ -167,7 +167,7 @@ take_item(mc_purge_queue *queue, mc_purge_item **link, mc_purge_item **taken)
     item->again = 0;
     *taken = item;
     if (again != 0)
-        put_text(queue, item->text, queue->serial, again);
+        queue_text(queue, item->text, queue->serial, again);
     return again;
 }
 
@@ -200,10 +200,10 @@ mc_purge_queue_take(mc_purge_queue *queue, apr_time_t now, int most, size_t byte
 void
 mc_purge_queue_put_back(mc_purge_queue *queue, mc_purge_item *item, bool keys)
 {
-    put_text(queue, item->text, item->serial, item->due);
+    queue_text(queue, item->text, item->serial, item->due);
     free(item);
     if (keys && queue->count > MC_PURGE_QUEUE_MAX)
-        coarsen(queue);
+        coarsen_keys(queue);
 }
 
 uint64_t

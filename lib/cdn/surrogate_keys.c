@@ -26,7 +26,7 @@ is_plain(char c)
 
 /* Writes at most NAME_MAX_BYTES bytes, returns where they end. '~' stands in no escaped name. */
 static char *
-put_name(char *out, const char *name)
+put_key_name(char *out, const char *name)
 {
     static const char digits[] = "0123456789ABCDEF";
     char *to = out;
@@ -47,7 +47,7 @@ put_name(char *out, const char *name)
 }
 
 static char *
-put_whole(char *to, int number)
+put_key_number(char *to, int number)
 {
     char digits[12];
     int count = 0;
@@ -70,12 +70,12 @@ typedef struct level_key {
 static void
 name_level(level_key *key, const char *tileset, const mc_grid *grid, int z)
 {
-    char *end = put_name(key->text, tileset);
+    char *end = put_key_name(key->text, tileset);
     key->tileset = (size_t)(end - key->text);
     *end++ = ':';
-    end = put_name(end, grid->name);
+    end = put_key_name(end, grid->name);
     *end++ = ':';
-    end = put_whole(end, z);
+    end = put_key_number(end, z);
     key->size = (size_t)(end - key->text);
     key->columns = grid->levels[z].columns;
     key->rows = grid->levels[z].rows;
@@ -90,16 +90,16 @@ has_blocks(const level_key *key, int shift)
 
 /* Writes the key of a block; returns where it ends. */
 static char *
-put_block(char *to, const level_key *level, int shift, int column, int row)
+put_block_key(char *to, const level_key *level, int shift, int column, int row)
 {
     memcpy(to, level->text, level->size);
     to += level->size;
     *to++ = ':';
     *to++ = (char)('0' + shift);
     *to++ = ':';
-    to = put_whole(to, column);
+    to = put_key_number(to, column);
     *to++ = ':';
-    return put_whole(to, row);
+    return put_key_number(to, row);
 }
 
 static mc_tile_range
@@ -137,7 +137,7 @@ begin_key(mc_surrogates *keys)
 }
 
 static void
-add_key(mc_surrogates *keys, const char *key, size_t size)
+append_key(mc_surrogates *keys, const char *key, size_t size)
 {
     char *to = begin_key(keys);
     if (to == NULL)
@@ -147,11 +147,11 @@ add_key(mc_surrogates *keys, const char *key, size_t size)
 }
 
 static void
-add_block(mc_surrogates *keys, const level_key *level, int shift, int column, int row)
+append_block(mc_surrogates *keys, const level_key *level, int shift, int column, int row)
 {
     char *to = begin_key(keys);
     if (to != NULL)
-        keys->size = (size_t)(put_block(to, level, shift, column, row) - keys->text);
+        keys->size = (size_t)(put_block_key(to, level, shift, column, row) - keys->text);
 }
 
 void
@@ -159,18 +159,18 @@ mc_surrogates_add_tile(mc_surrogates *keys, const char *tileset, const mc_grid *
 {
     level_key level;
     name_level(&level, tileset, grid, z);
-    add_key(keys, level.text, level.tileset);
-    add_key(keys, level.text, level.size);
+    append_key(keys, level.text, level.tileset);
+    append_key(keys, level.text, level.size);
     for (int i = 0; i < BLOCK_SIZES && has_blocks(&level, block_shifts[i]); i++)
-        add_block(keys, &level, block_shifts[i], x >> block_shifts[i], y >> block_shifts[i]);
+        append_block(keys, &level, block_shifts[i], x >> block_shifts[i], y >> block_shifts[i]);
 }
 
 static void
-add_blocks(mc_surrogates *keys, const level_key *level, int shift, const mc_tile_range *blocks)
+append_blocks(mc_surrogates *keys, const level_key *level, int shift, const mc_tile_range *blocks)
 {
     for (int row = blocks->miny; row < blocks->maxy; row++)
         for (int column = blocks->minx; column < blocks->maxx; column++)
-            add_block(keys, level, shift, column, row);
+            append_block(keys, level, shift, column, row);
 }
 
 void
@@ -184,11 +184,11 @@ mc_surrogates_add_range(mc_surrogates *keys, const char *tileset, const mc_grid 
         return;
     }
     name_level(&level, tileset, grid, z);
-    add_key(keys, level.text, level.tileset);
-    add_key(keys, level.text, level.size);
+    append_key(keys, level.text, level.tileset);
+    append_key(keys, level.text, level.size);
     for (int i = 0; i < BLOCK_SIZES && has_blocks(&level, block_shifts[i]); i++) {
         const mc_tile_range blocks = blocks_of(range, block_shifts[i]);
-        add_blocks(keys, &level, block_shifts[i], &blocks);
+        append_blocks(keys, &level, block_shifts[i], &blocks);
     }
 }
 
@@ -196,10 +196,10 @@ void
 mc_surrogates_add_map(mc_surrogates *keys, const char *tileset)
 {
     char key[MC_SURROGATE_KEY_MAX];
-    char *end = put_name(key, tileset);
-    add_key(keys, key, (size_t)(end - key));
+    char *end = put_key_name(key, tileset);
+    append_key(keys, key, (size_t)(end - key));
     memcpy(end, MAPS_KEY, sizeof(MAPS_KEY) - 1);
-    add_key(keys, key, (size_t)(end - key) + sizeof(MAPS_KEY) - 1);
+    append_key(keys, key, (size_t)(end - key) + sizeof(MAPS_KEY) - 1);
 }
 
 const char *
@@ -226,7 +226,7 @@ visit_cover(const level_key *level, const mc_tile_range *range, mc_surrogate_vis
             continue;
         for (int row = blocks.miny; row < blocks.maxy; row++)
             for (int column = blocks.minx; column < blocks.maxx; column++) {
-                *put_block(key, level, block_shifts[i], column, row) = '\0';
+                *put_block_key(key, level, block_shifts[i], column, row) = '\0';
                 visit(baton, key);
             }
         return true;

@@ -19,22 +19,6 @@ mc_changes_now(const mc_changes *changes)
     return apr_time_now() + (changes == NULL ? 0 : atomic_load_explicit(&changes->offset, memory_order_relaxed));
 }
 
-void
-mc_changes_visit_tables(mc_changes *changes, const char *connection, mc_watch_visit *visit, void *baton)
-{
-    for (int i = 0; i < changes->following_count; i++) {
-        const apr_array_header_t *watches = changes->followings[i].watches;
-        for (int j = 0; j < watches->nelts; j++) {
-            mc_watch *watch = APR_ARRAY_IDX(watches, j, mc_watch *);
-            for (int k = 0; k < watch->tables->nelts; k++) {
-                const mc_watch_table *table = &APR_ARRAY_IDX(watch->tables, k, const mc_watch_table);
-                if (strcmp(table->connection, connection) == 0)
-                    visit(baton, watch, table);
-            }
-        }
-    }
-}
-
 static void
 push_table_name(void *baton, mc_watch *watch, const mc_watch_table *table)
 {

@@ -1,7 +1,5 @@
 /* What was read of a change log is purged from caches in front, by the process that looks after stored tiles for all.
  */
-#include <string.h>
-
 #include "base/clock.h"
 #include "cdn/purgers.h"
 #include "changes/changes_private.h"
@@ -67,15 +65,6 @@ mc_changes_purge(mc_changes *changes, const char *connection, const mc_log_batch
     };
     if (purging.purgers != NULL && (batch->lost || batch->tables->nelts > 0))
         mc_changes_visit_tables(changes, connection, purge_table, &purging);
-}
-
-bool
-mc_changes_lead(const mc_changes *changes, const char *connection)
-{
-    for (int i = 0; i < changes->listener_count; i++)
-        if (strcmp(mc_listener_connection(changes->listeners[i]), connection) == 0)
-            return mc_keeper_leads(changes->keepers[i]);
-    return false;
 }
 
 bool

@@ -39,6 +39,9 @@ typedef void mc_watch_visit(void *baton, mc_watch *watch, const mc_watch_table *
  * held. */
 void mc_changes_visit_tables(mc_changes *changes, const char *connection, mc_watch_visit *visit, void *baton);
 
+/* Whether this process looks after what the database changes, for all of its name. With the lock held. */
+bool mc_changes_lead(const mc_changes *changes, const char *connection);
+
 /* ---- change_marking.c: what a listener asks and tells; the baton is the mc_changes */
 
 unsigned mc_changes_list_names(apr_array_header_t **names, void *baton, const char *connection, apr_pool_t *pool);
@@ -51,9 +54,6 @@ bool mc_changes_take(apr_time_t *time, void *baton, const char *connection, cons
 /* Has what has changed purged, `delayed` or now. With the lock held, or of a copy. Nobody waits. */
 void mc_changes_purge(mc_changes *changes, const char *connection, const mc_log_batch *batch,
                       const apr_array_header_t *found, bool delayed, apr_pool_t *pool);
-
-/* Whether this process looks after what the database changes, for all of its name. With the lock held. */
-bool mc_changes_lead(const mc_changes *changes, const char *connection);
 
 /* Waits for purges, for a bounded time. False: not all are done. */
 bool mc_changes_await_purges(const mc_changes *changes, mc_ctx *ctx);

@@ -229,23 +229,14 @@ void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
-<<<<<<< HEAD
     mc_probes_destroy(process->probes);                 /* they use all the rest, and hold a configuration */
     mc_refreshes_destroy(process->refreshes);           /* they use all the rest, and hold configurations */
     mc_expire_folders_destroy(process->expire_folders); /* they use all the rest, and hold configurations */
     mc_changes_destroy(process->changes);               /* they hold configurations */
+    mc_purgers_destroy(process->purgers);               /* they use the HTTP client */
     mc_exporter_destroy(process->exporter);             /* it uses the HTTP client */
     mc_write_behinds_destroy(process->write_behinds);   /* they use all the rest */
     mc_quotas_destroy(process->quotas);                 /* these, too */
-=======
-    mc_probes_destroy(process->probes);               /* they use all the rest, and hold a configuration */
-    mc_refreshes_destroy(process->refreshes);         /* they use all the rest, and hold configurations */
-    mc_changes_destroy(process->changes);             /* they hold configurations */
-    mc_purgers_destroy(process->purgers);             /* they use the HTTP client */
-    mc_exporter_destroy(process->exporter);           /* it uses the HTTP client */
-    mc_write_behinds_destroy(process->write_behinds); /* they use all the rest */
-    mc_quotas_destroy(process->quotas);               /* these, too */
->>>>>>> 2897c50d (CDN: surrogate keys of answers, purges of caches in front (work in progress))
     mc_workers_destroy(process->io);
     mc_workers_destroy(process->workers);
     if (process->memory != NULL)

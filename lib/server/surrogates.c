@@ -31,7 +31,7 @@ add_made_tile(mc_surrogates *keys, const char *name, const mc_tile_request *tile
 }
 
 static void
-add_stack(mc_surrogates *keys, const mc_tile_stack *stack)
+add_stack_keys(mc_surrogates *keys, const mc_tile_stack *stack)
 {
     for (int i = 0; i < stack->count && !keys->overflown; i++) {
         const mc_tile_request *tile = &stack->tiles[i];
@@ -46,7 +46,7 @@ add_stack(mc_surrogates *keys, const mc_tile_stack *stack)
 }
 
 static void
-add_map(mc_surrogates *keys, const mc_map_request *map)
+add_map_keys(mc_surrogates *keys, const mc_map_request *map)
 {
     for (int i = 0; i < map->count && !keys->overflown; i++) {
         const mc_grid_link *link;
@@ -63,7 +63,7 @@ add_map(mc_surrogates *keys, const mc_map_request *map)
 }
 
 static bool
-is_followed(const mc_tileset *tileset)
+is_change_followed(const mc_tileset *tileset)
 {
     return tileset->watch != NULL || (tileset->master != NULL && tileset->master->watch != NULL);
 }
@@ -75,10 +75,10 @@ shows_followed_only(const mc_request *request)
     bool followed = true;
     if (request->kind == MC_REQUEST_TILE)
         for (int i = 0; i < request->u.tile.count; i++)
-            followed = followed && is_followed(request->u.tile.tiles[i].tileset);
+            followed = followed && is_change_followed(request->u.tile.tiles[i].tileset);
     else
         for (int i = 0; i < request->u.map.count; i++)
-            followed = followed && is_followed(request->u.map.layers[i].tileset);
+            followed = followed && is_change_followed(request->u.map.layers[i].tileset);
     return followed;
 }
 
@@ -128,9 +128,9 @@ mc_response_surrogates(mc_http_response *response, const mc_cdns *cdns, const mc
         return;
     mc_surrogates_begin(&keys);
     if (request->kind == MC_REQUEST_TILE)
-        add_stack(&keys, &request->u.tile);
+        add_stack_keys(&keys, &request->u.tile);
     else
-        add_map(&keys, &request->u.map);
+        add_map_keys(&keys, &request->u.map);
     const char *text = mc_surrogates_end(&keys, ' ', pool);
     for (int i = 0; i < cdns->key_headers->nelts; i++)
         apr_table_setn(response->headers, APR_ARRAY_IDX(cdns->key_headers, i, const char *), text);
