@@ -2,6 +2,7 @@
 #include "cdn/purge_queue.h"
 
 #include <apr_strings.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "unit.h"
