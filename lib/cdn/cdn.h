@@ -33,6 +33,7 @@ typedef struct mc_cdns {
 /* A header that tells one type of cache how long to keep an answer: "NAME: PREFIXseconds". */
 typedef struct mc_cdn_age {
     const char *header, *prefix;
+    const char *value; /* of an answer that is fresh for max_age */
     int max_age;
 } mc_cdn_age;
 

@@ -160,7 +160,7 @@ add_age_header(mc_cdns *cdns, const struct cdn_reading *reading, int max_age)
         known->max_age = max_age < known->max_age ? max_age : known->max_age;
         return;
     }
-    APR_ARRAY_PUSH(cdns->age_headers, mc_cdn_age) = (mc_cdn_age){ reading->age, reading->age_prefix, max_age };
+    APR_ARRAY_PUSH(cdns->age_headers, mc_cdn_age) = (mc_cdn_age){ reading->age, reading->age_prefix, NULL, max_age };
 }
 
 static void
@@ -188,6 +188,10 @@ mc_cdns_from_config(const apr_array_header_t *nodes, mc_build *build)
             mc_complain(build->diagnostics, MC_REFUSED, node, "there are at most %d <cdn>", CDNS_MAX);
         else if (cdn != NULL)
             add_cdn(cdns, cdn);
+    }
+    for (int i = 0; i < cdns->age_headers->nelts; i++) {
+        mc_cdn_age *age = &APR_ARRAY_IDX(cdns->age_headers, i, mc_cdn_age);
+        age->value = apr_psprintf(build->pool, "%s%d", age->prefix, age->max_age);
     }
     return cdns->all->nelts == 0 ? NULL : cdns;
 }

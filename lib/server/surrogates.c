@@ -108,10 +108,11 @@ set_surrogate_ages(mc_http_response *response, const mc_cdns *cdns, const mc_req
     const bool bounded = result->lifetime > 0 && expires_besides(request);
     for (int i = 0; i < cdns->age_headers->nelts; i++) {
         const mc_cdn_age *age = &APR_ARRAY_IDX(cdns->age_headers, i, mc_cdn_age);
-        const int seconds = bounded && result->lifetime < age->max_age ? result->lifetime : age->max_age;
         mc_whole_text digits;
-        apr_table_setn(response->headers, age->header,
-                       apr_pstrcat(pool, age->prefix, mc_write_whole(&digits, seconds), NULL));
+        const char *value = bounded && result->lifetime < age->max_age
+                                ? apr_pstrcat(pool, age->prefix, mc_write_whole(&digits, result->lifetime), NULL)
+                                : age->value;
+        apr_table_setn(response->headers, age->header, value);
     }
 }
 
