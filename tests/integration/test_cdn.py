@@ -1,6 +1,7 @@
 """A table changes, and caches in front drop the tiles that show it, and no others: Varnish and nginx as docs/cdn.md has them, and a
 receiver of Fastly's requests, which is away at times."""
 import http.server
+import json
 import os
 import pathlib
 import re
@@ -106,7 +107,7 @@ class Front:
             <headers><X-Purge-Token>{TOKEN}</X-Purge-Token></headers></cdn>
           <cdn name="fastly" type="fastly"><url>http://127.0.0.1:{port}/service/abc/purge</url><delay>0</delay><batch>20</batch>
             <headers><Fastly-Key>token</Fastly-Key></headers><soft>true</soft></cdn>"""
-        self.config = configuration(folder, database.connection(), changes=cdns)
+        self.config = configuration(folder, database.connection(), changes=cdns, extra='<service type="ready" enabled="true"/>')
         self.server = Server(build, self.config, folder)
         wait_until_followed(self.server)
         self.programs = [self.start_nginx(), self.start_varnish()]
@@ -234,6 +235,8 @@ def test_a_purge_is_repeated_until_it_is_taken_also_by_the_next_process(front):
     change(front.database, "away")
     wait_until(lambda: counter(front.server, "cdn_purge_failures_total") >= failures + 2, "the purge is repeated", SOON)
     assert front.server.program.log().count(f"cdn \"fastly\" (http://127.0.0.1:{front.receiver.server_port}) does not take purges now") == 1
+    ready = json.loads(front.server.get("/ready").body)["cdn"]
+    assert any(one["name"] == "fastly" and one["waiting"] > 0 and one["failing_seconds"] is not None for one in ready), ready
     before = place_in_log(front)
     front.restart_server()
     front.receiver.requests.clear()

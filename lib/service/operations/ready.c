@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cdn/purgers.h"
 #include "config/reload_state.h"
 #include "db/postgres/postgres.h"
 #include "http/http.h"
@@ -106,6 +107,27 @@ write_change_logs(mc_json_writer *json, const apr_array_header_t *logs)
 }
 
 static void
+write_purger(void *baton, const mc_purger_state *state)
+{
+    mc_json_writer *json = baton;
+    mc_json_open_object(json, NULL);
+    mc_json_string(json, "name", state->name);
+    mc_json_integer(json, "waiting", state->waiting);
+    write_age(json, "failing_seconds", state->failing);
+    mc_json_close(json);
+}
+
+/* Caches in front that this process has purged: it leads. */
+static void
+write_purgers(mc_json_writer *json, const mc_process *process)
+{
+    mc_json_open_array(json, "cdn");
+    if (process != NULL)
+        mc_purgers_visit(process->purgers, write_purger, json);
+    mc_json_close(json);
+}
+
+static void
 write_configuration_state(mc_json_writer *json, const mc_reload_state *state, apr_pool_t *pool)
 {
     mc_json_open_object(json, "configuration");
@@ -146,6 +168,8 @@ ready_parse(mc_request *request, const mc_call *call, mc_ctx *ctx, apr_pool_t *p
     write_failing_stores(json, failing);
     write_failing(json, failing);
     write_change_logs(json, logs);
+    if (call->config->cdns != NULL)
+        write_purgers(json, process);
     write_age(json, "checked_seconds_ago", checked);
     mc_json_close(json);
     return mc_operations_respond_json(request, json);
