@@ -20,18 +20,20 @@ typedef struct batch_purging {
 } batch_purging;
 
 static mc_error *
-purge_range(void *baton, const mc_watch_link *link, int z, const mc_tile_range *range)
+purge_ranges(void *baton, const mc_watch_link *link, int z, const mc_tile_range *ranges, int count)
 {
     const batch_purging *purging = baton;
-    const mc_purged_tiles tiles = { purging->watch->tileset, link->link, z, *range, link->columns, link->rows };
-    mc_purgers_add(purging->purgers, purging->watch->cdns, &tiles, purging->delayed);
+    for (int i = 0; i < count; i++) {
+        const mc_purged_tiles tiles = { purging->watch->tileset, link->link, z, ranges[i], link->columns, link->rows };
+        mc_purgers_add(purging->purgers, purging->watch->cdns, &tiles, purging->delayed);
+    }
     return MC_OK;
 }
 
 static void
 purge_boxes(batch_purging *purging, const mc_watch_table *table, int srid, const mc_box_set *boxes)
 {
-    mc_error *none = mc_visit_ranges(purging->watch, table, srid, boxes, purge_range, purging, purging->pool);
+    mc_error *none = mc_visit_ranges(purging->watch, table, srid, boxes, purge_ranges, purging, purging->pool);
     MC_ASSERT(none == MC_OK); /* adding does not fail */
 }
 
