@@ -5,6 +5,8 @@ static const mc_cli_option no_rows[] = { MC_OPTION_END };
 static const mc_cli_option_table no_options = { no_rows, 0, NULL };
 
 #define PLAIN_STATUSES "0 done\n1 an error"
+#define OVERVIEWS_STATUSES                                                                                             \
+    "0 done\n1 an error: the overviews are as they were\n2 interrupted: the overviews are as they were"
 #define CUBE_STATUSES                                                                                                  \
     "0 all is stored\n1 an error\n2 interrupted: what is stored is right; run it again\n"                              \
     "3 images were left out, each named with its reason, and with it the others of its time"
@@ -249,6 +251,28 @@ const mc_cli_command mc_cli_commands[] = {
                "another\nname first, so that whoever reads meanwhile has the old one or the new one.",
       .statuses = "0 all indexes were written\n1 an index was not written", .also = "mapcache.xml(5)",
       .examples = "mapcache index roads.shp rivers.shp\nwrites roads.qix and rivers.qix", .page = "drawing.md" },
+    { "overviews", "make maps of whole tables fast", "COMMAND", &no_options,
+      .about =
+          "Overviews are tables that maps of whole tables of PostGIS are read from: they hold what can be seen at\n"
+          "a resolution. These commands build and drop them.",
+      .page = "overviews.md" },
+    { "overviews build", "build what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
+      &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_BUILD,
+      .about = "Makes overviews of the tables of PostGIS that the maps of a tileset show: beside each table, for each\n"
+               "resolution, a table of the features that can be seen there. Maps of whole tables are then read from\n"
+               "them. A table needs the triggers of the change log (mapcache invalidate), or --static. Whoever draws\n"
+               "meanwhile has the old overviews or the new ones.",
+      .statuses = OVERVIEWS_STATUSES, .also = "mapcache-invalidate(1) mapcache.xml(5)",
+      .examples = "mapcache overviews build -c mapcache.xml -t roads\nthe tables that the tileset roads shows\n"
+                  "mapcache overviews build -c mapcache.xml -t relief --static\na table that does not change",
+      .page = "overviews.md" },
+    { "overviews drop", "drop what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
+      &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_DROP,
+      .about = "Drops the overviews of the tables of PostGIS that the maps of a tileset show, whatever the style is\n"
+               "that they were built for. Maps are then read from the tables themselves.",
+      .statuses = OVERVIEWS_STATUSES, .also = "mapcache.xml(5)",
+      .examples = "mapcache overviews drop -c mapcache.xml -t roads\nthe tables that the tileset roads shows",
+      .page = "overviews.md" },
     { "trace", "read trace lines from a server's error log", "[--summary] [--html FILE] [LOG ...]",
       &mc_trace_option_table, mc_command_trace, mc_check_trace_options, .argument = "LOG",
       .about = "Reads trace lines from the logs, or from standard input, and prints the calls of each request\n"

@@ -9,8 +9,8 @@
 extern const mc_cli_option_table mc_adopt_option_table, mc_check_option_table, mc_compact_option_table,
     mc_copy_option_table, mc_cube_option_table, mc_detail_option_table, mc_doctor_option_table, mc_help_option_table,
     mc_ingest_option_table, mc_index_option_table, mc_invalidate_option_table, mc_jobs_option_table,
-    mc_keys_option_table, mc_purge_option_table, mc_seed_option_table, mc_serve_option_table, mc_trace_option_table,
-    mc_version_option_table;
+    mc_keys_option_table, mc_overviews_option_table, mc_purge_option_table, mc_seed_option_table, mc_serve_option_table,
+    mc_trace_option_table, mc_version_option_table;
 
 /* Which of the commands that share a table. */
 enum {
@@ -24,6 +24,8 @@ enum {
     MC_CUBE_INGEST = 1,
     MC_CUBE_DATES = 2,
     MC_CUBE_OVERVIEWS = 4,
+    MC_OVERVIEWS_BUILD = 1,
+    MC_OVERVIEWS_DROP = 2,
 };
 
 /* What is wrong with the options and arguments of a call together; NULL: nothing. */
@@ -53,6 +55,7 @@ int mc_command_doctor(mc_cli_call *call);
 int mc_command_invalidate(mc_cli_call *call);
 int mc_command_jobs(mc_cli_call *call);
 int mc_command_keys(mc_cli_call *call);
+int mc_command_overviews(mc_cli_call *call);
 int mc_command_parameters(mc_cli_call *call);
 int mc_command_urls(mc_cli_call *call);
 int mc_command_purge(mc_cli_call *call);

@@ -7,6 +7,7 @@
 #include "draw/raster/area.h"
 #include "fuzz_support.h"
 #include "vector/geometry/geometry.h"
+#include "vector/geometry/wkb_thin.h"
 #include "vector/postgis/postgis.h"
 
 static const mc_pixel_grid pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 2, .per_y = 2, .thinning = 64 };
@@ -49,6 +50,26 @@ take_apart(const uint8_t *bytes, size_t size)
         abort();
 }
 
+/* What is thinned is well-known binary again, and no larger but for the SRID. */
+static void
+thin(const uint8_t *bytes, size_t size, apr_pool_t *pool)
+{
+    static const mc_wkb_cells cells = { -180, 90, 0.5 };
+    mc_wkb_buffer out = { 0 };
+    mc_geometry geometry = { 0 };
+    bool thinned = mc_wkb_thin(&out, bytes, size, 4326, &cells);
+    if (out.size > size + 4 || thinned != (out.size > 0))
+        abort();
+    if (thinned) {
+        mc_error *error = mc_wkb_read(&geometry, out.data, out.size, &pixel_grid, pool);
+        if (error != MC_OK && error->kind == MC_ERR_CORRUPT)
+            abort();
+        mc_error_ignore(error);
+    }
+    mc_geometry_free(&geometry);
+    free(out.data);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -64,6 +85,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (error == MC_OK)
         paint(&geometry, pool);
     take_apart(bytes, size - 1);
+    thin(bytes, size - 1, pool);
     free(bytes);
     apr_pool_destroy(pool);
     return 0;

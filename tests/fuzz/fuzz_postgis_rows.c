@@ -116,7 +116,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     mc_ctx ctx = { .pool = pool, .process = &process, .log = &log };
-    postgis layer = { .data = { .name = "fuzz" } };
+    mc_postgis_layer layer = { .data = { .name = "fuzz" } };
     const mc_postgis_column column = { .srid = 4326, .large = (data[0] & 128) != 0 };
     const mc_feature_query query = { .srs = "EPSG:4326",
                                      .box = { -180, -90, 180, 90 },

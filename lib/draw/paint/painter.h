@@ -66,4 +66,7 @@ bool mc_painter_shows(const mc_style *style, double scale);
 /* Pixels by which the style's symbols reach over their geometry at this scale: the margin of the query. */
 double mc_painter_margin(const mc_style *style, double scale);
 
+/* The same of one rule. */
+double mc_painter_rule_margin(const mc_rule_style *rule, double scale);
+
 #endif

@@ -91,16 +91,33 @@ symbolizer_reach(const mc_symbolizer *symbol)
     return sum;
 }
 
+static double
+rule_reach(const mc_rule_style *rule, double scale)
+{
+    double most = 0;
+    for (int i = 0; mc_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
+        most = fmax(most, symbolizer_reach(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
+    return most;
+}
+
+static double
+margin_of_reach(double reach)
+{
+    return ceil(fmin(reach, MC_STROKE_WIDTH_MAX)) + 1;
+}
+
+double
+mc_painter_rule_margin(const mc_rule_style *rule, double scale)
+{
+    return margin_of_reach(rule_reach(rule, scale));
+}
+
 double
 mc_painter_margin(const mc_style *style, double scale)
 {
     double most = 0;
     for (int p = 0; p < style->pass_count; p++)
-        for (int r = 0; r < style->passes[p].rule_count; r++) {
-            const mc_rule_style *rule = &style->passes[p].rules[r];
-            for (int i = 0; mc_rule_applies(rule, scale) && i < rule->symbolizer_count; i++)
-                most = fmax(most,
-                            symbolizer_reach(&rule->symbolizers[i]) * mc_uom_pixels(rule->symbolizers[i].uom, scale));
-        }
-    return ceil(fmin(most, MC_STROKE_WIDTH_MAX)) + 1;
+        for (int r = 0; r < style->passes[p].rule_count; r++)
+            most = fmax(most, rule_reach(&style->passes[p].rules[r], scale));
+    return margin_of_reach(most);
 }

@@ -325,6 +325,7 @@ read_sld_style(mc_sld *sld, const mc_node *node)
     style->attributes = (const char *const *)sld->attributes->elts;
     style->attribute_count = sld->attributes->nelts;
     style->ids = sld->ids || sld->labels > 0; /* labels of equal rank come in the order of the numbers */
+    style->digest = mc_node_hash(node);
     return sld->failed ? NULL : style;
 }
 

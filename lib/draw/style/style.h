@@ -142,7 +142,8 @@ typedef struct mc_style {
     int pass_count;
     const char *const *attributes; /* of filters and values; expressions name an attribute by its index */
     int attribute_count;
-    bool ids; /* labels, filters or values look at the numbers of features */
+    bool ids;        /* labels, filters or values look at the numbers of features */
+    uint64_t digest; /* of all that the style says: overviews are built for one style */
 } mc_style;
 
 #endif

@@ -14,6 +14,9 @@ static const mc_color default_colors[] = {
 
 enum { COLORS = sizeof(default_colors) / sizeof(default_colors[0]), FILL_ALPHA = 90 };
 
+/* Seed of the digests of styles that have no file. */
+enum { PLAIN_STYLE = 1 };
+
 /* By the layer's name, or the next colour that no layer of the configuration has, as long as there is one. */
 static mc_color
 choose_default_color(const char *layer, mc_build *build)
@@ -42,7 +45,7 @@ set_point_symbol(mc_symbolizer *symbol, mc_color color, apr_pool_t *pool)
                                             .anchor = { .x = 0.5, .y = 0.5 } } };
 }
 
-static const mc_style *
+static mc_style *
 make_plain_style(const mc_symbolizer *symbols, int count, apr_pool_t *pool)
 {
     mc_rule_style *rules = apr_pcalloc(pool, sizeof(*rules));
@@ -55,7 +58,7 @@ make_plain_style(const mc_symbolizer *symbols, int count, apr_pool_t *pool)
 }
 
 /* Grey areas and dark thin lines; points are not drawn. */
-static const mc_style *
+static mc_style *
 make_grey_style(apr_pool_t *pool)
 {
     const mc_paint dark = { .present = true, .color = { 64, 64, 64, 255 } };
@@ -67,7 +70,7 @@ make_grey_style(apr_pool_t *pool)
 }
 
 /* Pale areas with an outline, lines, and round markers for points, all in one colour. */
-static const mc_style *
+static mc_style *
 make_colored_style(const char *layer, mc_build *build)
 {
     mc_color color = choose_default_color(layer, build), pale = color;
@@ -83,5 +86,7 @@ make_colored_style(const char *layer, mc_build *build)
 const mc_style *
 mc_vector_default_style(const mc_vector_layer *layer, mc_build *build)
 {
-    return layer->colored ? make_colored_style(layer->name, build) : make_grey_style(build->pool);
+    mc_style *style = layer->colored ? make_colored_style(layer->name, build) : make_grey_style(build->pool);
+    style->digest = mc_hash64(&style->passes->rules->symbolizers[1].stroke.paint.color, sizeof(mc_color), PLAIN_STYLE);
+    return style;
 }

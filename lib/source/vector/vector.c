@@ -43,6 +43,7 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale) * mc_query_density(&query));
     query.pixel_grid.thinning = thinnings[layer->thinning];
     query.pixel_grid.keep_small = true;
+    query.style = layer->style->digest;
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, paints));
     if (labels != NULL) {
         mc_labels_next_layer(labels, query.scale);

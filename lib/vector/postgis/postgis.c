@@ -2,8 +2,7 @@
  * PostGIS as data of a layer: one prepared statement for a map, geometry in its own binary form (EWKB), attributes as
  * text so that no value changes its look, rows painted while they arrive.
  */
-#include "vector/postgis/postgis.h"
-#include "text/text.h"
+#include "vector/postgis/postgis_layer.h"
 
 #include <apr_strings.h>
 #include <math.h>
@@ -13,13 +12,10 @@
 #include "base/clock.h"
 #include "base/workers.h"
 #include "mapcache/trace.h"
+#include "text/text.h"
 #include "vector/crs/projection.h"
 #include "vector/feature/reading.h"
 #include "vector/geometry/warp.h"
-
-#define FIELDS_HOLD apr_time_from_sec(60)
-/* A column may get another SRID without any error: its rows are then nowhere. */
-#define COLUMN_HOLD apr_time_from_sec(10)
 
 /* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than it spares. */
 #define COPY_ROWS 1000
@@ -30,80 +26,9 @@
 /* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
 #define STATE_DATA "22"
 
-typedef struct postgis {
-    mc_feature_data data;
-    mc_postgis_config config;
-    pthread_mutex_t lock; /* of all below */
-    apr_time_t found;     /* when the column was asked for; 0: it is not known */
-    char name[64];
-    mc_postgis_column column; /* its name is the one above */
-    double density;           /* rows for a square unit of the CRS below, as the last map had them */
-    char density_srs[64];
-    apr_pool_t *fields_pool;    /* a root pool of its own; NULL: not asked so far */
-    apr_array_header_t *fields; /* as asked at `fields_time` */
-    apr_time_t fields_time;
-} postgis;
-
-static mc_error *
-find_column(mc_postgis_column *column, postgis *layer, mc_ctx *ctx, apr_pool_t *pool)
-{
-    pthread_mutex_lock(&layer->lock);
-    apr_time_t now = mc_clock_now();
-    bool found = layer->found != 0 && now - layer->found < COLUMN_HOLD;
-    *column = layer->column;
-    column->name = apr_pstrdup(pool, layer->name);
-    pthread_mutex_unlock(&layer->lock);
-    if (found) /* asked without the lock: whoever comes second asks the same */
-        return MC_OK;
-    MC_TRY(mc_postgis_find_column(column, &layer->config, ctx, pool));
-    if (strlen(column->name) >= sizeof(layer->name))
-        return MC_OK; /* the server's limit is shorter; of another server it is asked each time */
-    pthread_mutex_lock(&layer->lock);
-    layer->column = *column;
-    layer->column.name = apr_cpystrn(layer->name, column->name, sizeof(layer->name)) - strlen(column->name);
-    layer->found = now;
-    pthread_mutex_unlock(&layer->lock);
-    return MC_OK;
-}
-
-/* The table may have changed: what is known of it is asked for again. */
-static void
-forget_column(postgis *layer)
-{
-    pthread_mutex_lock(&layer->lock);
-    layer->found = 0;
-    layer->fields_time = 0;
-    pthread_mutex_unlock(&layer->lock);
-}
-
-static double
-query_box_area(const mc_feature_query *query)
-{
-    return (query->box.maxx - query->box.minx) * (query->box.maxy - query->box.miny);
-}
-
-/* How many rows a map will probably have; 0: nothing is known. */
-static double
-expected_rows(postgis *layer, const mc_feature_query *query)
-{
-    pthread_mutex_lock(&layer->lock);
-    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * query_box_area(query) : 0;
-    pthread_mutex_unlock(&layer->lock);
-    return rows;
-}
-
-static void
-remember_rows(postgis *layer, const mc_feature_query *query, int64_t rows)
-{
-    pthread_mutex_lock(&layer->lock);
-    layer->density = (double)rows / fmax(query_box_area(query), 1e-300);
-    apr_cpystrn(layer->density_srs, query->srs, sizeof(layer->density_srs));
-    pthread_mutex_unlock(&layer->lock);
-}
-
 typedef struct postgis_reading {
     mc_feature_reading base;
-    postgis *layer;
+    mc_postgis_layer *layer;
     const mc_postgis_column *column;
     const mc_postgis_request *request;
     int first;                 /* column of the first attribute */
@@ -252,65 +177,9 @@ in_own_srid(mc_feature_query *own, int srid, const mc_feature_query *query, cons
     return map_srid;
 }
 
-static apr_array_header_t *
-copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
-{
-    apr_array_header_t *copy = apr_array_copy(pool, fields);
-    for (int i = 0; i < copy->nelts; i++) {
-        mc_field *field = &APR_ARRAY_IDX(copy, i, mc_field);
-        field->name = apr_pstrdup(pool, field->name);
-    }
-    return copy;
-}
-
-/* Asked once a minute: tables gain and lose columns. */
-static mc_error *
-postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
-{
-    postgis *layer = (postgis *)data;
-    mc_postgis_column column;
-    apr_time_t now = mc_clock_now();
-    *fields = NULL;
-    pthread_mutex_lock(&layer->lock);
-    if (layer->fields != NULL && now - layer->fields_time < FIELDS_HOLD)
-        *fields = copy_fields(layer->fields, pool);
-    pthread_mutex_unlock(&layer->lock);
-    if (*fields != NULL)
-        return MC_OK;
-    MC_TRY(find_column(&column, layer, ctx, pool));
-    MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
-    pthread_mutex_lock(&layer->lock);
-    if (layer->fields_pool != NULL)
-        mc_task_pool_release(layer->fields_pool);
-    layer->fields_pool = mc_task_pool_acquire();
-    layer->fields = copy_fields(*fields, layer->fields_pool);
-    layer->fields_time = now;
-    pthread_mutex_unlock(&layer->lock);
-    return MC_OK;
-}
-
-/* Which attributes are whole numbers: eight bytes of them are less work for the database than their text is. NULL where
- * it does not say. */
-static const bool *
-find_integers(postgis *layer, const mc_feature_query *query, mc_ctx *ctx, apr_pool_t *pool)
-{
-    apr_array_header_t *fields;
-    mc_error *error = postgis_fields(&fields, &layer->data, ctx, pool);
-    if (error != MC_OK) {
-        mc_error_ignore(error);
-        return NULL;
-    }
-    bool *found = apr_pcalloc(pool, sizeof(*found) * (size_t)query->attribute_count);
-    for (int i = 0; i < query->attribute_count; i++)
-        for (int j = 0; j < fields->nelts && !found[i]; j++)
-            found[i] = APR_ARRAY_IDX(fields, j, mc_field).type == MC_FIELD_INTEGER &&
-                       strcmp(APR_ARRAY_IDX(fields, j, mc_field).name, query->attributes[i]) == 0;
-    return found;
-}
-
 /* What the map needs of the database, and how. */
 static mc_error *
-prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_request *request, postgis *layer,
+prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_request *request, mc_postgis_layer *layer,
                      const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_feature_query *query = request->query;
@@ -324,12 +193,12 @@ prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_request *reques
     request->digits = mc_twkb_digits(query->fineness > 0 ? pixel * query->fineness : pixel);
     if (request->transfer == MC_TRANSFER_TWKB && request->digits > MC_TWKB_DIGITS)
         request->transfer = MC_TRANSFER_BINARY;
-    double rows = expected_rows(layer, query);
+    double rows = mc_postgis_expected_rows(layer, query);
     request->rows = rows;
     request->sorted = rows < SORTED_ROWS;
     request->copy = rows >= COPY_ROWS;
     if (request->copy && query->attribute_count > 0)
-        request->integers = find_integers(layer, query, ctx, pool);
+        request->integers = mc_postgis_find_integers(layer, query, ctx, pool);
     MC_TRY(mc_postgis_build(statement, &layer->config, column, request, pool));
     if (!request->copy || statement->param_count == 0)
         return MC_OK;
@@ -339,7 +208,7 @@ prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_request *reques
 
 /* What has been learnt from an answer that has been read. */
 static void
-learn_from_answer(const postgis_reading *r, postgis *layer, const mc_postgres_result *result)
+learn_from_answer(const postgis_reading *r, mc_postgis_layer *layer, const mc_postgres_result *result)
 {
     static const char *const ways[] = {
         [MC_TRANSFER_BINARY] = "binary", [MC_TRANSFER_HEX] = "hex", [MC_TRANSFER_TWKB] = "twkb"
@@ -352,7 +221,7 @@ learn_from_answer(const postgis_reading *r, postgis *layer, const mc_postgres_re
         mc_transfer_policy_add(policy, r->request->transfer == MC_TRANSFER_TWKB ? MC_PACKED : MC_PLAIN, later,
                                (int64_t)((double)later * gain), traffic.waited, mc_clock_now());
     if (r->base.world == 0)
-        remember_rows(layer, r->request->query, r->rows - r->beside);
+        mc_postgis_remember_rows(layer, r->request->query, r->rows - r->beside);
     if (r->base.ctx->trace != NULL)
         mc_trace_say(r->base.ctx->trace, "database:",
                      apr_psprintf(r->base.ctx->pool,
@@ -363,8 +232,8 @@ learn_from_answer(const postgis_reading *r, postgis *layer, const mc_postgres_re
 
 /* The database's error in the words of the layer. */
 static mc_error *
-postgis_read_error(mc_error *error, const postgis *layer, const mc_postgis_statement *statement, const char *state,
-                   apr_pool_t *pool)
+postgis_read_error(mc_error *error, const mc_postgis_layer *layer, const mc_postgis_statement *statement,
+                   const char *state, apr_pool_t *pool)
 {
     bool value = statement->dimensions && strncmp(state, STATE_DATA, strlen(STATE_DATA)) == 0;
     if (value)
@@ -374,7 +243,7 @@ postgis_read_error(mc_error *error, const postgis *layer, const mc_postgis_state
 }
 
 static mc_error *
-read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statement, apr_pool_t *pool)
+read_with(postgis_reading *r, mc_postgis_layer *layer, const mc_postgis_statement *statement, apr_pool_t *pool)
 {
     const mc_postgres_query asked = { .connection = layer->config.connection,
                                       .sql = statement->sql,
@@ -395,12 +264,11 @@ read_with(postgis_reading *r, postgis *layer, const mc_postgis_statement *statem
     return error;
 }
 
-/* What one of the worlds shows. */
+/* What one of the worlds shows of r->layer. */
 static mc_error *
-read_postgis_world(mc_feature_reading *base, apr_pool_t *pool)
+read_from_layer(postgis_reading *r, apr_pool_t *pool)
 {
-    postgis_reading *r = (postgis_reading *)base;
-    postgis *layer = r->layer;
+    mc_postgis_layer *layer = r->layer;
     mc_postgis_statement *statement = apr_palloc(pool, sizeof(*statement));
     mc_feature_query own;
     mc_postgis_request request = { .query = &own };
@@ -411,19 +279,37 @@ read_postgis_world(mc_feature_reading *base, apr_pool_t *pool)
     r->fields = statement->gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)count_answer_columns(r)) : NULL;
     mc_error *error = read_with(r, layer, statement, pool);
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
-        forget_column(layer);
+        mc_postgis_forget(layer);
     r->request = NULL; /* it ends here */
     return error;
 }
 
+/* What one of the worlds shows: of an overview, where there is one for the map; it may be gone by now. */
 static mc_error *
-postgis_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
+read_postgis_world(mc_feature_reading *base, apr_pool_t *pool)
+{
+    postgis_reading *r = (postgis_reading *)base;
+    int64_t visited = 0;
+    mc_level_use use = mc_levels_take(r->layer->levels, r->column, base->map, base->ctx, pool);
+    if (use.name == NULL)
+        return read_from_layer(r, pool);
+    mc_error *error = mc_levels_read(&visited, base, &use, r->layer->config.connection, pool);
+    mc_levels_give(&use);
+    if (error == MC_OK || visited > 0 || (error->kind != MC_ERR_UPSTREAM && error->kind != MC_ERR_CORRUPT))
+        return error;
+    mc_error_ignore(error);
+    mc_levels_forget(r->layer->levels);
+    return read_from_layer(r, pool);
+}
+
+static mc_error *
+read_postgis(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_ABOUT(ctx, "mapcache_postgis_read", data->name);
-    postgis *layer = (postgis *)data;
+    mc_postgis_layer *layer = (mc_postgis_layer *)data;
     mc_postgis_column column;
-    mc_error *error = find_column(&column, layer, ctx, pool);
+    mc_error *error = mc_postgis_column_of(&column, layer, ctx, pool);
     if (error != MC_OK)
         return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
     postgis_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx },
@@ -442,7 +328,7 @@ static mc_error *
 postgis_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_postgis_place found;
-    MC_TRY(mc_postgis_find_place(&found, &((postgis *)data)->config, ctx, pool));
+    MC_TRY(mc_postgis_find_place(&found, &((mc_postgis_layer *)data)->config, ctx, pool));
     place->known = found.known && found.srid > 0;
     place->box = found.box;
     place->srs = apr_psprintf(pool, "EPSG:%d", found.srid);
@@ -452,22 +338,28 @@ postgis_place(mc_place *place, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *p
 static void
 postgis_table(mc_feature_table *table, const mc_feature_data *data)
 {
-    const mc_postgis_config *config = &((const postgis *)data)->config;
+    const mc_postgis_config *config = &((const mc_postgis_layer *)data)->config;
     *table = (mc_feature_table){ config->connection, config->table, config->srid };
 }
 
 static const mc_feature_ops postgis_ops = {
-    .type = "postgis", .read = postgis_read, .fields = postgis_fields, .place = postgis_place, .table = postgis_table
+    .type = "postgis", .read = read_postgis, .fields = mc_postgis_fields, .place = postgis_place, .table = postgis_table
 };
+
+const mc_postgis_config *
+mc_postgis_config_of(const mc_feature_data *data)
+{
+    return data->ops == &postgis_ops ? &((const mc_postgis_layer *)data)->config : NULL;
+}
 
 const char *
 mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
 {
-    postgis *layer = (postgis *)data;
+    mc_postgis_layer *layer = (mc_postgis_layer *)data;
     mc_postgis_column column;
     apr_array_header_t *fields;
     bool indexed = true;
-    mc_error *error = find_column(&column, layer, ctx, pool);
+    mc_error *error = mc_postgis_column_of(&column, layer, ctx, pool);
     if (error == MC_OK)
         error = mc_postgis_ask_fields(&fields, &layer->config, &column, ctx, pool);
     if (error == MC_OK)
@@ -485,7 +377,7 @@ mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
 static apr_status_t
 close_postgis(void *data)
 {
-    postgis *layer = data;
+    mc_postgis_layer *layer = data;
     if (layer->fields_pool != NULL)
         mc_task_pool_release(layer->fields_pool);
     pthread_mutex_destroy(&layer->lock);
@@ -495,9 +387,10 @@ close_postgis(void *data)
 mc_feature_data *
 mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool)
 {
-    postgis *made = apr_pcalloc(pool, sizeof(*made));
+    mc_postgis_layer *made = apr_pcalloc(pool, sizeof(*made));
     made->data = (mc_feature_data){ &postgis_ops, layer, config->id != NULL, config->id };
     made->config = *config;
+    made->levels = mc_levels_create(&made->config, layer, pool);
     pthread_mutex_init(&made->lock, NULL);
     apr_pool_cleanup_register(pool, made, close_postgis, apr_pool_cleanup_null);
     return &made->data;

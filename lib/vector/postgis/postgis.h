@@ -23,6 +23,9 @@ typedef struct mc_postgis_config {
 /* The database is not asked before the first map. The configuration is copied. */
 mc_feature_data *mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t *pool);
 
+/* The configuration of a layer; NULL: the data is of another kind. */
+const mc_postgis_config *mc_postgis_config_of(const mc_feature_data *data);
+
 /* A fault of a layer that the database shows, in words for the layer's owner: the database cannot be asked, or there is
  * no spatial index. NULL: no fault. */
 const char *mc_postgis_inspect(mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool);

@@ -1,0 +1,96 @@
+/* `mapcache overviews build|drop`: what maps of whole tables are read from. */
+#include <apr_strings.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/style.h"
+#include "mapcache/server.h"
+#include "overview/overview.h"
+
+typedef struct overviews_options {
+    const char *config, *tileset, *connection;
+    bool is_static, quiet, verbose;
+} overviews_options;
+
+#define AT(field) offsetof(overviews_options, field)
+
+static const mc_cli_option overviews_rows[] = {
+    MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
+    MC_OPTION_TEXT("tileset", 't', "TILESET", AT(tileset), "the tileset whose tables are meant (required)",
+                   .required = true),
+    MC_OPTION_TEXT("connection", 0, "STRING", AT(connection),
+                   "libpq connection string instead of the layers', for a role that may create tables"),
+    MC_OPTION_FLAG("static", 0, AT(is_static),
+                   "the tables do not change, or are built anew after each change: no change log is needed",
+                   .commands = MC_OVERVIEWS_BUILD),
+    MC_OPTION_QUIET(AT(quiet)),
+    MC_OPTION_VERBOSE(AT(verbose)),
+    MC_OPTION_END,
+};
+
+const mc_cli_option_table mc_overviews_option_table = { overviews_rows, sizeof(overviews_options), NULL };
+
+static volatile int stop;
+
+static bool
+is_build_stopped(void *baton)
+{
+    (void)baton;
+    return stop != 0;
+}
+
+/* A line that passes stands on a terminal until the next one. */
+static void
+tell_line(void *baton, bool passing, const char *line)
+{
+    const overviews_options *options = baton;
+    bool terminal = isatty(STDOUT_FILENO);
+    if (options->quiet || (passing && !terminal))
+        return;
+    printf("%s%s%s", terminal ? "\r\033[K" : "", line, passing ? "" : "\n");
+    fflush(stdout);
+}
+
+static mc_error *
+run_overviews(const mc_cli_call *call, mc_server *server, const mc_tileset *tileset)
+{
+    const overviews_options *options = call->options;
+    const mc_overview_options wanted = { options->is_static, options->connection, tell_line, call->options };
+    mc_runtime *runtime;
+    mc_log log = mc_log_stderr;
+    log.level = mc_cli_log_level(options->verbose, options->quiet);
+    mc_ctx ctx = { .pool = call->pool, .log = &log, .abandoned = is_build_stopped };
+    MC_TRY(mc_runtime_create(&runtime, mc_server_config(server), 1, false, &log, call->pool));
+    ctx.process = mc_runtime_process(runtime);
+    mc_cli_stop_on_interrupt(&stop, "the build ends: the overviews stay as they were");
+    mc_error *error = call->command->mask == MC_OVERVIEWS_BUILD ? mc_overview_build(tileset, &wanted, &ctx, call->pool)
+                                                                : mc_overview_drop(tileset, &wanted, &ctx, call->pool);
+    mc_runtime_destroy(runtime);
+    return error;
+}
+
+int
+mc_command_overviews(mc_cli_call *call)
+{
+    const overviews_options *options = call->options;
+    mc_server *server;
+    const char *wrong = NULL;
+    mc_error *error = mc_server_load(&server, options->config, mc_diagnostics_create(call->pool), call->pool);
+    if (error == MC_OK) {
+        const mc_config *config = mc_server_config(server);
+        const mc_tileset *tileset = apr_hash_get(config->tilesets_by_name, options->tileset, APR_HASH_KEY_STRING);
+        if (tileset == NULL)
+            wrong = mc_config_lacks_tileset(config, options->tileset, call->pool);
+        else
+            error = run_overviews(call, server, tileset);
+    }
+    if (error != MC_OK)
+        wrong = mc_error_chain(error, call->pool);
+    if (wrong == NULL)
+        return 0;
+    fprintf(stderr, "mapcache %s: %s\n", call->command->name, wrong);
+    return stop != 0 ? 2 : 1;
+}

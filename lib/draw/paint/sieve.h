@@ -1,0 +1,42 @@
+/*
+ * Which features of a layer can be seen on maps of one resolution: those that others hide may be left out of an
+ * overview (docs/internals/overviews.md).
+ */
+#ifndef MC_DRAW_PAINT_SIEVE_H
+#define MC_DRAW_PAINT_SIEVE_H
+
+#include "draw/paint/painter.h"
+
+typedef struct mc_sieve mc_sieve;
+
+/* Pixels of the largest plane of a sieve. */
+enum { MC_SIEVE_PIXELS_MAX = 1 << 25 };
+
+/*
+ * Why maps with scale denominators from `least` to below `most` cannot be drawn from an overview in this style, in
+ * words for the operator; NULL: they can. The style must draw alike at all of these scales, and must not depend on
+ * anything that thinning changes: labels, dashes, graphics along lines, functions of the geometry. `points`: the data
+ * has nothing but points.
+ */
+const char *mc_sieve_refusal(const mc_style *style, double least, double most, bool points);
+
+/* Whether the sieve can tell what is hidden: the features are painted over each other, in one pass. Else it keeps all
+ * features that any rule draws. */
+bool mc_sieve_hides(const mc_style *style, double scale);
+
+/* Pixels that the plane of a sieve has to have around all geometry, or more is kept than need be. */
+int mc_sieve_margin(const mc_style *style, double scale, int fineness);
+
+/*
+ * A sieve for maps whose scale denominators lie between `scale` and twice that. Geometry is in pixels of the plane,
+ * from its upper left corner; the plane has width x height pixels, and `fineness` of them are one of a map of `scale`.
+ * The style lives as long as `pool`. MC_ERR_LIMIT for more than MC_SIEVE_PIXELS_MAX pixels.
+ */
+mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int fineness, int width, int height,
+                          apr_pool_t *pool) MC_CHECKED;
+
+/* Whether a feature is kept. The features come in reverse order: the one that is painted last comes first. The geometry
+ * is moved meanwhile. */
+mc_error *mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Overviews of the tables that a tileset's maps show (docs/internals/overviews.md): for each resolution a table of the
+ * features that can be seen there.
+ */
+#ifndef MC_OVERVIEW_OVERVIEW_H
+#define MC_OVERVIEW_OVERVIEW_H
+
+#include "mapcache/ctx.h"
+#include "mapcache/tileset.h"
+
+typedef struct mc_overview_options {
+    bool is_static;         /* the operator says that the tables do not change: they need no change log */
+    const char *connection; /* instead of those of the layers; NULL: theirs */
+    /* What is being done, in a line for people; `passing`: the next line says the same anew. */
+    void (*tell)(void *baton, bool passing, const char *line);
+    void *baton;
+} mc_overview_options;
+
+/*
+ * Builds the overviews of all tables of the tileset's layers, each table in one transaction: whoever reads meanwhile
+ * has the old levels or the new ones. `ctx` has the runtime of a process. MC_ERR_CONFIG: the tileset shows no table, or
+ * a table cannot have overviews; the message says why. MC_ERR_UNAVAILABLE: somebody else builds, and the message says
+ * who; other errors as of mc_postgres_start. Nothing is left behind then.
+ */
+mc_error *mc_overview_build(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
+                            apr_pool_t *pool) MC_CHECKED;
+
+/* Drops the overviews of all tables of the tileset's layers, of any style. Errors as of mc_overview_build. */
+mc_error *mc_overview_drop(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
+
+#endif

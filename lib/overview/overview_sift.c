@@ -1,0 +1,241 @@
+/*
+ * Which features the levels keep. The table is read once, in pieces of some pages, the last one first, because the
+ * feature that is painted last hides the others. Each piece is read whole and looked at from its end: a feature goes
+ * through the sieves of all levels.
+ */
+#include <apr_strings.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw/paint/sieve.h"
+#include "grid/earth.h"
+#include "overview/overview_blocks.h"
+#include "text/text.h"
+
+enum {
+    PIECE_BYTES = 32 << 20,      /* of the table that are read at once */
+    PIECE_PAGES = 4096,          /* at most */
+    CELLS = 16,                  /* cells of thinning for a pixel */
+    THINNING = MC_SUBPIXELS / 4, /* as maps thin what they read */
+};
+
+/* A row of the table. */
+typedef struct sifted_row {
+    const void *geometry;
+    size_t size;
+    const char **values;
+} sifted_row;
+
+typedef struct sifted_level {
+    mc_overview_level *level;
+    mc_sieve *sieve;
+    mc_pixel_grid grid; /* the plane of the sieve on the lattice of the tileset's grid */
+    mc_wkb_cells cells;
+    mc_feature_query query;
+    mc_overview_blocks *blocks;
+} sifted_level;
+
+typedef struct sifting {
+    const mc_overview_job *job;
+    sifted_level *levels;
+    int count;
+    double worth;
+    mc_geometry geometry;
+    mc_wkb_buffer thinned, packed;
+    int64_t unreadable;
+    apr_pool_t *piece;   /* of the rows of a piece */
+    apr_pool_t *scratch; /* of a row */
+} sifting;
+
+/* The plane holds all geometry with room for the symbols around it; its corner is a whole pixel of the lattice. */
+static mc_error *
+make_plane(sifted_level *s, const mc_overview_job *job, apr_pool_t *pool)
+{
+    const mc_grid *grid = job->grid;
+    const double resolution = s->level->resolution / s->level->fineness; /* of the plane */
+    const double scale = s->level->resolution * grid->metres_per_unit / MC_PIXEL_METRES;
+    const mc_extent first = mc_grid_tile_extent(grid, 0, 0, 0);
+    const int margin = mc_sieve_margin(job->layer->style, scale, s->level->fineness) + 1;
+    const double left = floor((job->bounds.minx - first.minx) / resolution) - margin;
+    const double top = floor((first.maxy - job->bounds.maxy) / resolution) - margin;
+    const double right = ceil((job->bounds.maxx - first.minx) / resolution) + margin;
+    const double bottom = ceil((first.maxy - job->bounds.miny) / resolution) + margin;
+    if (!(right - left < MC_SIEVE_PIXELS_MAX && bottom - top < MC_SIEVE_PIXELS_MAX && fabs(left) < 1e15 &&
+          fabs(top) < 1e15))
+        return mc_error_create(pool, MC_ERR_LIMIT, "the table is too large for a plane");
+    s->grid = (mc_pixel_grid){ .x0 = first.minx,
+                               .y0 = first.maxy,
+                               .per_x = 1 / resolution,
+                               .per_y = 1 / resolution,
+                               .left = (int64_t)left,
+                               .top = (int64_t)top,
+                               .thinning = THINNING,
+                               .keep_small = true };
+    s->cells = (mc_wkb_cells){ first.minx, first.maxy, s->level->resolution / CELLS };
+    s->query = (mc_feature_query){ .pixel_grid = s->grid, .resolution = resolution, .scale = scale };
+    return mc_sieve_create(&s->sieve, job->layer->style, scale, s->level->fineness, (int)(right - left),
+                           (int)(bottom - top), pool);
+}
+
+/* Geometry and the attributes of the style of some pages of the table. */
+static const char *
+piece_sql(const sifting *s, int64_t from, int64_t to)
+{
+    const mc_overview_job *job = s->job;
+    const mc_style *style = job->layer->style;
+    const char *geometry = mc_sql_name(job->column.name, s->piece), *attributes = "";
+    for (int i = 0; i < style->attribute_count; i++)
+        attributes =
+            apr_pstrcat(s->piece, attributes, ",", mc_sql_name(style->attributes[i], s->piece), "::text", NULL);
+    return apr_psprintf(s->piece,
+                        "SELECT %s%s FROM %s WHERE ctid >= '(%" APR_INT64_T_FMT
+                        ",0)'::tid AND ctid < '(%" APR_INT64_T_FMT
+                        ",0)'::tid AND pg_column_size(%s) <= %d AND ST_SRID(%s) IN (0,%d)",
+                        geometry, attributes, mc_sql_table(job->config.table, s->piece), (apr_int64_t)from,
+                        (apr_int64_t)to, geometry, MC_POSTGIS_GEOMETRY_MAX, geometry, job->column.srid);
+}
+
+static mc_error *
+read_piece(apr_array_header_t **rows, const sifting *s, int64_t from, int64_t to)
+{
+    const mc_overview_job *job = s->job;
+    const int count = job->layer->style->attribute_count;
+    const mc_postgres_query query = {
+        .session = job->session, .sql = piece_sql(s, from, to), .binary = true, .copy = true
+    };
+    mc_postgres_result *result = NULL;
+    const mc_postgres_row *row;
+    *rows = apr_array_make(s->piece, 4096, sizeof(sifted_row));
+    mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, job->pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
+        if (row->columns != 1 + count || row->fields[0].size < 0)
+            continue;
+        sifted_row *taken = &APR_ARRAY_PUSH(*rows, sifted_row);
+        taken->size = (size_t)row->fields[0].size;
+        taken->geometry = apr_pmemdup(s->piece, row->fields[0].data, taken->size);
+        taken->values = apr_palloc(s->piece, sizeof(char *) * (size_t)(count + 1));
+        for (int i = 0; i < count; i++)
+            taken->values[i] = row->fields[1 + i].size < 0
+                                   ? NULL
+                                   : apr_pstrmemdup(s->piece, row->fields[1 + i].data, (size_t)row->fields[1 + i].size);
+    }
+    mc_postgres_end(result);
+    return error;
+}
+
+/* Bounds of the geometry in pixels of the level, on the lattice of the grid. */
+static mc_extent
+bounds_in_level(const sifting *s, const sifted_level *level)
+{
+    int32_t bounds[4] = { 0 };
+    const double fineness = level->level->fineness, side = MC_SUBPIXELS * fineness;
+    (void)mc_geometry_bounds(&s->geometry, &bounds[0], &bounds[1], &bounds[2], &bounds[3]);
+    const double left = (double)level->grid.left / fineness, top = (double)level->grid.top / fineness;
+    return (mc_extent){ left + bounds[0] / side, top + bounds[1] / side, left + bounds[2] / side,
+                        top + bounds[3] / side };
+}
+
+/* Thinned and packed. What cannot be thinned or packed stays as it is. */
+static mc_error *
+keep_row(sifting *s, sifted_level *level, const sifted_row *row)
+{
+    mc_overview_feature feature = {
+        .bounds = bounds_in_level(s, level), .values = row->values, .geometry = row->geometry, .size = row->size
+    };
+    s->thinned.size = s->packed.size = 0;
+    if (mc_wkb_thin(&s->thinned, row->geometry, row->size, 0, &level->cells)) {
+        feature.packed = mc_wkb_pack(&s->packed, s->thinned.data, s->thinned.size, level->level->digits);
+        feature.geometry = feature.packed ? s->packed.data : s->thinned.data;
+        feature.size = feature.packed ? s->packed.size : s->thinned.size;
+    }
+    if (s->thinned.failed || s->packed.failed)
+        return mc_error_create(s->job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a feature of a level");
+    MC_TRY(mc_overview_blocks_add(level->blocks, &feature));
+    if ((double)level->level->bytes > s->worth) {
+        mc_overview_tell(s->job, false, "%g a pixel: no level, which would not be much smaller than the table",
+                         level->level->resolution);
+        level->level->name = NULL;
+    }
+    return MC_OK;
+}
+
+/* Each level is sifted from the table: what is left out would else add up from level to level. */
+static mc_error *
+sift_row(sifting *s, sifted_level *level, const sifted_row *row)
+{
+    mc_error *error = mc_wkb_read(&s->geometry, row->geometry, row->size, &level->grid, s->scratch);
+    bool keeps;
+    if (error != MC_OK) { /* maps leave it out, too */
+        mc_error_ignore(error);
+        s->unreadable += level == s->levels;
+        return MC_OK;
+    }
+    if (mc_geometry_is_empty(&s->geometry))
+        return MC_OK;
+    const mc_feature feature = { .geometry = &s->geometry, .values = row->values, .query = &level->query };
+    MC_TRY(mc_sieve_keeps(&keeps, level->sieve, &feature, s->job->ctx));
+    return keeps ? keep_row(s, level, row) : MC_OK;
+}
+
+static mc_error *
+sift_piece(sifting *s, int64_t from, int64_t to)
+{
+    apr_array_header_t *rows;
+    MC_TRY(read_piece(&rows, s, from, to));
+    for (int i = rows->nelts - 1; i >= 0; i--) {
+        for (int k = 0; k < s->count; k++)
+            if (s->levels[k].level->name != NULL)
+                MC_TRY(mc_error_copy(sift_row(s, &s->levels[k], &APR_ARRAY_IDX(rows, i, sifted_row)), s->job->pool));
+        apr_pool_clear(s->scratch);
+    }
+    return MC_OK;
+}
+
+static mc_error *
+sift_pieces(sifting *s)
+{
+    const mc_overview_job *job = s->job;
+    int64_t each = PIECE_BYTES / ((int64_t)job->bytes / (job->pages + 1) + 1);
+    each = each < 1 ? 1 : each > PIECE_PAGES ? PIECE_PAGES : each;
+    for (int64_t to = job->pages; to > 0; to -= each) {
+        mc_overview_tell(job, true, "%d %%", (int)(100 * (job->pages - to) / job->pages));
+        MC_TRY(sift_piece(s, to > each ? to - each : 0, to));
+        apr_pool_clear(s->piece);
+    }
+    for (int k = 0; k < s->count; k++)
+        if (s->levels[k].level->name != NULL)
+            MC_TRY(mc_overview_blocks_finish(s->levels[k].blocks));
+    return MC_OK;
+}
+
+static mc_error *
+sift_into(sifting *s, mc_overview_level *levels, apr_pool_t *pool)
+{
+    s->levels = apr_pcalloc(pool, sizeof(*s->levels) * (size_t)(s->count + 1));
+    for (int k = 0; k < s->count; k++) {
+        s->levels[k].level = &levels[k];
+        MC_TRY(make_plane(&s->levels[k], s->job, pool));
+        s->levels[k].blocks = mc_overview_blocks_create(&levels[k], s->job, pool);
+    }
+    return sift_pieces(s);
+}
+
+mc_error *
+mc_overview_sift(mc_overview_level *levels, int count, double worth, const mc_overview_job *job)
+{
+    sifting s = { .job = job, .count = count, .worth = worth };
+    apr_pool_t *pool;
+    apr_pool_create(&pool, job->pool);
+    apr_pool_create(&s.piece, pool);
+    apr_pool_create(&s.scratch, pool);
+    mc_error *error = mc_error_copy(sift_into(&s, levels, pool), job->pool);
+    if (s.unreadable > 0)
+        mc_overview_tell(job, false, "%" APR_INT64_T_FMT " geometries cannot be read, and are left out",
+                         (apr_int64_t)s.unreadable);
+    mc_geometry_free(&s.geometry);
+    free(s.thinned.data);
+    free(s.packed.data);
+    apr_pool_destroy(pool);
+    return error;
+}

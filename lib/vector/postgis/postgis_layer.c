@@ -1,0 +1,121 @@
+/* A layer of PostGIS: what is known of its table between maps. */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/workers.h"
+#include "text/text.h"
+#include "vector/postgis/postgis_layer.h"
+
+#define FIELDS_HOLD apr_time_from_sec(60)
+/* A column may get another SRID without any error: its rows are then nowhere. */
+#define COLUMN_HOLD apr_time_from_sec(10)
+
+mc_error *
+mc_postgis_column_of(mc_postgis_column *column, mc_postgis_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
+{
+    pthread_mutex_lock(&layer->lock);
+    apr_time_t now = mc_clock_now();
+    bool found = layer->found != 0 && now - layer->found < COLUMN_HOLD;
+    *column = layer->column;
+    column->name = apr_pstrdup(pool, layer->name);
+    pthread_mutex_unlock(&layer->lock);
+    if (found) /* asked without the lock: whoever comes second asks the same */
+        return MC_OK;
+    MC_TRY(mc_postgis_find_column(column, &layer->config, ctx, pool));
+    if (strlen(column->name) >= sizeof(layer->name))
+        return MC_OK; /* the server's limit is shorter; of another server it is asked each time */
+    pthread_mutex_lock(&layer->lock);
+    layer->column = *column;
+    layer->column.name = apr_cpystrn(layer->name, column->name, sizeof(layer->name)) - strlen(column->name);
+    layer->found = now;
+    pthread_mutex_unlock(&layer->lock);
+    return MC_OK;
+}
+
+void
+mc_postgis_forget(mc_postgis_layer *layer)
+{
+    pthread_mutex_lock(&layer->lock);
+    layer->found = 0;
+    layer->fields_time = 0;
+    pthread_mutex_unlock(&layer->lock);
+}
+
+static double
+query_box_area(const mc_feature_query *query)
+{
+    return (query->box.maxx - query->box.minx) * (query->box.maxy - query->box.miny);
+}
+
+double
+mc_postgis_expected_rows(mc_postgis_layer *layer, const mc_feature_query *query)
+{
+    pthread_mutex_lock(&layer->lock);
+    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * query_box_area(query) : 0;
+    pthread_mutex_unlock(&layer->lock);
+    return rows;
+}
+
+void
+mc_postgis_remember_rows(mc_postgis_layer *layer, const mc_feature_query *query, int64_t rows)
+{
+    pthread_mutex_lock(&layer->lock);
+    layer->density = (double)rows / fmax(query_box_area(query), 1e-300);
+    apr_cpystrn(layer->density_srs, query->srs, sizeof(layer->density_srs));
+    pthread_mutex_unlock(&layer->lock);
+}
+
+static apr_array_header_t *
+copy_fields(const apr_array_header_t *fields, apr_pool_t *pool)
+{
+    apr_array_header_t *copy = apr_array_copy(pool, fields);
+    for (int i = 0; i < copy->nelts; i++) {
+        mc_field *field = &APR_ARRAY_IDX(copy, i, mc_field);
+        field->name = apr_pstrdup(pool, field->name);
+    }
+    return copy;
+}
+
+mc_error *
+mc_postgis_fields(apr_array_header_t **fields, mc_feature_data *data, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_postgis_layer *layer = (mc_postgis_layer *)data;
+    mc_postgis_column column;
+    apr_time_t now = mc_clock_now();
+    *fields = NULL;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields != NULL && now - layer->fields_time < FIELDS_HOLD)
+        *fields = copy_fields(layer->fields, pool);
+    pthread_mutex_unlock(&layer->lock);
+    if (*fields != NULL)
+        return MC_OK;
+    MC_TRY(mc_postgis_column_of(&column, layer, ctx, pool));
+    MC_TRY(mc_postgis_ask_fields(fields, &layer->config, &column, ctx, pool));
+    pthread_mutex_lock(&layer->lock);
+    if (layer->fields_pool != NULL)
+        mc_task_pool_release(layer->fields_pool);
+    layer->fields_pool = mc_task_pool_acquire();
+    layer->fields = copy_fields(*fields, layer->fields_pool);
+    layer->fields_time = now;
+    pthread_mutex_unlock(&layer->lock);
+    return MC_OK;
+}
+
+const bool *
+mc_postgis_find_integers(mc_postgis_layer *layer, const mc_feature_query *query, mc_ctx *ctx, apr_pool_t *pool)
+{
+    apr_array_header_t *fields;
+    mc_error *error = mc_postgis_fields(&fields, &layer->data, ctx, pool);
+    if (error != MC_OK) {
+        mc_error_ignore(error);
+        return NULL;
+    }
+    bool *found = apr_pcalloc(pool, sizeof(*found) * (size_t)query->attribute_count);
+    for (int i = 0; i < query->attribute_count; i++)
+        for (int j = 0; j < fields->nelts && !found[i]; j++)
+            found[i] = APR_ARRAY_IDX(fields, j, mc_field).type == MC_FIELD_INTEGER &&
+                       strcmp(APR_ARRAY_IDX(fields, j, mc_field).name, query->attributes[i]) == 0;
+    return found;
+}

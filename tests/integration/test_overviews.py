@@ -1,0 +1,345 @@
+"""Overviews of tables of PostGIS: maps that are read from them look as those of the whole table; whatever has changed, and whatever does
+not fit any more, is read from the table itself."""
+import io
+import os
+import random
+import signal
+import subprocess
+from xml.sax.saxutils import escape
+
+import numpy
+import pytest
+from conftest import sanitizer_environment, wait_until
+from fastcgi import Server
+from patience import patience
+from PIL import Image
+from postgres import Postgres
+
+X, Y, SIDE = 1_000_000, 6_000_000, 40_000  # where all data lies, EPSG:3857
+COLORS = ((1, "#c83c28", 5), (2, "#e68c32", 3), (3, "#969696", 1))
+HOSTILE = "We'ird $body$; drop table roads; -- é"  # without a quote: ST_EstimatedExtent fails for names that have one
+
+
+def rule(kind, symbol):
+    return (f'<Rule><Filter xmlns="http://www.opengis.net/ogc"><PropertyIsEqualTo><PropertyName>kind</PropertyName><Literal>{kind}</Literal>'
+            f"</PropertyIsEqualTo></Filter>{symbol}</Rule>")
+
+
+def parameter(name, value):
+    return f'<CssParameter name="{name}">{value}</CssParameter>'
+
+
+def line(color, width):
+    return f'<LineSymbolizer><Stroke>{parameter("stroke", color)}{parameter("stroke-width", width)}</Stroke></LineSymbolizer>'
+
+
+def mark(color, size):
+    return (f'<PointSymbolizer><Graphic><Mark><WellKnownName>circle</WellKnownName><Fill>{parameter("fill", color)}</Fill><Stroke>'
+            f'{parameter("stroke", "#ffffff")}</Stroke></Mark><Size>{size + 3}</Size></Graphic></PointSymbolizer>')
+
+
+def area(color, width):
+    return (f'<PolygonSymbolizer><Fill>{parameter("fill", color)}</Fill><Stroke>{parameter("stroke", "#504030")}'
+            f'{parameter("stroke-width", width / 2)}</Stroke></PolygonSymbolizer>')
+
+
+SYMBOLS = {"roads": line, "points": mark, "areas": area}
+
+
+def style(symbol, name):
+    """Styles of other names are other styles, and draw the same."""
+    rules = "".join(rule(kind, symbol(color, width)) for kind, color, width in COLORS)
+    return (f'<StyledLayerDescriptor version="1.0.0" xmlns="http://www.opengis.net/sld"><NamedLayer><Name>n</Name><UserStyle><Name>{name}</Name>'
+            f"<FeatureTypeStyle>{rules}</FeatureTypeStyle></UserStyle></NamedLayer></StyledLayerDescriptor>")
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def jagged(a, b, depth, numbers):
+    """A border with many bends, from a to b, without b."""
+    if depth == 0:
+        return [a]
+    bend = numbers.uniform(-.08, .08)
+    middle = ((a[0] + b[0]) / 2 + bend * (b[1] - a[1]), (a[1] + b[1]) / 2 - bend * (b[0] - a[0]))
+    return jagged(a, middle, depth - 1, numbers) + jagged(middle, b, depth - 1, numbers)
+
+
+def areas(count=16, depth=8):
+    """Polygons of 1,024 vertices that share their borders, as WKT."""
+    numbers, step = random.Random(3), SIDE / count
+    def corner(c, r):
+        return X + c * step, Y + r * step
+    across = {(c, r): jagged(corner(c, r), corner(c + 1, r), depth, numbers) for c in range(count) for r in range(count + 1)}
+    up = {(c, r): jagged(corner(c, r), corner(c, r + 1), depth, numbers) for c in range(count + 1) for r in range(count)}
+    for r in range(count):
+        for c in range(count):
+            ring = across[c, r] + up[c + 1, r] + [corner(c + 1, r + 1)] + across[c, r + 1][:0:-1] + [corner(c, r + 1)] + up[c, r][:0:-1]
+            yield "POLYGON((" + ",".join(f"{x!r} {y!r}" for x, y in ring + ring[:1]) + "))"
+
+
+@pytest.fixture(scope="module")
+def database():
+    with Postgres() as server:
+        server.sql("CREATE EXTENSION postgis")
+        make_roads(server, "crowded", 40000)
+        make_roads(server, "roads")
+        points = quoted(HOSTILE)
+        server.sql(f"""SELECT setseed(.3); CREATE TABLE {points} (kind int, geom geometry(Point, 3857)); INSERT INTO {points} SELECT 1 + (random() * 2)::int,
+            ST_SetSRID(ST_MakePoint({X} + random() ^ 2 * {SIDE}, {Y} + random() ^ 2 * {SIDE}), 3857) FROM generate_series(1, 20000);
+            CREATE INDEX ON {points} USING gist (geom); ANALYZE {points}""")
+        server.sql("CREATE TABLE areas (kind int, geom geometry(Polygon, 3857))")
+        values = ",".join(f"({1 + i % 3}, ST_GeomFromText('{text}', 3857))" for i, text in enumerate(areas()))
+        for command in (f"INSERT INTO areas VALUES {values};", "CREATE INDEX ON areas USING gist (geom);", "ANALYZE areas;"):
+            send(server, command)
+        yield server
+
+
+def send(server, script):
+    """Too long for a command line."""
+    subprocess.run(server.session("")[:-2], input=script, text=True, check=True, stdout=subprocess.DEVNULL, cwd=server.folder)
+
+
+def make_roads(server, name, rows=12000):
+    table = quoted(name)
+    server.sql(f"""SELECT setseed(.5); DROP TABLE IF EXISTS {table}; CREATE TABLE {table} (kind int, more text, geom geometry(LineString, 3857));
+        INSERT INTO {table} SELECT 1 + (random() ^ 2 * 2.4)::int, 'x', ST_SetSRID(ST_MakeLine(ST_MakePoint(x, y), ST_MakePoint(x + random() * 1500 - 750,
+        y + random() * 1500 - 750)), 3857) FROM (SELECT {X} + random() ^ 2 * {SIDE} AS x, {Y} + random() ^ 2 * {SIDE} AS y FROM generate_series(1, {rows})) p;
+        CREATE INDEX ON {table} USING gist (geom); ANALYZE {table}""")
+
+
+def configuration(folder, server, table="roads", kind="roads"):
+    """Tilesets `level`, for whose style overviews are built, and `full`, for whose style there are none."""
+    tilesets = ""
+    for name in ("level", "full"):
+        (folder / f"{name}.sld").write_text(style(SYMBOLS[kind], name))
+        tilesets += f"""<source name="{name}" type="postgis"><layer name="{kind}"><connection>{escape(server.connection())}</connection><table>{escape(table)}</table><style>{name}.sld</style>
+            <transfer>binary</transfer></layer></source><tileset name="{name}"><source>{name}</source><cache>disk</cache>
+            <grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>"""
+    path = folder / "mapcache.xml"
+    path.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/tiles</base></cache>{tilesets}<default_format>PNG</default_format>
+        <service type="wms" enabled="true"><full_wms>forward</full_wms></service><log_level>info</log_level></mapcache>""")
+    return path
+
+
+def command(build, path, *words):
+    return [build / "bin/mapcache", *words, "-c", path, "-t", "level"]
+
+
+def overviews(build, path, *words):
+    return subprocess.run(command(build, path, "overviews", *words), capture_output=True, text=True, check=False,
+                          env={**os.environ, **sanitizer_environment(build)}, timeout=patience(60))
+
+
+def built(build, path, *words):
+    made = overviews(build, path, "build", *words)
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+class Site:
+    """Both tilesets, drawn by one server."""
+
+    def __init__(self, build, folder, path):
+        self.server = Server(build, path, folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.stop()
+
+    def map(self, layer, box, edge=256):
+        answer = self.server.get("/", f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS={layer}&STYLES=&SRS=EPSG:3857&FORMAT=image/png"
+                                      f"&BBOX={','.join(map(repr, box))}&WIDTH={edge}&HEIGHT={edge}")
+        assert answer.status == 200, answer.body[:500]
+        return numpy.asarray(Image.open(io.BytesIO(answer.body)).convert("RGBA")).astype(int)
+
+    def differ(self, box, edge=256):
+        """Pixels that either map paints, and of these those that are off by more than 16 of 255."""
+        level, full = self.map("level", box, edge), self.map("full", box, edge)
+        painted = (level[..., 3] > 0) | (full[..., 3] > 0)
+        return int(painted.sum()), int((numpy.abs(level - full).max(axis=2) > 16).sum())
+
+
+WHOLE = (X, Y, X + SIDE, Y + SIDE)
+
+
+def square(x, y, side):
+    return (x, y, x + side, y + side)
+
+
+def levels(server, table="roads"):
+    return server.sql(f"SELECT name FROM mapcache_overviews.levels WHERE relation = to_regclass('{quoted(table).replace(chr(39), chr(39) * 2)}') ORDER BY resolution")
+
+
+def dye(server, table="roads"):
+    """Empties the levels: a map that is read from one of them is blank."""
+    for name in levels(server, table):
+        server.sql(f"DELETE FROM mapcache_overviews.{name}")
+
+
+def reads_level(site, box=WHOLE, edge=64):
+    return not site.map("level", box, edge)[..., 3].any()
+
+
+@pytest.mark.parametrize("kind, table, edge", [("roads", "crowded", 128), ("points", HOSTILE, 128), ("areas", "areas", 64)])
+def test_maps_of_overviews_look_as_those_of_the_table(build, folder, database, kind, table, edge):
+    path = configuration(folder, database, table, kind)
+    made = built(build, path, "--static")
+    names = levels(database, table)
+    assert names, made
+    if kind == "points":
+        assert_readable(database, table, names[-1])
+    numbers, painted, off, worst = random.Random(17), 0, 0, 0
+    with Site(build, folder, path) as site:
+        for _ in range(10):
+            side = SIDE * 2 ** numbers.uniform(0, 2)
+            box = square(X + numbers.uniform(-.5, .5) * side, Y + numbers.uniform(-.5, .5) * side, side)
+            both, different = site.differ(box)
+            painted, off = painted + both, off + different
+            worst = max(worst, different / max(both, 1))
+        assert painted > 20_000 and off <= .005 * painted, (painted, off, worst)
+        dye(database, table)
+        assert reads_level(site, edge=edge), (made, site.server.log())  # and so did the maps above
+    assert overviews(build, path, "drop").returncode == 0
+    assert levels(database, table) == []
+    assert not set(names) & set(database.sql("SELECT relname FROM pg_class WHERE relkind = 'r'"))
+
+
+def assert_readable(database, table, name):
+    """Others read a level by a function: each of its features lies on one of the table, within a hundredth of the level's pixel."""
+    found = database.sql(f"""SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM
+        {quoted(table)} s WHERE s.kind::text = f.attributes[1] AND s.geom && ST_Expand(f.shape, resolution) AND
+        ST_HausdorffDistance(s.geom, f.shape) < resolution / 10)), max(ST_SRID(shape))
+        FROM (SELECT * FROM mapcache_overviews.features('{name}') LIMIT 50) f, (SELECT resolution FROM mapcache_overviews.levels WHERE name = '{name}') r""")
+    assert found == ["50|50|3857"], found
+    rows, counted = database.sql(f"SELECT rows, (SELECT sum(count) FROM mapcache_overviews.{name}) FROM mapcache_overviews.levels WHERE name = '{name}'")[0].split("|")
+    assert rows == counted
+
+
+def assert_same_tile(site):
+    """On the lattice that the level was made for, what is left out is hidden in every pixel."""
+    half, size = 20037508.342789244, 2 * 20037508.342789244 / 2 ** 9
+    column, row = int((X + half) // size), int((Y + half) // size)
+    level, full = (site.map(name, square(column * size - half, row * size - half, size)) for name in ("level", "full"))
+    assert level[..., 3].any() and numpy.abs(level - full).max() <= 8
+
+
+def test_changed_boxes_are_read_from_the_table(build, folder, database):
+    make_roads(database, "roads")
+    path = configuration(folder, database)
+    refused = overviews(build, path, "build")
+    assert refused.returncode == 1 and "--static" in refused.stderr and "mapcache invalidate" in refused.stderr
+    script = subprocess.run([build / "bin/mapcache", "invalidate", "--sql", "roads"], capture_output=True, text=True, check=True,
+                            env={**os.environ, **sanitizer_environment(build)}, timeout=patience(30))
+    send(database, script.stdout)
+    built(build, path)
+    dye(database)
+    beside = square(X + SIDE * .3, Y + SIDE * .3, SIDE)
+    with Site(build, folder, path) as site:
+        assert reads_level(site) and reads_level(site, beside)
+        database.sql(f"INSERT INTO roads VALUES (1, 'new', ST_SetSRID(ST_MakeLine(ST_MakePoint({X}, {Y}), ST_MakePoint({X + 900}, {Y + 900})), 3857))")
+        assert not reads_level(site) and reads_level(site, beside)
+        assert site.differ(WHOLE)[1] == 0
+        database.sql("DROP TRIGGER mapcache_changes_delete ON roads")
+        assert not reads_level(site, beside)
+        assert "triggers of the change log" in site.server.log()
+    database.sql("SELECT mapcache_changes.watch('roads')")
+    build_while_the_log_is_trimmed(build, path, database)
+    dye(database)
+    with Site(build, folder, path) as site:
+        assert reads_level(site)
+        database.sql("DELETE FROM mapcache_changes.log; DELETE FROM mapcache_changes.readers")  # as trim_changes() does with readers that are not heard of
+        assert not reads_level(site)
+        assert "build them again" in site.server.log()
+    built(build, path)
+    assert database.sql("SELECT count(*) FROM mapcache_changes.readers") == ["1"]
+    assert overviews(build, path, "drop").returncode == 0
+    assert database.sql("SELECT count(*) FROM mapcache_changes.readers") == ["0"]
+
+
+def build_while_the_log_is_trimmed(build, path, database):
+    """A builder is a reader of the log before it takes its snapshot: nothing that changes meanwhile is removed."""
+    database.sql("DELETE FROM mapcache_changes.readers")
+    lock = database.locked("roads")
+    try:
+        with subprocess.Popen(command(build, path, "overviews", "build"), stdout=subprocess.DEVNULL,
+                              env={**os.environ, **sanitizer_environment(build)}) as builder:
+            wait_until(lambda: database.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != ["0"], "the builder waits for the table")
+            database.sql("INSERT INTO mapcache_changes.readers (name, applied) SELECT 'another', pg_current_snapshot();"
+                         " SELECT mapcache_changes.changed('areas'); UPDATE mapcache_changes.readers SET applied = pg_current_snapshot() WHERE name = 'another'")
+            database.sql("UPDATE mapcache_changes.readers SET applied = pg_current_snapshot() WHERE name = 'another'; SELECT mapcache_changes.trim_changes()")
+            assert database.sql("SELECT count(*) FROM mapcache_changes.log WHERE relation = 'areas'::regclass") == ["1"]
+            lock.release()
+            assert builder.wait(patience(60)) == 0
+    finally:
+        database.sql("DELETE FROM mapcache_changes.readers WHERE name = 'another'")
+
+
+def assert_full(build, folder, path, words):
+    """A server that begins now draws from the table, and says why once for each process."""
+    with Site(build, folder, path) as site:
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+        told = [line for line in site.server.log().splitlines() if 'layer "roads" is drawn without its overviews' in line and words in line]
+        processes = {line.split("[pid ")[1].split(":")[0] for line in told}
+        assert 1 <= len(told) <= 2 * len(processes), site.server.log()  # by both tilesets
+
+
+def test_what_does_not_fit_any_more_is_not_used(build, folder, database):
+    make_roads(database, "roads")
+    path = configuration(folder, database)
+    built(build, path, "--static")
+    with Site(build, folder, path) as site:
+        assert_same_tile(site)
+    dye(database)
+    for column, words in (("style", "another style"), ("srid", "another SRID")):
+        database.sql(f"UPDATE mapcache_overviews.levels SET {column} = {column} + 1")
+        assert_full(build, folder, path, words)
+        database.sql(f"UPDATE mapcache_overviews.levels SET {column} = {column} - 1")
+    with Site(build, folder, path) as site:
+        assert reads_level(site)
+        database.sql("ALTER TABLE roads ADD COLUMN further int")
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+        assert "the columns of the table have changed" in site.server.log()
+        database.sql("ALTER TABLE roads DROP COLUMN further")
+        assert reads_level(site)
+        database.sql("VACUUM FULL roads")
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+        assert "rewritten or replaced" in site.server.log()
+
+
+def test_levels_that_are_gone_and_another_table_of_that_name(build, folder, database):
+    make_roads(database, "roads")
+    path = configuration(folder, database)
+    built(build, path, "--static")
+    dye(database)
+    with Site(build, folder, path) as site:
+        assert reads_level(site)
+        for name in levels(database):
+            database.sql(f"DROP TABLE mapcache_overviews.{name}")
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+        make_roads(database, "roads", 500)
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+
+
+def test_two_builders_and_a_killed_one(build, folder, database):
+    make_roads(database, "roads")
+    path = configuration(folder, database)
+    lock = database.locked("roads")
+    try:
+        with subprocess.Popen(command(build, path, "overviews", "build", "--static"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, **sanitizer_environment(build)}) as first:
+            wait_until(lambda: database.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != ["0"], "the builder waits for the table")
+            second = overviews(build, path, "build", "--static")
+            assert second.returncode == 1 and "somebody else builds" in second.stderr and "process " in second.stderr, second.stderr
+            first.send_signal(signal.SIGKILL)
+    finally:
+        lock.release()
+    wait_until(lambda: database.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == ["0"], "the builder's session ends")
+    assert levels(database) == []
+    assert levels(database) == [] and "features" in built(build, path, "--static")
+    database.sql("ALTER TABLE roads ENABLE ROW LEVEL SECURITY")
+    refused = overviews(build, path, "build", "--static")
+    assert refused.returncode == 1 and "row level security" in refused.stderr
