@@ -11,6 +11,7 @@
 
 /* What keepers tell; each test has its own. */
 typedef struct kept_work {
+    atomic_int told;                              /* rows, when one begins */
     atomic_int batches, rows, postponed, failing; /* the next so many are put off, or fail */
 } kept_work;
 
@@ -40,10 +41,22 @@ count_settled(bool *done, void *baton, const char *connection, const mc_log_batc
     return MC_OK;
 }
 
+/* What the one is told when it begins is what it settles later. */
+static mc_error *
+count_told(bool *done, void *baton, const char *connection, const mc_log_batch *batch, const apr_array_header_t *found,
+           unsigned number, mc_ctx *at, apr_pool_t *scratch)
+{
+    (void)connection, (void)found, (void)number, (void)at, (void)scratch;
+    kept_work *kept = baton;
+    kept->told += (int)batch->rows;
+    *done = true;
+    return MC_OK;
+}
+
 static mc_keeper *
 start_keeper(const char *reader, apr_interval_time_t delay)
 {
-    const mc_keeper_client client = { &work, list_no_names, count_settled };
+    const mc_keeper_client client = { &work, list_no_names, count_told, count_settled };
     return mc_keeper_start(database_connection(&postgres_server), reader, POLL, delay, &client, &process, NULL);
 }
 
@@ -122,6 +135,7 @@ START_TEST(what_is_not_settled_stays)
     work.failing = 1;
     mc_keeper *keeper = start_keeper("a", 0);
     wait_until(work.batches >= 1 && holds("NOT EXISTS (SELECT FROM mapcache_changes.log)"));
+    ck_assert_int_ge(work.told, 1);
     ck_assert_int_ge(work.batches, 3); /* the same row */
     ck_assert_int_eq(work.rows, work.batches);
     mc_keeper_stop(keeper);
