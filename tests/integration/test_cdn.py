@@ -19,6 +19,7 @@ from ports import free_ports
 from postgres import Postgres
 
 TOKEN = "a long secret"
+SECRET = "sixteen-or-more-characters"
 LIBRARIES = tool("usr/lib/x86_64-linux-gnu")
 FAR = (-100, 10)
 MAP = "/?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS=squares&STYLES=&SRS=EPSG:3857&BBOX=1000000,5700000,1200000,5900000&WIDTH=600&HEIGHT=600&FORMAT=image/png"
@@ -107,7 +108,7 @@ class Front:
             <headers><X-Purge-Token>{TOKEN}</X-Purge-Token></headers></cdn>
           <cdn name="fastly" type="fastly"><url>http://127.0.0.1:{port}/service/abc/purge</url><delay>0</delay><batch>20</batch>
             <headers><Fastly-Key>token</Fastly-Key></headers><soft>true</soft></cdn>"""
-        self.config = configuration(folder, database.connection(), changes=cdns, extra='<service type="ready" enabled="true"/>')
+        self.config = configuration(folder, database.connection(), changes=cdns, extra=f'<service type="ready" enabled="true"/><service type="purge" enabled="true"><token>{SECRET}</token></service>')
         self.server = Server(build, self.config, folder)
         wait_until_followed(self.server)
         self.programs = [self.start_nginx(), self.start_varnish()]
@@ -196,6 +197,24 @@ def test_varnish_drops_what_has_changed_and_nothing_else(front):
     assert object_of(again) == object_of(kept)
     after = {path: ask(front.web, path).body for path in near}
     assert {path: keep(front.varnish, path, object_of).body for path in near} == after
+
+
+def test_what_somebody_says_is_old_is_dropped_too(front):
+    far, near = path_of(tile_of(*FAR, 9)), path_of(tile_of(*PLACE, 9))
+    before, other = keep(front.varnish, far, object_of), keep(front.varnish, near, object_of)
+    meant = {"tileset": "squares", "box": [FAR[0], FAR[1], FAR[0] + 0.01, FAR[1] + 0.01], "crs": "CRS:84", "minzoom": 9, "maxzoom": 9}
+
+    def say(**more):
+        headers = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
+        answer = fetch(front.web, "/purge", method="POST", body=json.dumps({**meant, **more}).encode(), headers=headers)
+        assert answer.status == 200, answer.body
+        return json.loads(answer.body)
+
+    assert say(dry_run=True)["would_mark"] > 0
+    assert object_of(ask(front.varnish, far)) == object_of(before)
+    assert say()["marked"] > 0
+    wait_until(lambda: object_of(ask(front.varnish, far)) != object_of(before), "Varnish asks anew", SOON)
+    assert object_of(ask(front.varnish, near)) == object_of(other)
 
 
 def test_nginx_drops_the_tiles_that_have_changed(front):

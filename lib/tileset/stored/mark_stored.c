@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cache/marked.h"
+#include "cdn/purgers.h"
 #include "changes/mark_boxes.h"
 #include "changes/watch.h"
 #include "tileset/stored/stored_walk.h"
@@ -185,9 +186,9 @@ place_boxes(const mc_mark_area *area, const mc_grid *grid, apr_pool_t *pool)
     return placed;
 }
 
-static mc_error *
-mark_level(const area_marking *marking, const mc_watch_link *unit, const apr_array_header_t *boxes, int z, mc_ctx *ctx,
-           apr_pool_t *pool)
+/* What is meant of a level (mc_tile_range), each range once. `boxes` NULL: all of it. */
+static apr_array_header_t *
+list_level_ranges(const mc_watch_link *unit, const apr_array_header_t *boxes, int z, apr_pool_t *pool)
 {
     apr_array_header_t *ranges = apr_array_make(pool, 64, sizeof(mc_tile_range));
     if (boxes == NULL)
@@ -195,11 +196,24 @@ mark_level(const area_marking *marking, const mc_watch_link *unit, const apr_arr
     for (int i = 0; boxes != NULL && i < boxes->nelts; i++)
         add_ranges_of_box(ranges, unit, &APR_ARRAY_IDX(boxes, i, mc_extent), z);
     qsort(ranges->elts, (size_t)ranges->nelts, sizeof(mc_tile_range), compare_tile_ranges);
+    int count = 0;
     for (int i = 0; i < ranges->nelts; i++) {
-        const mc_tile_range *range = &APR_ARRAY_IDX(ranges, i, mc_tile_range);
-        if (i > 0 && memcmp(range, range - 1, sizeof(*range)) == 0)
-            continue;
-        const mc_stored_part part = { (mc_tileset *)marking->tileset, unit->link, z, *range, marking->area->values };
+        const mc_tile_range range = APR_ARRAY_IDX(ranges, i, mc_tile_range);
+        if (count == 0 || memcmp(&range, &APR_ARRAY_IDX(ranges, count - 1, mc_tile_range), sizeof(range)) != 0)
+            APR_ARRAY_IDX(ranges, count++, mc_tile_range) = range;
+    }
+    ranges->nelts = count;
+    return ranges;
+}
+
+static mc_error *
+mark_level(const area_marking *marking, const mc_watch_link *unit, const apr_array_header_t *boxes, int z, mc_ctx *ctx,
+           apr_pool_t *pool)
+{
+    const apr_array_header_t *ranges = list_level_ranges(unit, boxes, z, pool);
+    for (int i = 0; i < ranges->nelts; i++) {
+        const mc_stored_part part = { (mc_tileset *)marking->tileset, unit->link, z,
+                                      APR_ARRAY_IDX(ranges, i, mc_tile_range), marking->area->values };
         MC_TRY(mc_tileset_walk_stored(&part, mark_visited_tile, (void *)(uintptr_t)marking, ctx, pool));
     }
     return MC_OK;
@@ -236,6 +250,32 @@ mark_format(const area_marking *marking, mc_ctx *ctx, apr_pool_t *pool)
     return MC_OK;
 }
 
+/* Caches in front drop the area, whatever values of dimensions are meant: no key names these. They are told a moment
+ * later, when the marks are stored. */
+static void
+purge_marked_area(const mc_tileset *tileset, const mc_mark_area *area, const mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_watch *units = mark_units_of(tileset);
+    mc_purgers *purgers = ctx->process == NULL ? NULL : ctx->process->purgers;
+    if (purgers == NULL || units->cdns == NULL || area->dry_run)
+        return;
+    for (int i = 0; i < units->link_count; i++) {
+        const mc_watch_link *unit = &units->links[i];
+        const mc_grid *grid = unit->link->grid;
+        if (!is_grid_meant(area, grid->name))
+            continue;
+        const apr_array_header_t *boxes = place_boxes(area, grid, pool);
+        for (int z = area->minzoom < 0 ? 0 : area->minzoom; z <= area->maxzoom && z < grid->level_count; z++) {
+            const apr_array_header_t *ranges = list_level_ranges(unit, boxes, z, pool);
+            for (int j = 0; j < ranges->nelts; j++) {
+                const mc_purged_tiles tiles = { units->tileset, unit->link, z, APR_ARRAY_IDX(ranges, j, mc_tile_range),
+                                                unit->columns,  unit->rows };
+                mc_purgers_add(purgers, units->cdns, &tiles, true);
+            }
+        }
+    }
+}
+
 mc_error *
 mc_tileset_mark_stored(mc_mark_counts *counts, const mc_tileset *tileset, const mc_mark_area *area, mc_ctx *ctx,
                        apr_pool_t *pool)
@@ -255,5 +295,6 @@ mc_tileset_mark_stored(mc_mark_counts *counts, const mc_tileset *tileset, const 
     }
     mc_error *stored = mc_cache_writes_flush(ctx);
     ctx->writes = outer;
+    purge_marked_area(tileset, area, ctx, pool);
     return error != MC_OK ? error : stored;
 }
