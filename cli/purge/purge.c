@@ -7,10 +7,12 @@
 
 #include <apr_strings.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "changes/box_set.h"
 #include "cli/commands.h"
 #include "cli/common/help.h"
 #include "cli/common/interrupt.h"
@@ -294,6 +296,29 @@ run_purge(const mc_cli_call *call, mc_purge *purge)
     return purge_by_seeder(call, purge);
 }
 
+/* Caches in front drop what was deleted or marked; the runtime's end waits for them. */
+static mc_error *
+purge_in_front(const mc_purge *purge)
+{
+    const mc_seed_options *seed = &purge->options->seed;
+    const mc_config *config = mc_server_config(purge->server);
+    mc_runtime *runtime;
+    mc_box_set *boxes = mc_box_set_create(purge->pool);
+    if (config->cdns == NULL || purge->options->dry_run)
+        return MC_OK;
+    const bool boxed = seed->has_extent && !seed->outside;
+    const mc_mark_area area = { .boxes = boxed ? boxes : NULL,
+                                .grid = seed->grid,
+                                .minzoom = seed->has_zoom ? seed->minzoom : 0,
+                                .maxzoom = seed->has_zoom ? seed->maxzoom : INT_MAX };
+    mc_box_set_add(boxes, &seed->extent);
+    MC_TRY(mc_runtime_create(&runtime, config, 1, false, &mc_log_stderr, purge->pool));
+    const mc_ctx ctx = { .pool = purge->pool, .log = &mc_log_stderr, .process = mc_runtime_process(runtime) };
+    mc_tileset_purge_in_front(purge->tileset, config->cdns, &area, &ctx, purge->pool);
+    mc_runtime_destroy(runtime);
+    return MC_OK;
+}
+
 static int
 purge_tileset(mc_cli_call *call, const mc_purge_options *options, mc_tileset **tileset, bool *agreed)
 {
@@ -305,6 +330,11 @@ purge_tileset(mc_cli_call *call, const mc_purge_options *options, mc_tileset **t
     }
     *tileset = purge.tileset;
     int status = run_purge(call, &purge);
+    mc_error *error = status == FAILED ? MC_OK : purge_in_front(&purge);
+    if (error != MC_OK) {
+        fprintf(stderr, "mapcache purge: %s\n", mc_error_chain(error, purge.pool));
+        status = INCOMPLETE;
+    }
     *agreed = purge.tiles > 0 || has_area_or_age(&options->seed); /* or nothing was asked */
     return status != 0 ? status : purge.failures > 0 || mc_purge_stop != 0 ? INCOMPLETE : 0;
 }

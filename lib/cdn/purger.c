@@ -184,6 +184,17 @@ copy_cdn(mc_purger *purger, const mc_cdn *cdn, const char *url)
     purger->server = mc_http_server_of(purger->url, purger->pool);
 }
 
+/* With the lock held. Where the system has no thread now, the next change tries again. */
+static void
+run_purger_thread(mc_purger *purger)
+{
+    sigset_t all, before; /* signals belong to the host's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    purger->running = pthread_create(&purger->thread, NULL, run_purger, purger) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 mc_purger *
 mc_purger_start(const mc_cdn *cdn, const char *url, mc_process *process, const mc_log *log)
 {
@@ -201,11 +212,6 @@ mc_purger_start(const mc_cdn *cdn, const char *url, mc_process *process, const m
     pthread_mutex_init(&purger->lock, NULL);
     mc_clock_condition(&purger->changed);
     mc_clock_condition(&purger->purged);
-    sigset_t all, before; /* signals belong to the host's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    purger->running = pthread_create(&purger->thread, NULL, run_purger, purger) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return purger;
 }
 
@@ -275,6 +281,8 @@ mc_purger_add(mc_purger *purger, const char *text, bool delayed)
     case MC_PURGE_WAITS:
         break;
     }
+    if (!purger->running)
+        run_purger_thread(purger);
     pthread_cond_signal(&purger->changed);
 }
 

@@ -152,12 +152,22 @@ typedef struct awaited {
     uint64_t serial;
 } awaited;
 
+static bool
+await_all(const awaited *all, int count, mc_ctx *ctx)
+{
+    bool done = true;
+    for (int i = 0; i < count; i++) {
+        done = mc_purger_await(all[i].purger, all[i].serial, ctx) && done;
+        mc_purger_unref(all[i].purger);
+    }
+    return done;
+}
+
 bool
 mc_purgers_flush(mc_purgers *purgers, const mc_cdns *cdns, mc_ctx *ctx)
 {
     awaited all[PURGERS_MAX];
     int count = 0;
-    bool done = true;
     if (purgers == NULL || cdns == NULL)
         return true;
     pthread_mutex_lock(&purgers->lock);
@@ -169,11 +179,21 @@ mc_purgers_flush(mc_purgers *purgers, const mc_cdns *cdns, mc_ctx *ctx)
         }
     }
     pthread_mutex_unlock(&purgers->lock);
-    for (int i = 0; i < count; i++) {
-        done = mc_purger_await(all[i].purger, all[i].serial, ctx) && done;
-        mc_purger_unref(all[i].purger);
-    }
-    return done;
+    return await_all(all, count, ctx);
+}
+
+bool
+mc_purgers_finish(mc_purgers *purgers, mc_ctx *ctx)
+{
+    awaited all[PURGERS_MAX];
+    int count = 0;
+    if (purgers == NULL)
+        return true;
+    pthread_mutex_lock(&purgers->lock);
+    for (; count < purgers->count; count++)
+        all[count] = (awaited){ mc_purger_ref(purgers->purgers[count]), mc_purger_serial(purgers->purgers[count]) };
+    pthread_mutex_unlock(&purgers->lock);
+    return await_all(all, count, ctx);
 }
 
 void

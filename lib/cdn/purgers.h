@@ -33,6 +33,9 @@ void mc_purgers_add(mc_purgers *purgers, const mc_cdns *cdns, const mc_purged_ti
 /* Waits until all that was added before is purged, at most until the deadline of `ctx`. False: it is not. */
 bool mc_purgers_flush(mc_purgers *purgers, const mc_cdns *cdns, mc_ctx *ctx);
 
+/* The same for all that was added, of whatever configuration: before a process ends that serves one request alone. */
+bool mc_purgers_finish(mc_purgers *purgers, mc_ctx *ctx);
+
 /* How the purges of an address go. */
 typedef struct mc_purger_state {
     const char *name;   /* of the cdn */

@@ -7,6 +7,7 @@
 
 #include "base/admission.h"
 #include "base/budget.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/semaphore.h"
 #include "base/workers.h"
@@ -202,7 +203,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->write_behinds = threads ? mc_write_behinds_create() : NULL;
     process->quotas = mc_quotas_create();
     process->refreshes = threads ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
-    process->purgers = threads ? mc_purgers_create(process, log) : NULL;
+    process->purgers = mc_purgers_create(process, log);
     process->changes = threads ? mc_changes_create(process, log) : NULL;
     process->reloads = mc_reload_states_create();
     process->probes = threads ? mc_probes_create(process, log) : NULL;
@@ -225,10 +226,32 @@ mc_runtime_stores_behind(mc_runtime *runtime)
     return mc_write_behinds_waiting(runtime->process.write_behinds) > 0;
 }
 
+/* Microseconds that the end of such a process waits for caches in front. */
+#define BRIEF_PURGE_TIME (30 * APR_USEC_PER_SEC)
+
+/* A process that serves one request, or one command, is the only one that knows what caches in front have to drop. */
+static void
+finish_brief_purges(mc_process *process)
+{
+    apr_pool_t *pool;
+    if (!process->brief)
+        return;
+    apr_pool_create(&pool, NULL);
+    mc_ctx ctx = {
+        .pool = pool, .process = process, .log = &mc_log_stderr, .deadline = mc_clock_now() + BRIEF_PURGE_TIME
+    };
+    if (!mc_purgers_finish(process->purgers, &ctx))
+        mc_log_write(&ctx, MC_LOG_WARN,
+                     "a cache in front was not told of all tiles that have changed, and may show old "
+                     "ones for their time");
+    apr_pool_destroy(pool);
+}
+
 void
 mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
+    finish_brief_purges(process);
     mc_probes_destroy(process->probes);                 /* they use all the rest, and hold a configuration */
     mc_refreshes_destroy(process->refreshes);           /* they use all the rest, and hold configurations */
     mc_expire_folders_destroy(process->expire_folders); /* they use all the rest, and hold configurations */

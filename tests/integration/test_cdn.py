@@ -215,6 +215,9 @@ def test_what_somebody_says_is_old_is_dropped_too(front):
     assert say()["marked"] > 0
     wait_until(lambda: object_of(ask(front.varnish, far)) != object_of(before), "Varnish asks anew", SOON)
     assert object_of(ask(front.varnish, near)) == object_of(other)
+    command = [front.build / "bin/mapcache", "purge", "-c", front.config, "-t", "squares", "--stale", "-z", "5,5"]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **sanitizer_environment(front.build)}, timeout=patience(60))
+    assert {key for key in front.receiver.keys() if key.startswith("squares:GoogleMapsCompatible:5:3:")}  # it has waited for that
 
 
 def test_nginx_drops_the_tiles_that_have_changed(front):

@@ -250,31 +250,43 @@ mark_format(const area_marking *marking, mc_ctx *ctx, apr_pool_t *pool)
     return MC_OK;
 }
 
-/* Caches in front drop the area, whatever values of dimensions are meant: no key names these. They are told a moment
- * later, when the marks are stored. */
+/* ---- caches in front */
+
 static void
-purge_marked_area(const mc_tileset *tileset, const mc_mark_area *area, const mc_ctx *ctx, apr_pool_t *pool)
+purge_link(const char *tileset, const struct mc_cdns *cdns, const mc_watch_link *unit, const mc_mark_area *area,
+           const mc_ctx *ctx, apr_pool_t *pool)
 {
-    const mc_watch *units = mark_units_of(tileset);
-    mc_purgers *purgers = ctx->process == NULL ? NULL : ctx->process->purgers;
-    if (purgers == NULL || units->cdns == NULL || area->dry_run)
-        return;
-    for (int i = 0; i < units->link_count; i++) {
-        const mc_watch_link *unit = &units->links[i];
-        const mc_grid *grid = unit->link->grid;
-        if (!is_grid_meant(area, grid->name))
-            continue;
-        const apr_array_header_t *boxes = place_boxes(area, grid, pool);
-        for (int z = area->minzoom < 0 ? 0 : area->minzoom; z <= area->maxzoom && z < grid->level_count; z++) {
-            const apr_array_header_t *ranges = list_level_ranges(unit, boxes, z, pool);
-            for (int j = 0; j < ranges->nelts; j++) {
-                const mc_purged_tiles tiles = { units->tileset, unit->link, z, APR_ARRAY_IDX(ranges, j, mc_tile_range),
-                                                unit->columns,  unit->rows };
-                mc_purgers_add(purgers, units->cdns, &tiles, true);
-            }
+    const mc_grid *grid = unit->link->grid;
+    const apr_array_header_t *boxes = place_boxes(area, grid, pool);
+    for (int z = area->minzoom < 0 ? 0 : area->minzoom; z <= area->maxzoom && z < grid->level_count; z++) {
+        const apr_array_header_t *ranges = list_level_ranges(unit, boxes, z, pool);
+        for (int i = 0; i < ranges->nelts; i++) {
+            const mc_purged_tiles tiles = { tileset,       unit->link, z, APR_ARRAY_IDX(ranges, i, mc_tile_range),
+                                            unit->columns, unit->rows };
+            mc_purgers_add(ctx->process->purgers, cdns, &tiles, true);
         }
     }
 }
+
+void
+mc_tileset_purge_in_front(const mc_tileset *tileset, const struct mc_cdns *cdns, const mc_mark_area *area,
+                          const mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_tileset *first = tileset->master != NULL ? tileset->master : tileset;
+    const mc_watch *units = first->shown;
+    if (cdns == NULL || ctx->process == NULL || ctx->process->purgers == NULL || area->dry_run)
+        return;
+    for (int i = 0; units != NULL && i < units->link_count; i++)
+        if (is_grid_meant(area, units->links[i].link->grid->name))
+            purge_link(units->tileset, cdns, &units->links[i], area, ctx, pool);
+    for (int i = 0; units == NULL && i < first->link_count; i++) { /* nobody draws it: it has no metatiles */
+        const mc_watch_link unit = { .link = first->links[i], .columns = 1, .rows = 1 };
+        if (is_grid_meant(area, unit.link->grid->name))
+            purge_link(first->name, cdns, &unit, area, ctx, pool);
+    }
+}
+
+/* ---- all of it */
 
 mc_error *
 mc_tileset_mark_stored(mc_mark_counts *counts, const mc_tileset *tileset, const mc_mark_area *area, mc_ctx *ctx,
@@ -295,6 +307,6 @@ mc_tileset_mark_stored(mc_mark_counts *counts, const mc_tileset *tileset, const 
     }
     mc_error *stored = mc_cache_writes_flush(ctx);
     ctx->writes = outer;
-    purge_marked_area(tileset, area, ctx, pool);
+    mc_tileset_purge_in_front(tileset, mark_units_of(tileset)->cdns, area, ctx, pool);
     return error != MC_OK ? error : stored;
 }

@@ -34,9 +34,15 @@ typedef struct mc_mark_counts {
  * Marks the stored tiles of the area, whole metatiles, in all formats of the tileset. `counts` is added to.
  * MC_ERR_BUSY: `most` tiles were marked, and there are more, which the next call marks. MC_ERR_LIMIT: as of
  * mc_tileset_walk_stored. A tile that somebody draws while it is marked may be stored as new with the data of before.
+ * Caches in front of the tileset's configuration are told.
  */
 mc_error *mc_tileset_mark_stored(mc_mark_counts *counts, const mc_tileset *tileset, const mc_mark_area *area,
                                  mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Has caches in front drop the area: a moment later, when what was changed is stored, and whatever values of dimensions
+ * are meant, as no key names these. Nobody waits for them; mc_purgers_finish does. `cdns` NULL: there are none. */
+void mc_tileset_purge_in_front(const mc_tileset *tileset, const struct mc_cdns *cdns, const mc_mark_area *area,
+                               const mc_ctx *ctx, apr_pool_t *pool);
 
 /* Marks all stored tiles of the metatile of a tile that are older than `older` (0: all). */
 mc_error *mc_tileset_mark_metatile(mc_mark_counts *counts, const mc_tile_request *wanted, apr_time_t older,
