@@ -6,13 +6,14 @@
 
 #include "cli/commands.h"
 #include "cli/common/interrupt.h"
+#include "cli/common/json_line.h"
 #include "cli/common/style.h"
 #include "mapcache/server.h"
 #include "overview/overview.h"
 
 typedef struct overviews_options {
     const char *config, *tileset, *connection;
-    bool is_static, quiet, verbose;
+    bool is_static, quiet, verbose, json;
 } overviews_options;
 
 #define AT(field) offsetof(overviews_options, field)
@@ -26,6 +27,7 @@ static const mc_cli_option overviews_rows[] = {
     MC_OPTION_FLAG("static", 0, AT(is_static),
                    "the tables do not change, or are built anew after each change: no change log is needed",
                    .commands = MC_OVERVIEWS_BUILD),
+    MC_OPTION_JSON(AT(json), "an object for each level and each message"),
     MC_OPTION_QUIET(AT(quiet)),
     MC_OPTION_VERBOSE(AT(verbose)),
     MC_OPTION_END,
@@ -42,15 +44,33 @@ is_build_stopped(void *baton)
     return stop != 0;
 }
 
+static void
+print_overview_json(const mc_overview_news *news)
+{
+    mc_cli_json_line line = mc_cli_json_line_begin();
+    mc_json_string(line.json, "table", news->table);
+    if (news->resolution > 0)
+        mc_json_digits(line.json, "resolution", news->resolution, 12);
+    if (news->bytes > 0) {
+        mc_json_integer(line.json, "features", news->features);
+        mc_json_integer(line.json, "size", news->bytes);
+    } else
+        mc_json_string(line.json, "message", news->text);
+    mc_cli_json_line_end(&line);
+}
+
 /* A line that passes stands on a terminal until the next one. */
 static void
-tell_line(void *baton, bool passing, const char *line)
+print_overview_news(void *baton, const mc_overview_news *news)
 {
     const overviews_options *options = baton;
-    bool terminal = isatty(STDOUT_FILENO);
-    if (options->quiet || (passing && !terminal))
+    bool terminal = isatty(STDOUT_FILENO) == 1;
+    if (news->passing && (options->quiet || options->json || !terminal))
         return;
-    printf("%s%s%s", terminal ? "\r\033[K" : "", line, passing ? "" : "\n");
+    if (options->json)
+        print_overview_json(news);
+    else if (!options->quiet)
+        printf("%s%s: %s%s", terminal ? "\r\033[K" : "", news->table, news->text, news->passing ? "" : "\n");
     fflush(stdout);
 }
 
@@ -58,7 +78,7 @@ static mc_error *
 run_overviews(const mc_cli_call *call, mc_server *server, const mc_tileset *tileset)
 {
     const overviews_options *options = call->options;
-    const mc_overview_options wanted = { options->is_static, options->connection, tell_line, call->options };
+    const mc_overview_options wanted = { options->is_static, options->connection, print_overview_news, call->options };
     mc_runtime *runtime;
     mc_log log = mc_log_stderr;
     log.level = mc_cli_log_level(options->verbose, options->quiet);

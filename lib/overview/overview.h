@@ -8,11 +8,19 @@
 #include "mapcache/ctx.h"
 #include "mapcache/tileset.h"
 
+/* What is being done. */
+typedef struct mc_overview_news {
+    const char *table;
+    const char *text;        /* in words, without the table */
+    bool passing;            /* the next news say the same anew */
+    double resolution;       /* of the level that this is about, units of the table's CRS for a pixel; 0: none */
+    int64_t features, bytes; /* of a level that was made; bytes 0: it was not */
+} mc_overview_news;
+
 typedef struct mc_overview_options {
     bool is_static;         /* the operator says that the tables do not change: they need no change log */
     const char *connection; /* instead of those of the layers; NULL: theirs */
-    /* What is being done, in a line for people; `passing`: the next line says the same anew. */
-    void (*tell)(void *baton, bool passing, const char *line);
+    void (*tell)(void *baton, const mc_overview_news *news);
     void *baton;
 } mc_overview_options;
 

@@ -236,8 +236,9 @@ finish_level(mc_overview_job *job, const mc_overview_level *level)
     MC_TRY(
         mc_overview_ask(&values, 1, job, apr_psprintf(job->pool, "SELECT pg_total_relation_size('%s')::text", table)));
     job->levels++;
-    mc_overview_tell(job, false, "%g a pixel: %" APR_INT64_T_FMT " features, %.1f MB", level->resolution,
-                     (apr_int64_t)level->kept, strtod(values[0], NULL) / 1e6);
+    const double bytes = values == NULL ? 0 : strtod(values[0], NULL);
+    mc_overview_tell_level(job, level, (int64_t)bytes, "%" APR_INT64_T_FMT " features, %.1f MB",
+                           (apr_int64_t)level->kept, bytes / 1e6);
     return MC_OK;
 }
 
@@ -344,7 +345,7 @@ find_needed_levels(mc_overview_level **levels, int *count, mc_overview_job *job)
         level->digits = find_digits(level->resolution);
         const char *refusal = level_refusal(job, level);
         if (refusal != NULL) {
-            mc_overview_tell(job, false, "%g a pixel: no level: %s", level->resolution, refusal);
+            mc_overview_tell_level(job, level, 0, "no level: %s", refusal);
             continue;
         }
         MC_TRY(create_level(job, level));
@@ -405,8 +406,7 @@ build_levels(mc_overview_job *job)
             chosen[i] = false;
         }
         if (!chosen[i] && levels[i].name != NULL)
-            mc_overview_tell(job, false, "%g a pixel: no level, which would not be worth its room",
-                             levels[i].resolution);
+            mc_overview_tell_level(job, &levels[i], 0, "no level, which would not be worth its room");
         MC_TRY(chosen[i] ? finish_level(job, &levels[i]) : drop_level(job, names[i]));
     }
     return MC_OK;

@@ -45,6 +45,10 @@ typedef struct mc_overview_level {
 
 void mc_overview_tell(const mc_overview_job *job, bool passing, const char *format, ...) MC_PRINTF(3, 4);
 
+/* Of a level, whose resolution the text need not say. `bytes`: of its table and index; 0: there is no level. */
+void mc_overview_tell_level(const mc_overview_job *job, const mc_overview_level *level, int64_t bytes,
+                            const char *format, ...) MC_PRINTF(4, 5);
+
 /* One statement; its rows are passed over. */
 mc_error *mc_overview_run(const mc_overview_job *job, const char *sql) MC_CHECKED;
 

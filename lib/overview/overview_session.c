@@ -5,19 +5,39 @@
 #include "overview/overview_private.h"
 #include "text/text.h"
 
-void
-mc_overview_tell(const mc_overview_job *job, bool passing, const char *format, ...)
+static void
+tell_news(const mc_overview_job *job, mc_overview_news news, const char *format, va_list arguments)
 {
-    va_list arguments;
     if (job->options->tell == NULL)
         return;
     apr_pool_t *pool;
     apr_pool_create(&pool, job->pool);
-    va_start(arguments, format);
-    const char *text = apr_pvsprintf(pool, format, arguments);
-    va_end(arguments);
-    job->options->tell(job->options->baton, passing, apr_pstrcat(pool, job->config.table, ": ", text, NULL));
+    news.table = job->config.table;
+    news.text = apr_pvsprintf(pool, format, arguments);
+    if (news.resolution > 0)
+        news.text = apr_psprintf(pool, "%g a pixel: %s", news.resolution, news.text);
+    job->options->tell(job->options->baton, &news);
     apr_pool_destroy(pool);
+}
+
+void
+mc_overview_tell(const mc_overview_job *job, bool passing, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell_news(job, (mc_overview_news){ .passing = passing }, format, arguments);
+    va_end(arguments);
+}
+
+void
+mc_overview_tell_level(const mc_overview_job *job, const mc_overview_level *level, int64_t bytes, const char *format,
+                       ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell_news(job, (mc_overview_news){ .resolution = level->resolution, .features = level->kept, .bytes = bytes },
+              format, arguments);
+    va_end(arguments);
 }
 
 const char *

@@ -153,8 +153,7 @@ keep_row(sifting *s, sifted_level *level, const sifted_row *row)
         return mc_error_create(s->job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a feature of a level");
     MC_TRY(mc_overview_blocks_add(level->blocks, &feature));
     if ((double)level->level->bytes > s->worth) {
-        mc_overview_tell(s->job, false, "%g a pixel: no level, which would not be much smaller than the table",
-                         level->level->resolution);
+        mc_overview_tell_level(s->job, level->level, 0, "no level, which would not be much smaller than the table");
         level->level->name = NULL;
     }
     return MC_OK;

@@ -14,7 +14,8 @@ PROGRAM = BUILD / "bin/mapcache"
 COMMANDS = {"adopt": "adopt.md", "check": "operations.md", "compact": "operations.md", "copy": "seeding.md", "cube ingest": "datacube.md", "cube dates": "datacube.md",
             "cube overviews": "datacube.md", "detail": "operations.md", "doctor": "doctor.md", "purge": "seeding.md", "index": "drawing.md", "ingest": "ingest.md", "invalidate": "changes.md",
             **{f"jobs {name}": "jobs.md" for name in ("enqueue", "work", "list", "show", "watch", "cancel", "pause", "resume", "retry", "prune")},
-            "keys": "configuration.md", "parameters": "parameters.md", "seed": "seeding.md", "serve": "serve.md", "trace": "operations.md", "urls": "urls.md", "help": None, "version": None}
+            "overviews build": "overviews.md", "overviews drop": "overviews.md", "keys": "configuration.md",
+            "parameters": "parameters.md", "seed": "seeding.md", "serve": "serve.md", "trace": "operations.md", "urls": "urls.md", "help": None, "version": None}
 
 
 def run(*words, **options):
@@ -50,7 +51,7 @@ _mapcache; printf '%s\\n' "${{COMPREPLY[@]}}" """
 def test_the_list_has_every_command():
     listed = re.findall(r"^  (\w+) +\S", run("help").stdout, re.M)
     assert sorted(listed) == sorted({name.split()[0] for name in COMMANDS})
-    for group in ("cube", "jobs"):
+    for group in ("cube", "jobs", "overviews"):
         assert sorted(re.findall(r"^  (\w+) +\S", run(group, "--help").stdout, re.M)) == sorted(
             name.split()[1] for name in COMMANDS if name.startswith(group + " "))
 

@@ -257,7 +257,7 @@ def commands_in_documents():
         blocks = re.findall(rf"^{indent}(?:\S*/)?(mapcache [a-z].*)$", text, re.M) + re.findall(r"`(?:\S*/)?(mapcache [a-z][^`]*)`", text)
         for line in blocks:
             words = re.split(r"  +#|[|;<>&(]|`", line)[0].split()
-            name = words[1] if words[1] not in ("jobs", "cube") or len(words) < 3 or not words[2].isalpha() else " ".join(words[1:3])
+            name = words[1] if words[1] not in ("jobs", "cube", "overviews") or len(words) < 3 or not words[2].isalpha() else " ".join(words[1:3])
             yield document, name, [word.split("=")[0].strip("[].,:") for word in words[2:] if re.match(r"\[?-\D", word)]
 
 
