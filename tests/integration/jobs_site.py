@@ -20,7 +20,8 @@ class Queue:
         folder.mkdir(exist_ok=True)
         folder.chmod(0o777)
         self.folder, self.database = folder, database
-        self.schema = "q_" + "".join(c if c.isalnum() else "_" for c in folder.name.lower())[-50:]
+        name = f"{folder.parent.name}_{folder.name}".lower()  # another one where a test runs again beside what its first run has left
+        self.schema = "q_" + "".join(c if c.isalnum() else "_" for c in name)[-50:]
         connection = f"host={database.folder} port={database.port} dbname=postgres user=mapcache" if local else database.connection()
         self.config = folder / "mapcache.xml"
         self.config.write_text(f"""<mapcache>

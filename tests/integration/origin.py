@@ -367,8 +367,8 @@ class Origin:
     def requests(self):
         if not os.path.exists(self.log):
             return []
-        with open(self.log) as lines:
-            return [json.loads(line) for line in lines if line.endswith("\n")]
+        with open(self.log) as file:  # at once: behind half a line that was just being written, the other half would look like a line
+            return [json.loads(line) for line in file.read().split("\n")[:-1]]
 
 
 def main():
