@@ -91,8 +91,9 @@ make_config(void)
     make_dimension(make_tileset(&build, "a", "JPEG", "GoogleMapsCompatible"));
     make_info(make_tileset(&build, "b", "PNG", "WGS84"));
     for (int i = 0; mc_service_kinds[i] != NULL; i++) {
-        if (mc_service_kinds[i]->keys == NULL || mc_service_kinds[i] == &mc_service_jobs)
-            continue; /* a type that this build does not have; one that needs a database */
+        if (mc_service_kinds[i]->keys == NULL || mc_service_kinds[i] == &mc_service_jobs ||
+            mc_service_kinds[i] == &mc_service_purge)
+            continue; /* a type that this build does not have; one that needs a database; one that needs a token */
         mc_service *service = mc_service_kinds[i]->from_config(mc_service_kinds[i], NULL, &build);
         if (service == NULL)
             abort();
