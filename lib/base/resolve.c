@@ -3,11 +3,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/wait.h"
 
 enum {
@@ -94,15 +94,10 @@ start_resolver(host_question *asked)
 {
     pthread_t thread;
     pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, RESOLVER_STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&thread, &attributes, answer_question, asked) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool started = mc_thread_start(&thread, &attributes, answer_question, asked) == 0;
     pthread_attr_destroy(&attributes);
     return started;
 }

@@ -4,12 +4,12 @@
 #include <apr_allocator.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/slices.h"
+#include "base/thread.h"
 #include "mapcache/trace.h"
 
 enum { WORKERS_MAX = 1024, SPARE_POOLS_MAX = 64, POOL_MEMORY_KEPT = 1 << 20 };
@@ -206,17 +206,11 @@ mc_workers_create(mc_workers **workers, int count, apr_pool_t *pool)
     created->processors = mc_processors();
     pthread_mutex_init(&created->lock, NULL);
     pthread_cond_init(&created->work, NULL);
-    /* Signals belong to the host's threads. */
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int status = 0;
     while (created->count < count && status == 0) {
-        status = pthread_create(&created->threads[created->count], NULL, run_worker_thread, created);
+        status = mc_thread_start(&created->threads[created->count], NULL, run_worker_thread, created);
         created->count += status == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != 0) {
         int started = created->count;
         mc_workers_destroy(created);

@@ -3,7 +3,6 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,9 @@
 #include "base/clock.h"
 #include "base/references.h"
 #include "base/seldom.h"
+#include "base/thread.h"
 #include "base/wait.h"
+#include "base/workers.h"
 #include "cdn/cdn_counters.h"
 #include "cdn/purge_queue.h"
 #include "cdn/purge_request.h"
@@ -147,11 +148,7 @@ static void *
 run_purger(void *baton)
 {
     mc_purger *purger = baton;
-    apr_allocator_t *allocator;
-    apr_pool_t *pool;
-    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
-    MC_ASSERT(apr_pool_create_ex(&pool, NULL, mc_memory_exhausted, allocator) == APR_SUCCESS);
-    apr_allocator_owner_set(allocator, pool);
+    apr_pool_t *pool = mc_task_pool_acquire();
     mc_ctx ctx = { .pool = pool,
                    .process = purger->process,
                    .log = purger->log,
@@ -166,7 +163,7 @@ run_purger(void *baton)
                                 next == 0 || next > now + LONGEST_SLEEP ? now + LONGEST_SLEEP : next);
     }
     pthread_mutex_unlock(&purger->lock);
-    apr_pool_destroy(pool);
+    mc_task_pool_release(pool);
     return NULL;
 }
 
@@ -184,26 +181,12 @@ copy_cdn(mc_purger *purger, const mc_cdn *cdn, const char *url)
     purger->server = mc_http_server_of(purger->url, purger->pool);
 }
 
-/* With the lock held. Where the system has no thread now, the next change tries again. */
-static void
-run_purger_thread(mc_purger *purger)
-{
-    sigset_t all, before; /* signals belong to the host's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    purger->running = pthread_create(&purger->thread, NULL, run_purger, purger) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 mc_purger *
 mc_purger_start(const mc_cdn *cdn, const char *url, mc_process *process, const mc_log *log)
 {
     mc_purger *purger = calloc(1, sizeof(*purger));
-    apr_allocator_t *allocator;
     MC_ASSERT(purger != NULL);
-    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
-    MC_ASSERT(apr_pool_create_ex(&purger->pool, NULL, mc_memory_exhausted, allocator) == APR_SUCCESS);
-    apr_allocator_owner_set(allocator, purger->pool);
+    purger->pool = mc_task_pool_acquire();
     atomic_init(&purger->references, 1);
     copy_cdn(purger, cdn, url);
     purger->process = process;
@@ -231,7 +214,7 @@ mc_purger_unref(mc_purger *purger)
     pthread_cond_destroy(&purger->changed);
     pthread_cond_destroy(&purger->purged);
     pthread_mutex_destroy(&purger->lock);
-    apr_pool_destroy(purger->pool);
+    mc_task_pool_release(purger->pool);
     free(purger);
 }
 
@@ -281,8 +264,8 @@ mc_purger_add(mc_purger *purger, const char *text, bool delayed)
     case MC_PURGE_WAITS:
         break;
     }
-    if (!purger->running)
-        run_purger_thread(purger);
+    if (!purger->running) /* or the system had no thread: tried again */
+        purger->running = mc_thread_start(&purger->thread, NULL, run_purger, purger) == 0;
     pthread_cond_signal(&purger->changed);
 }
 

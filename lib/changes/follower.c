@@ -3,7 +3,6 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,9 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/thread.h"
 #include "base/wait.h"
+#include "base/workers.h"
 
 /* Microseconds: for a connection and a short answer; between two connections at most. */
 #define ANSWER_TIME (10 * APR_USEC_PER_SEC)
@@ -89,12 +90,8 @@ static void *
 run_follower(void *baton)
 {
     mc_follower *follower = baton;
-    apr_allocator_t *allocator;
-    apr_pool_t *pool;
+    apr_pool_t *pool = mc_task_pool_acquire();
     int attempt = 0;
-    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
-    MC_ASSERT(apr_pool_create_ex(&pool, NULL, mc_memory_exhausted, allocator) == APR_SUCCESS);
-    apr_allocator_owner_set(allocator, pool);
     mc_ctx ctx = { .pool = pool,
                    .process = follower->process,
                    .log = follower->log,
@@ -109,7 +106,7 @@ run_follower(void *baton)
         apr_pool_clear(pool);
         (void)mc_wait_pause(mc_backoff(attempt++, follower->work.first_pause, LONGEST_PAUSE), &ctx);
     }
-    apr_pool_destroy(pool);
+    mc_task_pool_release(pool);
     return NULL;
 }
 
@@ -134,11 +131,7 @@ mc_follower_start(const char *connection, const mc_follower_work *work, mc_proce
     follower->work = *work;
     follower->process = process;
     follower->log = log;
-    sigset_t all, before; /* signals belong to the host's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    follower->running = pthread_create(&follower->thread, NULL, run_follower, follower) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    follower->running = mc_thread_start(&follower->thread, NULL, run_follower, follower) == 0;
     return follower;
 }
 

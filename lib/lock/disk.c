@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/thread.h"
 #include "base/wait.h"
 #include "lock/locker.h"
 
@@ -175,14 +175,9 @@ static int
 start_waiter(pthread_t *thread, disk_waiter *w)
 {
     pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, WAITER_STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(thread, &attributes, wait_in_kernel, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int status = mc_thread_start(thread, &attributes, wait_in_kernel, w);
     pthread_attr_destroy(&attributes);
     return status;
 }

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,9 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/thread.h"
 #include "base/wait.h"
+#include "base/workers.h"
 #include "changes/expire_list.h"
 #include "changes/watch.h"
 #include "tileset/stored/mark_stored.h"
@@ -310,11 +311,7 @@ static void *
 run_folder_watch(void *baton)
 {
     mc_expire_folders *folders = baton;
-    apr_allocator_t *allocator;
-    apr_pool_t *pool;
-    MC_ASSERT(apr_allocator_create(&allocator) == APR_SUCCESS);
-    MC_ASSERT(apr_pool_create_ex(&pool, NULL, mc_memory_exhausted, allocator) == APR_SUCCESS);
-    apr_allocator_owner_set(allocator, pool);
+    apr_pool_t *pool = mc_task_pool_acquire();
     mc_ctx ctx = { .pool = pool,
                    .process = folders->process,
                    .log = folders->log,
@@ -325,7 +322,7 @@ run_folder_watch(void *baton)
         apr_pool_clear(pool);
         (void)mc_wait_pause(pause, &ctx);
     }
-    apr_pool_destroy(pool);
+    mc_task_pool_release(pool);
     return NULL;
 }
 
@@ -333,13 +330,8 @@ run_folder_watch(void *baton)
 static void
 start_folder_watch(mc_expire_folders *folders)
 {
-    sigset_t all, before; /* signals belong to the host's threads */
-    if (folders->running)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    folders->running = pthread_create(&folders->thread, NULL, run_folder_watch, folders) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!folders->running)
+        folders->running = mc_thread_start(&folders->thread, NULL, run_folder_watch, folders) == 0;
 }
 
 void

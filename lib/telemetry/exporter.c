@@ -3,7 +3,6 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/seldom.h"
+#include "base/thread.h"
 #include "http/http.h"
 #include "telemetry/telemetry_counters.h"
 #include "text/text.h"
@@ -298,16 +298,12 @@ run_exporter(void *baton)
     return NULL;
 }
 
-/* With the lock held. Signals belong to the host's threads. */
+/* With the lock held. */
 static void
 start_exporter(mc_exporter *exporter)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    exporter->running = pthread_create(&exporter->thread, NULL, run_exporter, exporter) == 0;
+    exporter->running = mc_thread_start(&exporter->thread, NULL, run_exporter, exporter) == 0;
     exporter->owner = getpid();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 mc_exporter *

@@ -3,7 +3,6 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/semaphore.h"
+#include "base/thread.h"
 #include "base/workers.h"
 #include "tileset/tileset_counters.h"
 
@@ -274,14 +274,10 @@ run_refresh_thread(void *baton)
 static void
 start_refresh_thread(mc_refreshes *refreshes)
 {
-    sigset_t all, before; /* signals belong to the host's threads */
     if (refreshes->idle > 0 || refreshes->thread_count >= refreshes->most_threads)
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     refreshes->thread_count +=
-        pthread_create(&refreshes->threads[refreshes->thread_count], NULL, run_refresh_thread, refreshes) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        mc_thread_start(&refreshes->threads[refreshes->thread_count], NULL, run_refresh_thread, refreshes) == 0;
 }
 
 /* ---- what is asked for */

@@ -1,12 +1,12 @@
 /* <max_size>: made from the configuration, told of uses and puts, started and ended with the process. */
 #include <apr_strings.h>
 #include <apr_uuid.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cache/quota/quota_private.h"
 
 /* Who stores a tile waits so long for the books at most: microseconds. */
@@ -179,13 +179,8 @@ start_quota_thread(mc_quota *quota, mc_process *process)
     apr_uuid_format(quota->holder, &uuid);
     quota->process = process;
     atomic_store(&quota->work, true);
-    if (process->brief)
-        return;
-    sigset_t all, before; /* signals belong to the host's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    quota->running = pthread_create(&quota->thread, NULL, mc_quota_keep, quota) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!process->brief)
+        quota->running = mc_thread_start(&quota->thread, NULL, mc_quota_keep, quota) == 0;
 }
 
 /* With the first use in this process. */

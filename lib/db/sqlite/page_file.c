@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "db/sqlite/handle_private.h"
 
 enum {
@@ -25,12 +26,6 @@ struct mc_page_file {
     bool locked;
     sqlite3_file *file; /* its memory is behind this struct */
 };
-
-static uint32_t
-header_number(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
 
 /* The path as SQLite opens it: with the last link followed, by which the names of journals go. */
 static mc_page_file *
@@ -73,17 +68,17 @@ static bool
 take_plain_header(mc_page_file *file, const uint8_t *header)
 {
     static const uint8_t magic[16] = "SQLite format 3";
-    uint32_t size = (uint32_t)header[16] << 8 | header[17];
+    uint32_t size = mc_big16(header + 16);
     size = size == 1 ? 65536 : size;
     bool rollback = header[18] == 1 && header[19] == 1;
     bool fractions = header[21] == 64 && header[22] == 32 && header[23] == 32;
-    bool text = header_number(header + 44) <= 4 && header_number(header + 56) == 1;
+    bool text = mc_big32(header + 44) <= 4 && mc_big32(header + 56) == 1;
     if (memcmp(header, magic, sizeof(magic)) != 0 || !rollback || !fractions || !text)
         return false;
     if (size < 512 || size > 65536 || (size & (size - 1)) != 0 || size - header[20] < LEAST_USABLE)
         return false;
-    bool counted = header_number(header + 24) == header_number(header + 92) && header_number(header + 28) != 0;
-    file->pages = counted ? header_number(header + 28) : UINT32_MAX;
+    bool counted = mc_big32(header + 24) == mc_big32(header + 92) && mc_big32(header + 28) != 0;
+    file->pages = counted ? mc_big32(header + 28) : UINT32_MAX;
     file->page_size = size;
     file->usable = size - header[20];
     return true;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum {
     INNER_INDEX = 2,
     INNER_TABLE = 5,
@@ -22,18 +24,6 @@ typedef struct tree_page {
     uint32_t cells_at; /* the offsets of the cells */
     uint32_t right;    /* of inner pages: the last child */
 } tree_page;
-
-static uint32_t
-two_bytes(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 8 | at[1];
-}
-
-static uint32_t
-four_bytes(const uint8_t *at)
-{
-    return two_bytes(at) << 16 | two_bytes(at + 2);
-}
 
 /* A number of one to nine bytes; 0: it does not end before `end`. */
 static uint32_t
@@ -62,10 +52,10 @@ read_tree_page(tree_page *page, mc_page_file *file, uint32_t number)
     uint32_t at = number == 1 ? FILE_HEADER : 0;
     page->end = mc_page_file_usable(file);
     page->kind = page->bytes[at];
-    page->cells = (int)two_bytes(page->bytes + at + 3);
+    page->cells = (int)mc_big16(page->bytes + at + 3);
     bool inner = page->kind == INNER_INDEX || page->kind == INNER_TABLE;
     page->cells_at = at + (inner ? 12 : 8);
-    page->right = inner ? four_bytes(page->bytes + at + 8) : 0;
+    page->right = inner ? mc_big32(page->bytes + at + 8) : 0;
     return page->cells_at + 2 * (uint32_t)page->cells <= page->end;
 }
 
@@ -73,7 +63,7 @@ read_tree_page(tree_page *page, mc_page_file *file, uint32_t number)
 static uint32_t
 find_tree_cell(const tree_page *page, int index)
 {
-    uint32_t at = two_bytes(page->bytes + page->cells_at + 2 * (uint32_t)index);
+    uint32_t at = mc_big16(page->bytes + page->cells_at + 2 * (uint32_t)index);
     return at >= page->cells_at + 2 * (uint32_t)page->cells && at + 4 <= page->end ? at : 0;
 }
 
@@ -112,7 +102,7 @@ read_tree_cell(mc_tree_row *row, int64_t *number, const tree_page *page, int ind
     bool flows = row->there < row->size;
     if (at + row->there + (flows ? 4 : 0) > page->end)
         return false;
-    row->overflow = flows ? four_bytes(row->record + row->there) : 0;
+    row->overflow = flows ? mc_big32(row->record + row->there) : 0;
     return true;
 }
 
@@ -141,7 +131,7 @@ visit_page(page_list *list, const tree_page *page, bool table, mc_tree_visit *vi
         mc_tree_row row;
         int64_t number;
         uint32_t at = find_tree_cell(page, i);
-        if (at == 0 || (inner && !add_tree_page(list, four_bytes(page->bytes + at))))
+        if (at == 0 || (inner && !add_tree_page(list, mc_big32(page->bytes + at))))
             return false;
         if (inner && table)
             continue;
@@ -184,7 +174,7 @@ choose_child(const tree_page *page, int64_t number)
     if (low == page->cells)
         return page->right;
     uint32_t at = find_tree_cell(page, low);
-    return at == 0 ? 0 : four_bytes(page->bytes + at);
+    return at == 0 ? 0 : mc_big32(page->bytes + at);
 }
 
 static bool
@@ -246,7 +236,7 @@ mc_tree_copy(uint8_t *out, const mc_tree_row *row, mc_page_file *file, size_t at
         first += there;
         there = left < room ? left : room;
         left -= there;
-        next = four_bytes(page);
+        next = mc_big32(page);
         bytes = page + 4;
     }
     return true;

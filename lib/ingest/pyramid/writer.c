@@ -2,10 +2,10 @@
 #include "ingest/pyramid/writer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/workers.h"
 
 enum { FIRST_ROOM = 1000 };
@@ -94,7 +94,6 @@ mc_error *
 mc_ingest_writer_create(mc_ingest_writer **writer, const mc_tileset *tileset, const mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_ingest_writer *made = apr_pcalloc(pool, sizeof(*made));
-    sigset_t all, before;
     made->tileset = tileset;
     made->storing = mc_ingest_writes_create(pool);
     made->failures = mc_task_pool_acquire();
@@ -102,11 +101,7 @@ mc_ingest_writer_create(mc_ingest_writer **writer, const mc_tileset *tileset, co
     made->ctx.pool = mc_task_pool_acquire();
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
-    sigfillset(&all); /* signals are for the thread that reads images */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(&made->thread, NULL, run_ingest_writer, made);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (status != 0) {
+    if (mc_thread_start(&made->thread, NULL, run_ingest_writer, made) != 0) {
         mc_task_pool_release(made->failures);
         mc_task_pool_release(made->ctx.pool);
         return mc_error_create(pool, MC_ERR_LIMIT, "the thread that stores tiles cannot be started");
