@@ -36,11 +36,11 @@ def tile_of(number, level=LEVEL):
     return level, int((lon + 180) / 360 * n), int((1 - math.log(math.tan(math.radians(lat)) + 1 / math.cos(math.radians(lat))) / math.pi) / 2 * n)
 
 
-def write_ours(folder, database):
+def write_ours(folder, database, followed=True):
     (folder / "squares.sld").write_text(STYLE)
     path = folder / "mapcache.xml"
     path.write_text(f"""<mapcache>
-  <changes/>
+  {"<changes/>" if followed else ""}
   <source name="squares" type="postgis"><connection>{database.connection()}</connection>
     <layer name="squares"><table>squares</table><style>squares.sld</style></layer></source>
   <cache name="store" type="sqlite3"><dbfile>{folder}/tiles.sqlite3</dbfile></cache>

@@ -23,6 +23,7 @@ from fresh.config import COLUMNS, LEVEL, ROWS, make_table, path_of, renderd_tool
 from peers import peer  # noqa: E402
 
 USERS, HIT_TILES, LONGEST = 32, 300, 30
+ALONE, FOLLOWED, UNFOLLOWED = "nothing changes", "while rows change", "while rows change, not followed"
 HALF = COLUMNS // 2
 
 
@@ -165,6 +166,11 @@ def of_renderd(database, options):
     return {"marked_p50_ms": percentile(marked, .5), "marked_p99_ms": percentile(marked, .99), "fresh_p50_ms": percentile(fresh, .5), "fresh_p99_ms": percentile(fresh, .99)}
 
 
+def start_ours(name, config):
+    return apache(name, f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"\nMapCacheAlias /mc "{config}" quick',
+                  "/mc/wmts/1.0.0/WMTSCapabilities.xml", threads=64)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
@@ -177,33 +183,34 @@ def main():
     options = parser.parse_args()
     begin(options.cores, files=4096)
     need("apache2", BUILD / "modules/mod_mapcache.so")
-    report, folder = Report("fresh"), make_folder("bench-fresh")
-    folder.chmod(0o777)
+    report, folder, unfollowed = Report("fresh"), make_folder("bench-fresh"), make_folder("bench-unfollowed")
+    folder.chmod(0o777), unfollowed.chmod(0o777)
     print("\n".join(f"{word}: {value}" for word, value in describe(ROOT).items()), f"load: {os.getloadavg()[0]:.1f}", sep="\n")
     with Database((*SETTINGS, "autovacuum=on")) as database:
         make_table(database)
-        config = write_ours(folder, database)
-        server = apache("fresh", f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"\nMapCacheAlias /mc "{config}" quick',
-                        "/mc/wmts/1.0.0/WMTSCapabilities.xml", threads=64)
-        with server:
-            port = int(server.url.split(":")[2].split("/")[0])
-            client, rnd = Client(port), random.Random(2)
-            paths = [path_of(tile_of(rnd.randrange(ROWS) * COLUMNS + rnd.randrange(HALF + 100 - 2 - HALF) // 3 * 3 + HALF + 4, LEVEL)) for _ in range(HIT_TILES)]
-            for path in paths:
-                fetch(client, path)
-            while counter(client, "change_reads_total") == 0:
-                time.sleep(.05)
+        rnd = random.Random(2)
+        paths = [path_of(tile_of(rnd.randrange(ROWS) * COLUMNS + rnd.randrange(HALF + 100 - 2 - HALF) // 3 * 3 + HALF + 4, LEVEL)) for _ in range(HIT_TILES)]
+        with start_ours("fresh", write_ours(folder, database)) as server, start_ours("unfollowed", write_ours(unfollowed, database, followed=False)) as other:
+            ports = {one: int(one.url.split(":")[2].split("/")[0]) for one in (server, other)}
+            for port in ports.values():
+                client = Client(port)
+                for path in paths:
+                    fetch(client, path)
+                while port == ports[server] and counter(client, "change_reads_total") == 0:
+                    time.sleep(.05)
+                client.close()
             for _ in range(options.rounds):
-                for changing in (False, True):
-                    report.add("a hit", "while rows change" if changing else "nothing changes", hits_alone(server, port, paths, database, options, changing))
+                for variant, one, changing in ((ALONE, server, False), (FOLLOWED, server, True), (UNFOLLOWED, other, True)):
+                    report.add("a hit", variant, hits_alone(one, ports[one], paths, database, options, changing))
                 for busy in (False, True):
-                    report.add("commit to pixel", "hits, rows change" if busy else "nothing else", commit_to_pixel(server, port, paths, database, options, busy))
-            client.close()
+                    report.add("commit to pixel", "hits, rows change" if busy else "nothing else",
+                               commit_to_pixel(server, ports[server], paths, database, options, busy))
         if peer("/usr/bin/render_expired").exists():
             report.add("list to pixel", "renderd", of_renderd(database, options))
     report.write()
-    by = {(row["case"], row["variant"]): row for row in report.medians()}
-    print(f"a hit while rows change: {by['a hit', 'while rows change']['processor_us_a_hit'] / by['a hit', 'nothing changes']['processor_us_a_hit']:.2f} times one without")
+    cost = {row["variant"]: row["processor_us_a_hit"] for row in report.medians() if row["case"] == "a hit"}
+    print(f"a hit while rows change: {cost[FOLLOWED] / cost[UNFOLLOWED]:.2f} times one of a server that does not follow the changes, "
+          f"{cost[FOLLOWED] / cost[ALONE]:.2f} times one beside an idle database")
 
 
 if __name__ == "__main__":
