@@ -7,16 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vector/postgis/level_blocks.h"
+#include "vector/levels/level_blocks.h"
 
 enum {
     CELL_PIXELS = 128,      /* the side of the smallest cells; larger features have cells twice as wide, and so on */
     WINDOW_BYTES = 8 << 20, /* of a window, from which on it is full */
-    COPY_BYTES = 1 << 20,   /* that are sent at once */
     BLOCK_OVERHEAD = 200,   /* bytes of a row beside its features: the head of the row, the box, their index */
-    BLOCK_COLUMNS = 4,
-    WITH_SRID_POLYGON = 0x20000003,
-    BOX_VERTICES = 5,
 };
 
 typedef struct blocks_cell {
@@ -40,7 +36,7 @@ struct mc_overview_blocks {
     apr_array_header_t *entries; /* blocks_entry */
     apr_hash_t *tuples;          /* number of a tuple, plus one, by its bytes */
     apr_array_header_t *texts;   /* mc_wkb_buffer of each tuple: its bytes in a block */
-    mc_wkb_buffer geometry, block, out, tuple;
+    mc_wkb_buffer geometry, block, tuple;
     uint32_t *numbers; /* of the tuples, in the block that is written, plus one */
 };
 
@@ -50,7 +46,6 @@ free_blocks(void *data)
     mc_overview_blocks *blocks = data;
     free(blocks->geometry.data);
     free(blocks->block.data);
-    free(blocks->out.data);
     free(blocks->tuple.data);
     return APR_SUCCESS;
 }
@@ -163,43 +158,14 @@ compare_entries(const void *a, const void *b)
     return cells != 0 ? cells : left->place < right->place ? -1 : left->place > right->place;
 }
 
-static void
-append_network_order(mc_wkb_buffer *bytes, uint32_t number, int size)
-{
-    uint8_t big[4];
-    for (int i = 0; i < size; i++)
-        big[i] = (uint8_t)(number >> 8 * (size - 1 - i));
-    mc_wkb_append(bytes, big, (size_t)size);
-}
-
-static void
-append_double(mc_wkb_buffer *bytes, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    append_network_order(bytes, (uint32_t)(bits >> 32), 4);
-    append_network_order(bytes, (uint32_t)bits, 4);
-}
-
-/* Bounds in pixels, a pixel wider, as a polygon in units of the CRS: extended well-known binary. */
-static void
-append_box(mc_wkb_buffer *out, const mc_overview_blocks *blocks, const mc_extent *bounds)
+/* Bounds in pixels, a pixel wider, in units of the CRS. */
+static mc_extent
+box_of_bounds(const mc_overview_blocks *blocks, const mc_extent *bounds)
 {
     const double side = blocks->level->resolution;
     const mc_extent first = mc_grid_tile_extent(blocks->job->grid, 0, 0, 0);
-    const double x[2] = { first.minx + (bounds->minx - 1) * side, first.minx + (bounds->maxx + 1) * side };
-    const double y[2] = { first.maxy - (bounds->miny - 1) * side, first.maxy - (bounds->maxy + 1) * side };
-    static const int corners[BOX_VERTICES][2] = { { 0, 0 }, { 0, 1 }, { 1, 1 }, { 1, 0 }, { 0, 0 } };
-    append_network_order(out, 1 + 4 * 4 + BOX_VERTICES * 16, 4);
-    append_network_order(out, 0, 1);
-    append_network_order(out, WITH_SRID_POLYGON, 4);
-    append_network_order(out, (uint32_t)blocks->job->column.srid, 4);
-    append_network_order(out, 1, 4);
-    append_network_order(out, BOX_VERTICES, 4);
-    for (int i = 0; i < BOX_VERTICES; i++) {
-        append_double(out, x[corners[i][0]]);
-        append_double(out, y[corners[i][1]]);
-    }
+    return (mc_extent){ first.minx + (bounds->minx - 1) * side, first.maxy - (bounds->maxy + 1) * side,
+                        first.minx + (bounds->maxx + 1) * side, first.maxy - (bounds->miny - 1) * side };
 }
 
 /* Tuples that occur in the block get numbers in the order in which they come. */
@@ -222,9 +188,8 @@ append_block_tuples(mc_overview_blocks *blocks, const blocks_entry *entries, int
     mc_wkb_append(&blocks->block, tuples->size == 0 ? (const uint8_t *)"" : tuples->data, tuples->size);
 }
 
-/* A row of COPY in its binary format: part, box, number of features, features. */
-static void
-append_block_row(mc_overview_blocks *blocks, const blocks_entry *entries, int count)
+static mc_error *
+write_level_block(mc_overview_blocks *blocks, const blocks_entry *entries, int count)
 {
     mc_extent bounds = entries[0].bounds;
     uint32_t place = 0;
@@ -242,44 +207,15 @@ append_block_row(mc_overview_blocks *blocks, const blocks_entry *entries, int co
         bounds.maxx = fmax(bounds.maxx, entry->bounds.maxx);
         bounds.maxy = fmax(bounds.maxy, entry->bounds.maxy);
     }
-    append_network_order(&blocks->out, BLOCK_COLUMNS, 2);
-    append_network_order(&blocks->out, 4, 4);
-    append_network_order(&blocks->out, (uint32_t)blocks->part, 4);
-    append_box(&blocks->out, blocks, &bounds);
-    append_network_order(&blocks->out, 4, 4);
-    append_network_order(&blocks->out, (uint32_t)count, 4);
-    append_network_order(&blocks->out, (uint32_t)blocks->block.size, 4);
-    mc_wkb_append(&blocks->out, blocks->block.data, blocks->block.size);
-    blocks->level->bytes += BLOCK_OVERHEAD;
-}
-
-static mc_error *
-send_blocks(mc_overview_blocks *blocks, size_t least)
-{
-    mc_wkb_buffer *out = &blocks->out;
-    if (out->failed || blocks->block.failed || blocks->tuple.failed || blocks->geometry.failed)
+    if (blocks->block.failed || blocks->tuple.failed || blocks->geometry.failed)
         return mc_error_create(blocks->job->pool, MC_ERR_UNAVAILABLE, "there is no memory for the blocks of a level");
-    if (out->size >= least)
-        MC_TRY(mc_postgres_copy_bytes(blocks->job->session, out->data, out->size));
-    out->size = out->size >= least ? 0 : out->size;
-    return MC_OK;
-}
-
-static mc_error *
-send_window(mc_overview_blocks *blocks)
-{
-    static const char head[19] = "PGCOPY\n\377\r\n"; /* then no flags, and nothing more */
-    const blocks_entry *entries = (const blocks_entry *)blocks->entries->elts;
-    const int count = blocks->entries->nelts;
-    mc_wkb_append(&blocks->out, head, sizeof(head));
-    for (int i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && compare_cells(&entries[i].cell, &entries[end].cell) == 0;)
-            end++;
-        append_block_row(blocks, &entries[i], end - i);
-        MC_TRY(send_blocks(blocks, COPY_BYTES));
-    }
-    append_network_order(&blocks->out, 0xffff, 2);
-    return send_blocks(blocks, 0);
+    const mc_overview_block block = { .part = blocks->part,
+                                      .box = box_of_bounds(blocks, &bounds),
+                                      .count = count,
+                                      .bytes = blocks->block.data,
+                                      .size = blocks->block.size };
+    blocks->level->bytes += BLOCK_OVERHEAD;
+    return blocks->job->store->write(blocks->job, blocks->level, &block);
 }
 
 /* Windows come from the last one on, so that their numbers fall. */
@@ -287,14 +223,17 @@ static mc_error *
 write_window(mc_overview_blocks *blocks)
 {
     const mc_overview_job *job = blocks->job;
-    qsort(blocks->entries->elts, (size_t)blocks->entries->nelts, sizeof(blocks_entry), compare_entries);
+    const blocks_entry *entries = (const blocks_entry *)blocks->entries->elts;
+    const int count = blocks->entries->nelts;
+    qsort(blocks->entries->elts, (size_t)count, sizeof(blocks_entry), compare_entries);
     blocks->numbers = apr_palloc(blocks->pool, sizeof(*blocks->numbers) * (size_t)blocks->texts->nelts);
-    blocks->out.size = 0;
-    MC_TRY(mc_postgres_copy_begin(job->session,
-                                  apr_pstrcat(blocks->pool, "COPY " MC_LEVELS_SCHEMA ".", blocks->level->name,
-                                              " (part, box, count, features) FROM STDIN (FORMAT binary)", NULL)));
-    MC_TRY(send_window(blocks));
-    MC_TRY(mc_postgres_copy_end(job->session));
+    MC_TRY(job->store->begin(job, blocks->level));
+    for (int i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && compare_cells(&entries[i].cell, &entries[end].cell) == 0;)
+            end++;
+        MC_TRY(write_level_block(blocks, &entries[i], end - i));
+    }
+    MC_TRY(job->store->end(job, blocks->level));
     blocks->part--;
     begin_window(blocks);
     return MC_OK;

@@ -1,4 +1,4 @@
-/* Writing the blocks of a level (vector/postgis/level_blocks.h). */
+/* Writing the blocks of a level (vector/levels/level_blocks.h). */
 #ifndef MC_OVERVIEW_OVERVIEW_BLOCKS_H
 #define MC_OVERVIEW_OVERVIEW_BLOCKS_H
 
@@ -16,10 +16,10 @@ typedef struct mc_overview_feature {
     bool packed; /* TWKB, else WKB */
 } mc_overview_feature;
 
-/* For the table `level->name`. Lives as long as `pool`. */
+/* For a level that the store has created. Lives as long as `pool`. */
 mc_overview_blocks *mc_overview_blocks_create(mc_overview_level *level, const mc_overview_job *job, apr_pool_t *pool);
 
-/* Adds a feature; the one that is painted last comes first. Full windows are written to the table. */
+/* Adds a feature; the one that is painted last comes first. Full windows are written to the store. */
 mc_error *mc_overview_blocks_add(mc_overview_blocks *blocks, const mc_overview_feature *feature) MC_CHECKED;
 
 /* Writes what is left. */

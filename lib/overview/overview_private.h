@@ -1,67 +1,99 @@
-/* What the files of this room share. */
+/* What the files of this room share: a job, which builds the levels of one source into one store. */
 #ifndef MC_OVERVIEW_OVERVIEW_PRIVATE_H
 #define MC_OVERVIEW_OVERVIEW_PRIVATE_H
 
+#include <apr_tables.h>
+
 #include "overview/overview.h"
 #include "source/vector/vector.h"
-#include "vector/postgis/postgis_levels.h"
-
-/* The name of a reader of the change log begins so; then come the object id of the table, " for ", a digest. */
-#define MC_OVERVIEW_READER "overviews of "
-
-/* A table whose overviews are built or dropped. */
-typedef struct mc_overview_job {
-    const mc_vector_layer *layer;
-    mc_postgis_config config; /* of the layer, with the connection that is used */
-    const mc_overview_options *options;
-    const mc_grid *grid; /* of the tileset, in the CRS of the table */
-    mc_postgres_session *session;
-    mc_postgis_column column;
-    /* What the database says of the table. */
-    const char *relation; /* its object id */
-    const char *columns, *filenode, *applied, *started, *triggers;
-    bool points;        /* it has nothing but points */
-    bool has_log;       /* there is a change log */
-    const char *reader; /* in the change log; NULL: none */
-    mc_extent bounds;   /* of all geometry */
-    double rows, bytes;
-    int64_t pages;
-    double crowd; /* features that begin in a square unit, where any do, at most; 0: not known */
-    int levels;   /* that were built */
-    mc_ctx *ctx;
-    apr_pool_t *pool;
-} mc_overview_job;
 
 /* A level, while it is made. */
 typedef struct mc_overview_level {
     double resolution;
-    double until;     /* it serves maps from its resolution to below this one */
-    int fineness;     /* pixels of the plane of the sieve for one of a map */
-    int digits;       /* of its geometry, behind the decimal point */
-    const char *name; /* of its table, in the schema; NULL: it is given up */
-    int64_t kept;     /* features */
-    int64_t bytes;    /* of its blocks */
+    double until;  /* it serves maps from its resolution to below this one */
+    int fineness;  /* pixels of the plane of the sieve for one of a map */
+    int digits;    /* of its geometry, behind the decimal point */
+    bool given_up; /* no more features are added */
+    int64_t kept;  /* features */
+    int64_t bytes; /* of its blocks */
+    void *target;  /* the store's own: where the blocks go */
 } mc_overview_level;
+
+/* A row of a source, as long as the pool that it was read into. */
+typedef struct mc_overview_row {
+    const void *geometry; /* WKB */
+    size_t size;
+    const char **values; /* of the attributes of the style; NULL: null */
+    int64_t ordinal;     /* says which row of the source it is; 0: the source does not say */
+} mc_overview_row;
+
+/* A block that is written to a level (vector/levels/level_blocks.h). */
+typedef struct mc_overview_block {
+    int part;      /* the window; blocks are drawn in the order of their parts, which fall while they are written */
+    mc_extent box; /* in units of the source's CRS */
+    int count;     /* of the features */
+    const void *bytes;
+    size_t size;
+} mc_overview_block;
+
+typedef struct mc_overview_job mc_overview_job;
+
+/* Where the rows come from. */
+typedef struct mc_overview_source_ops {
+    /* The rows with geometry in the source's pieces from `from` to below `to`, in drawing order: mc_overview_row. */
+    mc_error *(*read)(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to,
+                      apr_pool_t *pool);
+    /* In how many squares of a side, in units of the CRS, features begin: their box's lower left corner. */
+    mc_error *(*count_squares)(double *squares, const mc_overview_job *job, double side);
+} mc_overview_source_ops;
+
+/* Where the blocks of the levels go. What is neither finished nor dropped is gone when the job has failed. */
+typedef struct mc_overview_store_ops {
+    /* Sets level->target. */
+    mc_error *(*create)(const mc_overview_job *job, mc_overview_level *level);
+    /* The blocks of one window come between these two. */
+    mc_error *(*begin)(const mc_overview_job *job, mc_overview_level *level);
+    mc_error *(*write)(const mc_overview_job *job, mc_overview_level *level, const mc_overview_block *block);
+    mc_error *(*end)(const mc_overview_job *job, mc_overview_level *level);
+    /* The level is kept. *bytes: all that it takes. */
+    mc_error *(*finish)(double *bytes, const mc_overview_job *job, mc_overview_level *level);
+    mc_error *(*drop)(const mc_overview_job *job, mc_overview_level *level);
+} mc_overview_store_ops;
+
+/* First member of each kind's own struct. */
+struct mc_overview_job {
+    const mc_overview_source_ops *source;
+    const mc_overview_store_ops *store;
+    const mc_vector_layer *layer;
+    const mc_overview_options *options;
+    const char *kind, *name; /* of the source, for people: "table", "public.roads" */
+    const mc_grid *grid;     /* of the tileset, in the CRS of the source */
+    /* Facts of the source, set before the levels are built. */
+    int srid;
+    bool points;      /* it has nothing but points */
+    mc_extent bounds; /* of all geometry */
+    double rows, bytes;
+    int64_t pieces; /* that can be read by themselves: pages, records */
+    double crowd;   /* features that begin in a square unit, where any do, at most; 0: not known */
+    int levels;     /* that were built */
+    mc_ctx *ctx;
+    apr_pool_t *pool;
+};
 
 void mc_overview_tell(const mc_overview_job *job, bool passing, const char *format, ...) MC_PRINTF(3, 4);
 
-/* Of a level, whose resolution the text need not say. `bytes`: of its table and index; 0: there is no level. */
+/* Of a level, whose resolution the text need not say. `bytes`: all that it takes; 0: there is no level. */
 void mc_overview_tell_level(const mc_overview_job *job, const mc_overview_level *level, int64_t bytes,
                             const char *format, ...) MC_PRINTF(4, 5);
 
-/* One statement; its rows are passed over. */
-mc_error *mc_overview_run(const mc_overview_job *job, const char *sql) MC_CHECKED;
+/* MC_ERR_CONFIG: the source cannot have overviews, and why. */
+mc_error *mc_overview_refuse(const mc_overview_job *job, const char *reason) MC_CHECKED;
 
-/* The first row of a statement as texts, NULL for null; *values NULL: there is none. */
-mc_error *mc_overview_ask(const char ***values, int columns, const mc_overview_job *job, const char *sql) MC_CHECKED;
+/* Builds the levels that a map of the tileset needs, from the source into the store, and keeps those that are worth
+ * their room. */
+mc_error *mc_overview_build_levels(mc_overview_job *job, const mc_tileset *tileset) MC_CHECKED;
 
-/* A text of SQL. */
-const char *mc_overview_quote(const char *text, apr_pool_t *pool);
-
-/* Builds all levels of the table, in one transaction. */
-mc_error *mc_overview_build_table(mc_overview_job *job, const mc_tileset *tileset) MC_CHECKED;
-
-/* Reads the table from its end, and writes the features that each of the levels keeps. A level
+/* Reads the source from its end, and writes the features that each of the levels keeps. A level
  * that gets more than `worth` bytes is given up. */
 mc_error *mc_overview_sift(mc_overview_level *levels, int count, double worth, const mc_overview_job *job) MC_CHECKED;
 

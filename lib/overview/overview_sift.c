@@ -15,17 +15,10 @@
 
 enum {
     PIECE_BYTES = 32 << 20,      /* of the table that are read at once */
-    PIECE_PAGES = 4096,          /* at most */
+    PIECES_AT_ONCE = 4096,       /* at most */
     CELLS = 16,                  /* cells of thinning for a pixel */
     THINNING = MC_SUBPIXELS / 4, /* as maps thin what they read */
 };
-
-/* A row of the table. */
-typedef struct sifted_row {
-    const void *geometry;
-    size_t size;
-    const char **values;
-} sifted_row;
 
 typedef struct sifted_level {
     mc_overview_level *level;
@@ -78,52 +71,6 @@ make_plane(sifted_level *s, const mc_overview_job *job, apr_pool_t *pool)
                            (int)(bottom - top), pool);
 }
 
-/* Geometry and the attributes of the style of some pages of the table. */
-static const char *
-piece_sql(const sifting *s, int64_t from, int64_t to)
-{
-    const mc_overview_job *job = s->job;
-    const mc_style *style = job->layer->style;
-    const char *geometry = mc_sql_name(job->column.name, s->piece), *attributes = "";
-    for (int i = 0; i < style->attribute_count; i++)
-        attributes =
-            apr_pstrcat(s->piece, attributes, ",", mc_sql_name(style->attributes[i], s->piece), "::text", NULL);
-    return apr_psprintf(s->piece,
-                        "SELECT %s%s FROM %s WHERE ctid >= '(%" APR_INT64_T_FMT
-                        ",0)'::tid AND ctid < '(%" APR_INT64_T_FMT
-                        ",0)'::tid AND pg_column_size(%s) <= %d AND ST_SRID(%s) IN (0,%d)",
-                        geometry, attributes, mc_sql_table(job->config.table, s->piece), (apr_int64_t)from,
-                        (apr_int64_t)to, geometry, MC_POSTGIS_GEOMETRY_MAX, geometry, job->column.srid);
-}
-
-static mc_error *
-read_piece(apr_array_header_t **rows, const sifting *s, int64_t from, int64_t to)
-{
-    const mc_overview_job *job = s->job;
-    const int count = job->layer->style->attribute_count;
-    const mc_postgres_query query = {
-        .session = job->session, .sql = piece_sql(s, from, to), .binary = true, .copy = true
-    };
-    mc_postgres_result *result = NULL;
-    const mc_postgres_row *row;
-    *rows = apr_array_make(s->piece, 4096, sizeof(sifted_row));
-    mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, job->pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
-        if (row->columns != 1 + count || row->fields[0].size < 0)
-            continue;
-        sifted_row *taken = &APR_ARRAY_PUSH(*rows, sifted_row);
-        taken->size = (size_t)row->fields[0].size;
-        taken->geometry = apr_pmemdup(s->piece, row->fields[0].data, taken->size);
-        taken->values = apr_palloc(s->piece, sizeof(char *) * (size_t)(count + 1));
-        for (int i = 0; i < count; i++)
-            taken->values[i] = row->fields[1 + i].size < 0
-                                   ? NULL
-                                   : apr_pstrmemdup(s->piece, row->fields[1 + i].data, (size_t)row->fields[1 + i].size);
-    }
-    mc_postgres_end(result);
-    return error;
-}
-
 /* Bounds of the geometry in pixels of the level, on the lattice of the grid. */
 static mc_extent
 bounds_in_level(const sifting *s, const sifted_level *level)
@@ -138,7 +85,7 @@ bounds_in_level(const sifting *s, const sifted_level *level)
 
 /* Thinned and packed. What cannot be thinned or packed stays as it is. */
 static mc_error *
-keep_row(sifting *s, sifted_level *level, const sifted_row *row)
+keep_row(sifting *s, sifted_level *level, const mc_overview_row *row)
 {
     mc_overview_feature feature = {
         .bounds = bounds_in_level(s, level), .values = row->values, .geometry = row->geometry, .size = row->size
@@ -154,14 +101,14 @@ keep_row(sifting *s, sifted_level *level, const sifted_row *row)
     MC_TRY(mc_overview_blocks_add(level->blocks, &feature));
     if ((double)level->level->bytes > s->worth) {
         mc_overview_tell_level(s->job, level->level, 0, "no level, which would not be much smaller than the table");
-        level->level->name = NULL;
+        level->level->given_up = true;
     }
     return MC_OK;
 }
 
 /* Each level is sifted from the table: what is left out would else add up from level to level. */
 static mc_error *
-sift_row(sifting *s, sifted_level *level, const sifted_row *row)
+sift_row(sifting *s, sifted_level *level, const mc_overview_row *row)
 {
     mc_error *error = mc_wkb_read(&s->geometry, row->geometry, row->size, &level->grid, s->scratch);
     bool keeps;
@@ -181,11 +128,12 @@ static mc_error *
 sift_piece(sifting *s, int64_t from, int64_t to)
 {
     apr_array_header_t *rows;
-    MC_TRY(read_piece(&rows, s, from, to));
+    MC_TRY(s->job->source->read(&rows, s->job, from, to, s->piece));
     for (int i = rows->nelts - 1; i >= 0; i--) {
         for (int k = 0; k < s->count; k++)
-            if (s->levels[k].level->name != NULL)
-                MC_TRY(mc_error_copy(sift_row(s, &s->levels[k], &APR_ARRAY_IDX(rows, i, sifted_row)), s->job->pool));
+            if (!s->levels[k].level->given_up)
+                MC_TRY(
+                    mc_error_copy(sift_row(s, &s->levels[k], &APR_ARRAY_IDX(rows, i, mc_overview_row)), s->job->pool));
         apr_pool_clear(s->scratch);
     }
     return MC_OK;
@@ -195,15 +143,15 @@ static mc_error *
 sift_pieces(sifting *s)
 {
     const mc_overview_job *job = s->job;
-    int64_t each = PIECE_BYTES / ((int64_t)job->bytes / (job->pages + 1) + 1);
-    each = each < 1 ? 1 : each > PIECE_PAGES ? PIECE_PAGES : each;
-    for (int64_t to = job->pages; to > 0; to -= each) {
-        mc_overview_tell(job, true, "%d %%", (int)(100 * (job->pages - to) / job->pages));
+    int64_t each = PIECE_BYTES / ((int64_t)job->bytes / (job->pieces + 1) + 1);
+    each = each < 1 ? 1 : each > PIECES_AT_ONCE ? PIECES_AT_ONCE : each;
+    for (int64_t to = job->pieces; to > 0; to -= each) {
+        mc_overview_tell(job, true, "%d %%", (int)(100 * (job->pieces - to) / job->pieces));
         MC_TRY(sift_piece(s, to > each ? to - each : 0, to));
         apr_pool_clear(s->piece);
     }
     for (int k = 0; k < s->count; k++)
-        if (s->levels[k].level->name != NULL)
+        if (!s->levels[k].level->given_up)
             MC_TRY(mc_overview_blocks_finish(s->levels[k].blocks));
     return MC_OK;
 }

@@ -5,7 +5,7 @@
 #include "fuzz_support.h"
 #include "vector/geometry/geometry.h"
 #include "vector/geometry/wkb_pack.h"
-#include "vector/postgis/level_blocks.h"
+#include "vector/levels/level_blocks.h"
 
 enum { ATTRIBUTES = 2 };
 

@@ -4,7 +4,7 @@
 
 #include "mapcache/trace.h"
 #include "text/text.h"
-#include "vector/postgis/level_blocks.h"
+#include "vector/levels/level_blocks.h"
 #include "vector/postgis/postgis_levels.h"
 
 /* Features after which what was needed for them is given back. */

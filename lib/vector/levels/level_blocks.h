@@ -12,8 +12,8 @@
  *   for each feature: its place in the window less that of the feature before; the number of its tuple, from 0; the
  *   bytes of its geometry times two, plus one where they are TWKB and not WKB; its geometry
  */
-#ifndef MC_VECTOR_POSTGIS_LEVEL_BLOCKS_H
-#define MC_VECTOR_POSTGIS_LEVEL_BLOCKS_H
+#ifndef MC_VECTOR_LEVELS_LEVEL_BLOCKS_H
+#define MC_VECTOR_LEVELS_LEVEL_BLOCKS_H
 
 #include <apr_pools.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Blocks of overviews: features of many blocks come in drawing order, with their values; broken blocks are refused and
  * leave nothing behind. */
-#include "vector/postgis/level_blocks.h"
+#include "vector/levels/level_blocks.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* See level_blocks.h. */
-#include "vector/postgis/level_blocks.h"
+#include "vector/levels/level_blocks.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>

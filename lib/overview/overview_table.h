@@ -1,0 +1,44 @@
+/* Overviews of a table of PostGIS, in tables beside it (vector/postgis/postgis_levels.h). */
+#ifndef MC_OVERVIEW_OVERVIEW_TABLE_H
+#define MC_OVERVIEW_OVERVIEW_TABLE_H
+
+#include "overview/overview_private.h"
+#include "vector/postgis/postgis_levels.h"
+
+/* The name of a reader of the change log begins so; then come the object id of the table, " for ", a digest. */
+#define MC_OVERVIEW_READER "overviews of "
+
+/* A table whose overviews are built or dropped. */
+typedef struct mc_overview_table {
+    mc_overview_job job;
+    mc_postgis_config config; /* of the layer, with the connection that is used */
+    mc_postgres_session *session;
+    mc_postgis_column column;
+    /* What the database says of the table. */
+    const char *relation; /* its object id */
+    const char *columns, *filenode, *applied, *started, *triggers;
+    bool has_log;       /* there is a change log */
+    const char *reader; /* in the change log; NULL: none */
+} mc_overview_table;
+
+extern const mc_overview_source_ops mc_overview_table_source;
+extern const mc_overview_store_ops mc_overview_table_store;
+
+/* Builds all levels of the table of a layer, in one transaction, or drops them. Errors as of mc_overview_build. */
+mc_error *mc_overview_build_table(mc_overview_table *table, const mc_tileset *tileset) MC_CHECKED;
+mc_error *mc_overview_drop_table(mc_overview_table *table, const mc_tileset *tileset) MC_CHECKED;
+
+/* Asks for the facts of the table, in the transaction that reads it. MC_ERR_CONFIG where it cannot have overviews. */
+mc_error *mc_overview_ask_facts(mc_overview_table *table) MC_CHECKED;
+
+/* One statement; its rows are passed over. */
+mc_error *mc_overview_run(const mc_overview_table *table, const char *sql) MC_CHECKED;
+
+/* The first row of a statement as texts, NULL for null; *values NULL: there is none. */
+mc_error *mc_overview_ask(const char ***values, int columns, const mc_overview_table *table,
+                          const char *sql) MC_CHECKED;
+
+/* A text of SQL. */
+const char *mc_overview_quote(const char *text, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,182 @@
+/* A table as the source of overviews: its facts and its rows. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "overview/overview_table.h"
+#include "text/text.h"
+
+/* What the database says of the table; what is asked for in this order. */
+static const char facts_sql[] =
+    "SELECT c.oid::text, c.relkind::text, (c.relhassubclass OR c.relpersistence = 't')::text, c.relrowsecurity::text, "
+    "current_setting('server_version_num'), " MC_LEVELS_COLUMNS(
+        "c.oid") ", pg_relation_filenode(c.oid)::text, "
+                 "pg_current_snapshot()::text, pg_postmaster_start_time()::text, "
+                 "(to_regclass('mapcache_changes.log') IS NOT NULL)::text, " MC_LEVELS_TRIGGERS(
+                     "c.oid") ", "
+                              "(pg_relation_size(c.oid) / current_setting('block_size')::int8)::text, "
+                              "pg_table_size(c.oid)::text, "
+                              "postgis_typmod_type(a.atttypmod) FROM pg_class c JOIN pg_attribute a ON a.attrelid = "
+                              "c.oid "
+                              "WHERE c.oid = to_regclass(%s) AND a.attname = %s";
+enum {
+    FACT_OID,
+    FACT_KIND,
+    FACT_PARTED,
+    FACT_GUARDED,
+    FACT_VERSION,
+    FACT_COLUMNS,
+    FACT_FILENODE,
+    FACT_SNAPSHOT,
+    FACT_STARTED,
+    FACT_LOG,
+    FACT_TRIGGERS,
+    FACT_PAGES,
+    FACT_BYTES,
+    FACT_TYPE,
+    FACTS
+};
+
+static bool
+is_true(const char *fact)
+{
+    return fact != NULL && strcmp(fact, "true") == 0;
+}
+
+/* Why the table cannot have overviews; NULL: it can. */
+static const char *
+table_refusal(const mc_overview_table *table, const char *const *facts)
+{
+    const mc_style *style = table->job.layer->style;
+    int version = 0;
+    if (*facts[FACT_KIND] != 'r' && *facts[FACT_KIND] != 'm')
+        return "it is no table and no materialized view";
+    if (is_true(facts[FACT_PARTED]))
+        return "it is temporary, or has partitions or children";
+    if (is_true(facts[FACT_GUARDED]))
+        return "it has row level security, which overviews would not keep";
+    if (!mc_parse_int(&version, facts[FACT_VERSION], 0, 999999) || version < 140000)
+        return "overviews need PostgreSQL 14";
+    if (table->column.geography)
+        return "its column is a geography";
+    if (table->column.srid == 0)
+        return "its geometry has no SRID";
+    if (style->digest == 0)
+        return "its style is not known by a digest";
+    for (int i = 0; i < style->attribute_count; i++)
+        if (strcmp(style->attributes[i], table->column.name) == 0)
+            return "its style takes the geometry for an attribute";
+    if (!table->job.options->is_static && !is_true(facts[FACT_LOG]))
+        return "nothing logs its changes: see mapcache invalidate --sql; if it never changes, say --static";
+    if (!table->job.options->is_static && facts[FACT_TRIGGERS] == NULL)
+        return "it has no triggers of the change log: see mapcache invalidate --sql; if it never changes, say --static";
+    return NULL;
+}
+
+static mc_error *
+find_bounds(mc_overview_table *table)
+{
+    const char **found, *name = mc_sql_name(table->column.name, table->job.pool);
+    const char *sql =
+        apr_pstrcat(table->job.pool, "SELECT ST_XMin(b)::text, ST_YMin(b)::text, ST_XMax(b)::text, ST_YMax(b)::text, ",
+                    "n::text FROM (SELECT ST_Extent(", name, ") AS b, count(*) AS n FROM ",
+                    mc_sql_table(table->config.table, table->job.pool), ") AS e", NULL);
+    MC_TRY(mc_overview_ask(&found, 5, table, sql));
+    if (found == NULL || found[0] == NULL || !mc_parse_double(&table->job.bounds.minx, found[0]) ||
+        !mc_parse_double(&table->job.bounds.miny, found[1]) || !mc_parse_double(&table->job.bounds.maxx, found[2]) ||
+        !mc_parse_double(&table->job.bounds.maxy, found[3]) || !mc_parse_double(&table->job.rows, found[4]))
+        return mc_overview_refuse(&table->job, "it has no geometry");
+    return MC_OK;
+}
+
+mc_error *
+mc_overview_ask_facts(mc_overview_table *table)
+{
+    const char **facts;
+    const char *name = mc_overview_quote(mc_sql_table(table->config.table, table->job.pool), table->job.pool);
+    MC_TRY(mc_overview_ask(
+        &facts, FACTS, table,
+        apr_psprintf(table->job.pool, facts_sql, name, mc_overview_quote(table->column.name, table->job.pool))));
+    if (facts == NULL)
+        return mc_overview_refuse(&table->job, "there is no such table");
+    const char *refusal = table_refusal(table, facts);
+    if (refusal != NULL)
+        return mc_overview_refuse(&table->job, refusal);
+    table->relation = facts[FACT_OID];
+    table->columns = facts[FACT_COLUMNS];
+    table->filenode = facts[FACT_FILENODE];
+    table->applied = facts[FACT_SNAPSHOT];
+    table->started = facts[FACT_STARTED];
+    table->triggers = table->job.options->is_static ? NULL : facts[FACT_TRIGGERS];
+    table->has_log = is_true(facts[FACT_LOG]);
+    table->job.points = strncmp(facts[FACT_TYPE], "Point", 5) == 0 || strncmp(facts[FACT_TYPE], "MultiPoint", 10) == 0;
+    if (!mc_parse_int64(&table->job.pieces, facts[FACT_PAGES], 0, INT64_MAX) ||
+        !mc_parse_double(&table->job.bytes, facts[FACT_BYTES]))
+        return mc_overview_refuse(&table->job, "its size is not known");
+    return find_bounds(table);
+}
+
+/* Geometry and the attributes of the style of some pages of the table. */
+static const char *
+pages_sql(const mc_overview_table *table, int64_t from, int64_t to, apr_pool_t *pool)
+{
+    const mc_style *style = table->job.layer->style;
+    const char *geometry = mc_sql_name(table->column.name, pool), *attributes = "";
+    for (int i = 0; i < style->attribute_count; i++)
+        attributes = apr_pstrcat(pool, attributes, ",", mc_sql_name(style->attributes[i], pool), "::text", NULL);
+    return apr_psprintf(pool,
+                        "SELECT %s%s FROM %s WHERE ctid >= '(%" APR_INT64_T_FMT
+                        ",0)'::tid AND ctid < '(%" APR_INT64_T_FMT
+                        ",0)'::tid AND pg_column_size(%s) <= %d AND ST_SRID(%s) IN (0,%d)",
+                        geometry, attributes, mc_sql_table(table->config.table, pool), (apr_int64_t)from,
+                        (apr_int64_t)to, geometry, MC_POSTGIS_GEOMETRY_MAX, geometry, table->column.srid);
+}
+
+static void
+take_piece_row(mc_overview_row *taken, const mc_postgres_row *row, int attributes, apr_pool_t *pool)
+{
+    const size_t size = (size_t)row->fields[0].size;
+    *taken = (mc_overview_row){ .geometry = apr_pmemdup(pool, row->fields[0].data, size), .size = size };
+    taken->values = apr_palloc(pool, sizeof(char *) * (size_t)(attributes + 1));
+    for (int i = 0; i < attributes; i++)
+        taken->values[i] = row->fields[1 + i].size < 0
+                               ? NULL
+                               : apr_pstrmemdup(pool, row->fields[1 + i].data, (size_t)row->fields[1 + i].size);
+}
+
+static mc_error *
+read_table_pages(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to, apr_pool_t *pool)
+{
+    const mc_overview_table *table = (const mc_overview_table *)job;
+    const int attributes = job->layer->style->attribute_count;
+    const mc_postgres_query query = {
+        .session = table->session, .sql = pages_sql(table, from, to, pool), .binary = true, .copy = true
+    };
+    mc_postgres_result *result = NULL;
+    const mc_postgres_row *row;
+    *rows = apr_array_make(pool, 4096, sizeof(mc_overview_row));
+    mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, job->pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
+        if (row->columns == 1 + attributes && row->fields[0].size >= 0)
+            take_piece_row(&APR_ARRAY_PUSH(*rows, mc_overview_row), row, attributes, pool);
+    mc_postgres_end(result);
+    return error;
+}
+
+static mc_error *
+count_table_squares(double *squares, const mc_overview_job *job, double side)
+{
+    const mc_overview_table *table = (const mc_overview_table *)job;
+    const char **found, *name = mc_sql_name(table->column.name, job->pool);
+    const char *wide = mc_double_text('g', 17, side, job->pool);
+    *squares = 0;
+    MC_TRY(mc_overview_ask(&found, 1, table,
+                           apr_psprintf(job->pool,
+                                        "SELECT count(*)::text FROM (SELECT DISTINCT floor(ST_XMin(%s) / %s), "
+                                        "floor(ST_YMin(%s) / %s) FROM %s) AS begun",
+                                        name, wide, name, wide, mc_sql_table(table->config.table, job->pool))));
+    if (found != NULL)
+        (void)mc_parse_double(squares, found[0]);
+    return MC_OK;
+}
+
+const mc_overview_source_ops mc_overview_table_source = { read_table_pages, count_table_squares };
