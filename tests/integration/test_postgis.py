@@ -181,7 +181,7 @@ def maps(database, build):
         made.add("odd", '<table>odd "schema.a; DROP TABLE plain; --</table>' + f"<style>{folder}/odd.sld</style>")
         made.add("looks", "<table>looks</table><id>id</id>")
         for name, where in {"scale": "size &lt; !SCALE!", "pixel": "size * size &lt; !PIXEL! * 500", "text": "kind = !KIND!",
-                            "number": "id = (!KIND!)::int", "boxed": "geom &amp;&amp; !BBOX! AND kind = 'a'", "session": "current_setting('jit') = 'off'",
+                            "number": "id = (!KIND!)::int", "boxed": "geom &amp;&amp; !BBOX! AND kind = 'a'", "session": "current_setting('jit') = 'off' AND pg_size_bytes(current_setting('work_mem')) >= 16777216",
                             "period": "at >= !TIME_START! AND at &lt; !TIME_END!", "whole": "!TIME! = '2020' OR '!KIND!' = !KIND!",
                             "wrong": "kind = !SIZE!"}.items():
             made.add(f"q_{name}", f"<query>SELECT * FROM many WHERE {where}</query><geometry>geom</geometry><srid>3857</srid><id>id</id>",

@@ -26,6 +26,9 @@
 #define GREETING_MAX (INT64_C(64) << 10)
 /* Milliseconds that sent bytes may stay unacknowledged: a host that has gone silent ends its connections then. */
 #define SILENCE_MS "10000"
+/* The least memory of a sort, or of a map of the rows that an index has found: 250,000 pages of a table, 2 GB. The
+ * database takes no more of it than it needs. */
+#define WORK_MEMORY "16MB"
 
 /* Something has come, after a wait since `begin`. The first wait is for the database to have a row, no matter how far
  * away it is, the others are for what is on its way. */
@@ -262,8 +265,9 @@ mc_pg_plan_settings(bool by_key)
  * What makes rows come in the order of their table: a plan for each box of a map (for any box that could come, the
  * planner expects one row, and takes them from the index one by one), and reading that begins at the beginning, by one
  * process: the rows of several come as they find them. No plan is compiled: of a large table it would be each time, for
- * longer than the query takes. Pages that a statement names are read without the others. A server that does not know
- * all of these does without. And how many connections it has room for.
+ * longer than the query takes. Pages that a statement names are read without the others. The rows that an index finds
+ * are noted one by one: where memory does not suffice, whole pages are, and each row of these is compared again. A
+ * server that does not know all of these does without. And how many connections it has room for.
  */
 static mc_error *
 set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
@@ -271,7 +275,9 @@ set_up_session(mc_pg_connection *connection, const mc_pg_wait *wait)
     PGresult *result = NULL;
     const char *sql =
         apr_pstrcat(wait->pool, "SET synchronize_seqscans = off; ", mc_pg_plan_settings(connection->by_key),
-                    "; SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; SELECT "
+                    "; SET max_parallel_workers_per_gather = 0; SET jit = off; SET enable_tidscan = on; "
+                    "SELECT set_config('work_mem', '" WORK_MEMORY "', false) WHERE "
+                    "pg_size_bytes(current_setting('work_mem')) < pg_size_bytes('" WORK_MEMORY "'); SELECT "
                     "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int "
                     "- coalesce(current_setting('reserved_connections', true)::int, 0)",
                     NULL);
