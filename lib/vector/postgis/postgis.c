@@ -250,7 +250,8 @@ read_with(postgis_reading *r, mc_postgis_layer *layer, const mc_postgis_statemen
                                       .params = statement->params,
                                       .param_count = statement->param_count,
                                       .binary = true,
-                                      .copy = r->request->copy };
+                                      .copy = r->request->copy,
+                                      .by_key = statement->by_key };
     mc_postgres_result *result = NULL;
     mc_error *error = mc_postgres_start(&result, r->base.ctx->process->postgres, &asked, r->base.ctx, pool);
     if (error == MC_OK)

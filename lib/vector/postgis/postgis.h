@@ -125,6 +125,7 @@ typedef struct mc_postgis_statement {
     int param_count;
     bool dimensions; /* values of clients are among them */
     bool gathered;   /* each row is one value that holds many features (mc_postgis_next_of) */
+    bool by_key;     /* mc_postgres_query has it: few rows, which the spatial index finds, whatever the box */
 } mc_postgis_statement;
 
 /*

@@ -256,6 +256,16 @@ build_where_clause(const postgis_sql_builder *b, const char *geometry)
         geometry, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, geometry, b->box);
 }
 
+/* Whether the plan for one box is that of all others: rows of a table, so few that they are sorted anyway, by its
+ * index. Where nothing is known of the rows yet, they may be many. */
+static bool
+has_one_plan(const postgis_sql_builder *b, const mc_postgis_config *config)
+{
+    const mc_postgis_request *request = b->request;
+    return config->table != NULL && b->column->stored && !b->column->geography && request->sorted &&
+           request->rows > 0 && !request->copy && !map_holds_table(b);
+}
+
 /* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's. */
 static const char *
 in_map(const postgis_sql_builder *b, const char *geometry)
@@ -299,6 +309,7 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     apr_array_header_t *columns = apr_array_make(pool, 16, sizeof(const char *));
     statement->param_count = 0;
     statement->dimensions = false;
+    statement->by_key = has_one_plan(&b, config);
     statement->gathered = config->table != NULL && mc_postgis_may_gather(column, request) && !is_transformed(&b);
     if (statement->gathered) {
         statement->sql =
