@@ -27,6 +27,8 @@ typedef struct mc_tile_write {
     uint8_t bgra[4];
     int lifetime;    /* seconds after which the tile is of no use (auto_expire): a store may forget it then; 0: never */
     apr_time_t made; /* the time that the tile is stored with, where the store can (mc_cache_keeps_time); 0: now */
+    apr_time_t *read_as; /* of a store that tells_time: the time that whoever reads the tile finds it with, if `data` is
+                            what is found; as it was otherwise. NULL: nobody asks */
     mc_layers_writer *layers; /* for stores that list the layers of their tiles; NULL: the tileset has none */
     const void *layers_baton;
 } mc_tile_write;
@@ -116,6 +118,7 @@ typedef struct mc_cache_ops {
                               void *baton, mc_ctx *ctx);
     /* Whether tiles are stored with mc_tile_write.made as their time; NULL: they are not. */
     bool (*keeps_time)(const mc_cache *cache);
+    bool tells_time; /* by mc_tile_write.read_as */
     /* Of stores in files: the folder that all files are below, or the only file (*file is true then); NULL: there is no
      * such place. */
     const char *(*place)(bool *file, const mc_cache *cache, apr_pool_t *pool);

@@ -39,6 +39,7 @@ typedef struct mc_tile {
     bool raw;               /* a RAW tileset: never decoded */
     bool stale;             /* it should be another one by now, and is served until that is there */
     apr_time_t stale_since; /* of a stale one: since when; 0: not known */
+    bool as_stored;         /* just made and stored: the store would give these bytes with this time */
     double provisional;     /* seconds for which the tile is good, which is not stored; 0: a tile as all others */
 } mc_tile;
 

@@ -157,22 +157,32 @@ render_from_source(mc_rendered *map, mc_tileset *tileset, const mc_tile_key *key
     return error;
 }
 
-/* The tile that the caller wanted, out of what has just been made. */
-static mc_error *
-pick_rendered_tile(mc_tile **tile, const mc_tile_write *writes, int count, const mc_tile_key *key, apr_pool_t *pool)
+/* That of the tile that the caller wants; NULL: there is none. */
+static mc_tile_write *
+find_write(mc_tile_write *writes, int count, const mc_tile_key *key)
 {
     for (int i = 0; i < count; i++)
-        if (writes[i].key.x == key->x && writes[i].key.y == key->y) {
-            *tile = apr_pcalloc(pool, sizeof(**tile));
-            (*tile)->data = mc_buf_attach(mc_buf_ref(writes[i].data), pool);
-            (*tile)->coding = mc_image_sniff(writes[i].data->data, writes[i].data->size);
-            (*tile)->mtime = writes[i].made != 0 ? writes[i].made : apr_time_from_sec(apr_time_sec(apr_time_now()));
-            (*tile)->blank = writes[i].uniform;
-            (*tile)->no_data = writes[i].uniform && writes[i].bgra[3] == 0;
-            memcpy((*tile)->bgra, writes[i].bgra, sizeof((*tile)->bgra));
-            return MC_OK;
-        }
-    return mc_error_create(pool, MC_ERR_IO, "the tile is not part of its metatile");
+        if (writes[i].key.x == key->x && writes[i].key.y == key->y)
+            return &writes[i];
+    return NULL;
+}
+
+/* The tile of a write that has just been made; read_as: its time in the store, in which the tile is no more than its
+ * bytes; 0: not known. */
+static mc_tile *
+make_written_tile(const mc_tile_write *write, apr_time_t read_as, apr_pool_t *pool)
+{
+    mc_tile *tile = apr_pcalloc(pool, sizeof(*tile));
+    tile->data = mc_buf_attach(mc_buf_ref(write->data), pool);
+    tile->coding = mc_image_sniff(write->data->data, write->data->size);
+    tile->as_stored = read_as != 0;
+    tile->mtime = tile->as_stored    ? read_as
+                  : write->made != 0 ? write->made
+                                     : apr_time_from_sec(apr_time_sec(apr_time_now()));
+    tile->blank = write->uniform && !tile->as_stored;
+    tile->no_data = tile->blank && write->bgra[3] == 0;
+    memcpy(tile->bgra, write->bgra, sizeof(tile->bgra));
+    return tile;
 }
 
 static mc_error *
@@ -220,10 +230,23 @@ put_rendered(mc_tile_write *writes, int count, int formats, mc_tileset *tileset,
     return formats > 1 ? MC_OK : mc_tileset_forget_formats(tileset, writes, count, ctx);
 }
 
+/* Whether the store may be asked for the time of a tile while it is put. Puts that wait are over too late; bytes that
+ * begin as a colour does are read as one. */
+static bool
+may_tell_time(const mc_tileset *tileset, const mc_tile_write *write, const mc_ctx *ctx)
+{
+    return tileset->cache->ops->tells_time && ctx->writes == NULL && write->data != NULL && write->data->size > 0 &&
+           write->data->data[0] != '#';
+}
+
 static mc_error *
 store_formats(mc_tile_write *writes, int count, int formats, mc_tile **tile, mc_error **store_error, double provisional,
               mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
+    mc_tile_write *wanted = tile == NULL ? NULL : find_write(writes, count, key);
+    apr_time_t read_as = 0;
+    if (wanted != NULL && may_tell_time(tileset, wanted, ctx))
+        wanted->read_as = &read_as;
     if (provisional <= 0)
         *store_error = put_rendered(writes, count, formats, tileset, ctx);
     if (provisional <= 0 && *store_error == MC_OK) {
@@ -236,7 +259,10 @@ store_formats(mc_tile_write *writes, int count, int formats, mc_tile **tile, mc_
     }
     if (tile == NULL)
         return MC_OK;
-    MC_TRY(pick_rendered_tile(tile, writes, count, key, pool));
+    if (wanted == NULL)
+        return mc_error_create(pool, MC_ERR_IO, "the tile is not part of its metatile");
+    wanted->read_as = NULL;
+    *tile = make_written_tile(wanted, read_as, pool);
     (*tile)->provisional = provisional;
     return MC_OK;
 }

@@ -13,11 +13,14 @@
 #include "tileset/tileset_counters.h"
 #include "tileset/tileset_private.h"
 
-/* The stored form is what later requests get: its bytes and times are served from the start. */
+/* The stored form is what later requests get: its bytes and times are served from the start. A store that has told what
+ * it would give is not asked. */
 static void
 prefer_stored(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_tile *stored = NULL;
+    if ((*tile)->as_stored)
+        return;
     mc_error *error = mc_cache_get(&stored, tileset->cache, key, ctx, pool);
     if (error != MC_OK)
         mc_log_error(ctx, MC_LOG_WARN, error);

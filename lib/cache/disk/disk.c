@@ -97,6 +97,12 @@ disk_io_error(const char *path, const char *what, int code, apr_pool_t *pool)
     return mc_error_wrap(pool, cause, MC_ERR_IO, "%s", what);
 }
 
+static apr_time_t
+change_time(const struct stat *info)
+{
+    return (apr_time_t)info->st_mtim.tv_sec * APR_USEC_PER_SEC + info->st_mtim.tv_nsec / 1000;
+}
+
 /* The whole file in one buffer; *data is NULL where there is none. */
 static mc_error *
 read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *pool)
@@ -123,7 +129,7 @@ read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *p
             buf->size += (size_t)count;
         }
         *data = mc_buf_attach(buf, pool);
-        *mtime = (apr_time_t)info.st_mtim.tv_sec * APR_USEC_PER_SEC + info.st_mtim.tv_nsec / 1000;
+        *mtime = change_time(&info);
     }
     close(file);
     return error;
@@ -211,38 +217,47 @@ check_disk_root(disk_cache *cache, mc_ctx *ctx)
                            cache->base.cache.name);
 }
 
-/* Whether the file is written, with `time` as the time of its change (0: now). */
+/* Whether the file is written, with tile->made as the time of its change (0: now), and *read_as is that time. */
 static bool
-write_tile_file(int file, const mc_buf *data, apr_time_t time)
+write_tile_file(apr_time_t *read_as, int file, const mc_tile_write *tile)
 {
-    const struct timespec since = { (time_t)apr_time_sec(time), (long)apr_time_usec(time) * 1000 };
+    const struct timespec since = { (time_t)apr_time_sec(tile->made), (long)apr_time_usec(tile->made) * 1000 };
     const struct timespec times[2] = { since, since };
-    return mc_files_write(file, data->data, data->size) && (time == 0 || futimens(file, times) == 0);
+    struct stat info;
+    if (!mc_files_write(file, tile->data->data, tile->data->size) || (tile->made != 0 && futimens(file, times) != 0))
+        return false;
+    if (tile->read_as != NULL && fstat(file, &info) == 0)
+        *read_as = change_time(&info);
+    return true;
 }
 
-/* Creates `path` at once with all of its bytes, or as a link where `link` is not NULL. */
+/* Creates `path` at once with all bytes of a tile, or as a link where `link` is not NULL. */
 static mc_error *
-create_file(disk_cache *cache, char *path, const mc_buf *data, apr_time_t time, const char *link, mc_ctx *ctx)
+create_file(disk_cache *cache, char *path, const mc_tile_write *tile, const char *link, mc_ctx *ctx)
 {
     enum { FOLDERS_AGAIN = 10 }; /* <max_size> removes folders that are empty */
     const char *temporary = temporary_name(path, ctx->pool);
     const int retries = cache->creation_retry, missing = cache->base.cache.quota == NULL ? 0 : FOLDERS_AGAIN;
     for (int attempt = 0;; attempt++) {
         bool begun, made;
+        apr_time_t read_as = 0;
         if (link != NULL) {
             begun = made = symlink(link, temporary) == 0;
         } else {
             int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
             begun = file >= 0;
-            made = begun && write_tile_file(file, data, time);
+            made = begun && write_tile_file(&read_as, file, tile);
             int code = errno;
             if (begun && close(file) != 0)
                 made = false;
             else
                 errno = code;
         }
-        if (made && rename(temporary, path) == 0)
+        if (made && rename(temporary, path) == 0) {
+            if (read_as > 0)
+                *tile->read_as = read_as;
             return MC_OK;
+        }
         int code = errno;
         if (begun)
             (void)unlink(temporary);
@@ -283,8 +298,8 @@ put_link(disk_cache *cache, char *path, const mc_tile_write *tile, const uint8_t
     MC_TRY(mc_text_check(&out, &tile->key, ctx->pool));
     struct stat info;
     if (stat(blank, &info) != 0 || info.st_size == 0)
-        MC_TRY(create_file(cache, blank, tile->data, 0, NULL, ctx));
-    return create_file(cache, path, NULL, 0, link_text(path, blank, ctx->pool), ctx);
+        MC_TRY(create_file(cache, blank, &(mc_tile_write){ .data = tile->data }, NULL, ctx));
+    return create_file(cache, path, NULL, link_text(path, blank, ctx->pool), ctx);
 }
 
 static mc_error *
@@ -305,7 +320,7 @@ put_disk_tile(disk_cache *cache, char *path, const mc_tile_write *tile, mc_ctx *
         return unlink_tile(path, ctx->pool); /* what was there before would go on showing */
     if (tile->uniform && cache->symlink_blank && cache->layout < TEMPLATE)
         return put_link(cache, path, tile, tile->bgra, ctx);
-    return create_file(cache, path, tile->data, tile->made, NULL, ctx);
+    return create_file(cache, path, tile, NULL, ctx);
 }
 
 /*
@@ -391,6 +406,7 @@ const mc_cache_ops mc_cache_disk = {
     .upkeep = mc_disk_upkeep,
     .tells_groups = mc_disk_tells_groups,
     .keeps_time = disk_keeps_time,
+    .tells_time = true,
     .lists_folders = mc_disk_lists_folders,
     .list_folders = mc_disk_list_folders,
     .measure = mc_disk_measure,

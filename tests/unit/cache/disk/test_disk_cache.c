@@ -283,7 +283,31 @@ START_TEST(a_file_has_the_time_that_its_tile_was_put_with)
 }
 END_TEST
 
+START_TEST(a_put_tells_the_time_that_a_get_finds)
+{
+    mc_cache *cache = disk("", ""), *links = disk("", "<symlink_blank/>");
+    mc_tile_key key = roads(5, 9, 13);
+    mc_tile *tile;
+    apr_time_t read_as = 0, made[] = { 0, INT64_C(1600000000123456) };
+    mc_tile_write put = { .key = key, .data = buf_of_text("tile"), .read_as = &read_as };
+    ck_assert(cache->ops->tells_time);
+    for (int i = 0; i < 2; i++) {
+        put.made = made[i];
+        read_as = 0;
+        ck_ok(mc_cache_put(cache, &put, 1, &ctx));
+        ck_ok(mc_cache_get(&tile, cache, &key, &ctx, pool));
+        ck_assert_int_gt(read_as, 0);
+        ck_assert_int_eq(tile->mtime, read_as);
+    }
+    put.uniform = true; /* what is found is another file */
+    read_as = 0;
+    ck_ok(mc_cache_put(links, &put, 1, &ctx));
+    ck_assert_int_eq(read_as, 0);
+}
+END_TEST
+
 CACHE_MAIN("disk cache", layouts_have_the_paths_of_the_reference, dimensions_are_folders_last_first,
            tiles_of_one_colour_are_links_to_one_file, transparent_tiles_are_not_written_when_asked_for,
            a_stored_colour_is_expanded, nobody_reads_half_a_tile, unwritable_places_give_errors_without_their_path,
-           folders_tell_the_tiles_of_an_area, a_file_has_the_time_that_its_tile_was_put_with)
+           folders_tell_the_tiles_of_an_area, a_file_has_the_time_that_its_tile_was_put_with,
+           a_put_tells_the_time_that_a_get_finds)
