@@ -23,6 +23,8 @@ typedef struct schedule {
 static _Atomic uint64_t usual_slice; /* of the process; 0: nobody has shortened his */
 static _Thread_local bool is_short;
 static _Thread_local int holds; /* mc_slices_hold that are not released */
+static _Thread_local int small; /* mc_slices_small_begin that are not ended */
+static _Thread_local bool owed; /* mc_slices_restore was asked for meanwhile */
 
 /* Those of the thread are not `from` (0: whatever they are) any more, but `to`. */
 static void
@@ -44,6 +46,7 @@ change_slice(uint64_t from, uint64_t to)
 void
 mc_slices_shorten(void)
 {
+    owed = false;
     if (is_short)
         return;
     is_short = true;
@@ -63,11 +66,36 @@ mc_slices_release(const int *unused)
     holds--;
 }
 
+bool
+mc_slices_small_begin(bool is_small)
+{
+    small += is_small;
+    return is_small;
+}
+
+void
+mc_slices_small_end(const bool *begun)
+{
+    if (*begun && small > 0 && --small == 0)
+        owed = false;
+}
+
+void
+mc_slices_not_small(void)
+{
+    if (!owed)
+        return;
+    owed = false;
+    small = 0;
+    mc_slices_restore();
+}
+
 void
 mc_slices_restore(void)
 {
     uint64_t usual = atomic_load(&usual_slice);
-    if (holds > 0)
+    owed = small > 0;
+    if (holds > 0 || owed)
         return; /* and mc_slices_shorten finds them short */
     is_short = false;
     if (usual != 0)

@@ -22,6 +22,20 @@ void mc_slices_release(const int *unused);
     __attribute__((cleanup(mc_slices_release), unused)) const int mc_slices_scope = (mc_slices_hold(), 0);             \
     MC_SLOW(ctx)
 
+/* Around what takes no more than a fraction of a millisecond unless somebody inside finds out otherwise: until then the
+ * thread keeps the slices that it has, in MC_SLOW, too, which spares four calls of the kernel. In pairs, may be nested;
+ * without effect once it is not small. */
+bool mc_slices_small_begin(bool is_small);
+void mc_slices_small_end(const bool *begun);
+
+/* The rest of the enclosing scope, if `is_small`; MC_SLOW comes behind it. */
+#define MC_SLICES_SMALL(is_small)                                                                                      \
+    __attribute__((cleanup(mc_slices_small_end), unused)) const bool mc_slices_small_scope =                           \
+        mc_slices_small_begin(is_small)
+
+/* What is under way takes longer: nothing without MC_SLICES_SMALL around it, on the same thread. */
+void mc_slices_not_small(void);
+
 /* Those of the process before the first thread shortened its own; also for threads that such a thread has started, as
  * these inherit them. */
 void mc_slices_restore(void);

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/seldom.h"
 #include "base/semaphore.h"
+#include "base/slices.h"
 #include "mapcache/trace.h"
 #include "tileset/refresh.h"
 #include "tileset/tileset_counters.h"
@@ -324,6 +325,7 @@ wait_for_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, con
             mc_flight_land(flight, busy);
             return busy;
         }
+        MC_SLICES_SMALL(tileset->format != NULL && tileset->format->type == MC_FORMAT_MVT); /* as a rule: mvt.c */
         MC_SLOW(ctx);
         return lead_locked(tile, flight, tileset, key, stale, name, ctx, pool);
     }

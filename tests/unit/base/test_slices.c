@@ -78,6 +78,31 @@ START_TEST(test_keeps_what_is_held)
 }
 END_TEST
 
+/* What is small keeps short slices, until it says that it is not. */
+START_TEST(test_small_work_keeps_them)
+{
+    uint64_t before = read_slice();
+    mc_slices_shorten();
+    uint64_t inside = read_slice();
+    for (int grows = 0; grows < 2; grows++) {
+        MC_SLICES_SMALL(true);
+        mc_slices_restore();
+        ck_assert_uint_eq(read_slice(), inside);
+        if (grows) {
+            mc_slices_not_small();
+            ck_assert_uint_eq(read_slice(), before);
+        }
+        mc_slices_shorten();
+        ck_assert_uint_eq(read_slice(), inside);
+        mc_slices_not_small(); /* nobody has asked for others */
+        ck_assert_uint_eq(read_slice(), inside);
+    }
+    MC_SLICES_SMALL(false);
+    mc_slices_restore();
+    ck_assert_uint_eq(read_slice(), before);
+}
+END_TEST
+
 static void *
 restore_inherited(void *found)
 {
@@ -114,5 +139,5 @@ START_TEST(test_other_policies_stay)
 }
 END_TEST
 
-UNIT_MAIN("slices", test_shortens_and_restores, test_keeps_what_is_held, test_restores_what_is_inherited,
-          test_other_policies_stay)
+UNIT_MAIN("slices", test_shortens_and_restores, test_keeps_what_is_held, test_small_work_keeps_them,
+          test_restores_what_is_inherited, test_other_policies_stay)
