@@ -21,7 +21,8 @@ enum {
     TABLES = (ISAL_DEF_LVL1_DEFAULT + 63) & ~63UL,
     STEP = 1 << 16, /* from here on another address has another hash */
     PLACES = 4,
-    FIRST = 3 /* bytes whose entries can be overwritten, or should be */
+    FIXED_MOST = 256, /* bytes for which codes of their own take more room than they spare, and more time */
+    FIRST = 3         /* bytes whose entries can be overwritten, or should be */
 };
 
 size_t
@@ -79,9 +80,13 @@ deflate_with_isal(struct isal_zstream *stream, uint8_t *tables, void *out, size_
                   bool gzip)
 {
     isal_deflate_init(stream);
-    stream->level = 1;
-    stream->level_buf = tables;
-    stream->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
+    if (size <= FIXED_MOST) { /* RFC 1951, 3.2.6 */
+        isal_deflate_set_hufftables(stream, NULL, IGZIP_HUFFTABLE_STATIC);
+    } else {
+        stream->level = 1;
+        stream->level_buf = tables;
+        stream->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
+    }
     stream->gzip_flag = gzip ? IGZIP_GZIP : IGZIP_ZLIB;
     stream->end_of_stream = 1;
     stream->flush = NO_FLUSH;
