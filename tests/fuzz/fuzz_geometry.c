@@ -52,12 +52,12 @@ take_apart(const uint8_t *bytes, size_t size)
 
 /* What is thinned is well-known binary again, and no larger but for the SRID. */
 static void
-thin(const uint8_t *bytes, size_t size, apr_pool_t *pool)
+thin(const uint8_t *bytes, size_t size, bool snap, apr_pool_t *pool)
 {
     static const mc_wkb_cells cells = { -180, 90, 0.5 };
     mc_wkb_buffer out = { 0 };
     mc_geometry geometry = { 0 };
-    bool thinned = mc_wkb_thin(&out, bytes, size, 4326, &cells);
+    bool thinned = snap ? mc_wkb_snap(&out, bytes, size, &pixel_grid) : mc_wkb_thin(&out, bytes, size, 4326, &cells);
     if (out.size > size + 4 || thinned != (out.size > 0))
         abort();
     if (thinned) {
@@ -85,7 +85,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (error == MC_OK)
         paint(&geometry, pool);
     take_apart(bytes, size - 1);
-    thin(bytes, size - 1, pool);
+    thin(bytes, size - 1, false, pool);
+    thin(bytes, size - 1, true, pool);
     free(bytes);
     apr_pool_destroy(pool);
     return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vector/geometry/shape.h"
 #include "vector/geometry/wkb_bytes.h"
 
 enum {
@@ -18,7 +19,8 @@ enum { POINT = 1, LINE, POLYGON, POINTS, LINES, POLYGONS };
 
 typedef struct wkb_thinning {
     mc_wkb_buffer *out;
-    const mc_wkb_cells *cells;
+    const mc_wkb_cells *cells;       /* NULL: vertices are snapped */
+    const mc_pixel_grid *pixel_grid; /* that they are snapped for */
     const uint8_t *at, *end;
     bool swapped;
     int values; /* of a vertex */
@@ -81,22 +83,45 @@ append_head(mc_wkb_buffer *buffer, uint32_t type, int srid)
         append_wkb_number(buffer, (uint32_t)srid);
 }
 
+/* From a corner, in steps: into the middle of that half of its step in which it is. The step is found by the arithmetic
+ * of mc_shape_add_vertex. */
+static double
+snap_distance(double distance, double steps)
+{
+    const double at = distance * steps, step = rint(at);
+    return (at >= step ? step + 0.25 : step - 0.25) / steps;
+}
+
 static thin_vertex
 vertex_at(const wkb_thinning *t, size_t index)
 {
     const uint8_t *at = t->at + index * (size_t)t->values * 8;
-    return (thin_vertex){ mc_wkb_number(at, t->swapped), mc_wkb_number(at + 8, t->swapped) };
+    const thin_vertex vertex = { mc_wkb_number(at, t->swapped), mc_wkb_number(at + 8, t->swapped) };
+    const mc_pixel_grid *grid = t->pixel_grid;
+    if (grid == NULL)
+        return vertex;
+    return (thin_vertex){ grid->x0 + snap_distance(vertex.x - grid->x0, grid->per_x * MC_SUBPIXELS),
+                          grid->y0 - snap_distance(grid->y0 - vertex.y, grid->per_y * MC_SUBPIXELS) };
+}
+
+static bool
+is_snapped_alike(thin_vertex a, thin_vertex b)
+{
+    return a.x == b.x && a.y == b.y;
 }
 
 static bool
 is_same_cell(const wkb_thinning *t, thin_vertex a, thin_vertex b)
 {
     const mc_wkb_cells *c = t->cells;
+    if (c == NULL)
+        return is_snapped_alike(a, b);
     return floor((a.x - c->x0) / c->side) == floor((b.x - c->x0) / c->side) &&
            floor((a.y - c->y0) / c->side) == floor((b.y - c->y0) / c->side);
 }
 
-/* Of each run of vertices in one cell the first and the last; of a short line all. */
+/* Of each run of vertices in one cell the first and the last, which are one place where they are snapped; of a short
+ * line all. */
 static uint32_t
 append_ends_of_runs(wkb_thinning *t, uint32_t count, bool all)
 {
@@ -106,22 +131,23 @@ append_ends_of_runs(wkb_thinning *t, uint32_t count, bool all)
         last = i;
         while (!all && last + 1 < count && is_same_cell(t, first, vertex_at(t, last + 1)))
             last++;
+        const bool both = last > i && t->cells != NULL;
         append_vertex(t->out, first);
-        if (last > i)
+        if (both)
             append_vertex(t->out, vertex_at(t, last));
-        kept += 1 + (last > i);
+        kept += 1 + both;
     }
     return kept;
 }
 
-/* A ring of too few vertices begins again with some of its own. */
+/* A ring or line of too few vertices begins again with some of its own. */
 static uint32_t
-append_few(wkb_thinning *t, uint32_t count)
+append_few(wkb_thinning *t, uint32_t count, uint32_t least)
 {
-    for (uint32_t i = 0; i < RING_LEAST - 1; i++)
-        append_vertex(t->out, vertex_at(t, i < count ? (size_t)i * count / RING_LEAST : 0));
+    for (uint32_t i = 0; i < least - 1; i++)
+        append_vertex(t->out, vertex_at(t, i < count ? (size_t)i * count / least : 0));
     append_vertex(t->out, vertex_at(t, count - 1));
-    return RING_LEAST;
+    return least;
 }
 
 static bool
@@ -140,10 +166,11 @@ thin_vertices(wkb_thinning *t, bool ring)
         return false;
     size_t begin = t->out->size;
     append_wkb_number(t->out, 0);
-    uint32_t kept = append_ends_of_runs(t, count, !ring && count < LINE_LEAST);
-    if (ring && kept < RING_LEAST && count >= RING_LEAST) {
+    uint32_t kept = append_ends_of_runs(t, count, !ring && count < LINE_LEAST && t->cells != NULL);
+    const uint32_t least = ring ? RING_LEAST : 2;
+    if (kept < least && count >= least) {
         t->out->size = begin + 4;
-        kept = append_few(t, count);
+        kept = append_few(t, count, least);
     }
     if (!t->out->failed)
         put_number(t->out->data + begin, kept);
@@ -208,13 +235,26 @@ thin_geometry(wkb_thinning *t, int srid)
     return true;
 }
 
+static bool
+thin_whole(wkb_thinning *t, int srid)
+{
+    const size_t begin = t->out->size;
+    bool thinned = thin_geometry(t, srid);
+    if (!thinned)
+        t->out->size = begin;
+    return thinned;
+}
+
 bool
 mc_wkb_thin(mc_wkb_buffer *buffer, const void *wkb, size_t size, int srid, const mc_wkb_cells *cells)
 {
-    const size_t begin = buffer->size;
-    wkb_thinning t = { .out = buffer, .cells = cells, .at = wkb, .end = (const uint8_t *)wkb + size };
-    bool thinned = thin_geometry(&t, srid);
-    if (!thinned)
-        buffer->size = begin;
-    return thinned;
+    return thin_whole(&(wkb_thinning){ .out = buffer, .cells = cells, .at = wkb, .end = (const uint8_t *)wkb + size },
+                      srid);
+}
+
+bool
+mc_wkb_snap(mc_wkb_buffer *buffer, const void *wkb, size_t size, const mc_pixel_grid *pixel_grid)
+{
+    return thin_whole(
+        &(wkb_thinning){ .out = buffer, .pixel_grid = pixel_grid, .at = wkb, .end = (const uint8_t *)wkb + size }, 0);
 }

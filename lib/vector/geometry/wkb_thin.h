@@ -29,4 +29,14 @@ typedef struct mc_wkb_cells {
  */
 bool mc_wkb_thin(mc_wkb_buffer *buffer, const void *wkb, size_t size, int srid, const mc_wkb_cells *cells);
 
+struct mc_pixel_grid;
+
+/*
+ * The same for a pixel grid (without a warp) that snaps each vertex to a whole step, as that of vector tiles does. Each
+ * vertex moves by at most a quarter of a step in each direction, to one of four places around its step: it is snapped
+ * there again, and so it is on grids with the same corner whose steps are 2, 3, 4 ... times as wide. Of vertices that
+ * follow each other in one place one is kept. So shapes that are read of the result are those of the geometry itself.
+ */
+bool mc_wkb_snap(mc_wkb_buffer *buffer, const void *wkb, size_t size, const struct mc_pixel_grid *pixel_grid);
+
 #endif

@@ -2,15 +2,18 @@
  * refused. */
 #include "vector/geometry/wkb_thin.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
+#include "vector/geometry/geometry.h"
+#include "vector/geometry/wkb_pack.h"
 
 enum { LINE = 2, POLYGON = 3, COLLECTION = 7, POINTS_MAX = 64 };
 
 static const mc_wkb_cells cells = { 0, 0, 1 };
-static mc_wkb_buffer input, output;
+static mc_wkb_buffer input, output, packed;
 
 static void
 add_number(uint32_t number)
@@ -141,5 +144,79 @@ START_TEST(what_is_no_plain_geometry_is_refused)
 }
 END_TEST
 
+/* A lattice as vector tiles have it, `times` as wide, with the same corner: not at the origin of the data. */
+static mc_pixel_grid
+snapping_grid(double times)
+{
+    return (mc_pixel_grid){
+        .x0 = -1234.5678, .y0 = 777.777, .per_x = .3 / times, .per_y = .3 / times, .left = 3, .top = -2
+    };
+}
+
+/* The shape that is read of both, on a lattice so many times as wide as that of the snapping. */
+static int
+expect_same_reading(mc_shape_kind kind, double times)
+{
+    const mc_pixel_grid grid = snapping_grid(times);
+    mc_geometry plain = { 0 }, snapped = { 0 };
+    ck_assert(mc_wkb_read(&plain, input.data, input.size, &grid, pool) == MC_OK);
+    ck_assert(mc_twkb_read(&snapped, packed.data, packed.size, &grid, pool) == MC_OK);
+    const mc_shape *a = &plain.shapes[kind], *b = &snapped.shapes[kind];
+    const int parts = a->part_count;
+    ck_assert_int_eq(a->point_count, b->point_count);
+    ck_assert_int_eq(a->part_count, b->part_count);
+    for (int i = 0; i < a->point_count; i++)
+        ck_assert_msg(mc_shape_same_point(a->points[i], b->points[i]), "vertex %d at %g", i, times);
+    for (int i = 0; i < a->part_count; i++)
+        ck_assert_int_eq(a->ends[i], b->ends[i]);
+    mc_geometry_free(&plain);
+    mc_geometry_free(&snapped);
+    return parts;
+}
+
+/* Paths of all sizes, down to a part of a step, whose vertices follow each other closely; closed where they are rings.
+ */
+static void
+add_path(double size, bool ring)
+{
+    double vertices[POINTS_MAX][2], x = rand() % 1000 - 500, y = rand() % 1000 - 500;
+    const uint32_t count = 4 + (uint32_t)rand() % (POINTS_MAX - 4);
+    for (uint32_t i = 0; i < count; i++) {
+        vertices[i][0] = x += (rand() / (RAND_MAX + 1.0) - .5) * size;
+        vertices[i][1] = y += (rand() / (RAND_MAX + 1.0) - .5) * size;
+    }
+    if (ring)
+        memcpy(vertices[count - 1], vertices[0], sizeof(vertices[0]));
+    begin_geometry(ring ? POLYGON : LINE);
+    if (ring)
+        add_number(1);
+    add_vertices((const double(*)[2])vertices, count);
+}
+
+START_TEST(what_is_snapped_is_read_the_same_on_coarser_lattices_too)
+{
+    const mc_pixel_grid grid = snapping_grid(1);
+    const double step = 1 / (grid.per_x * MC_SUBPIXELS);
+    int read = 0, nothing = 0;
+    srand(11);
+    for (int i = 0; i < 600; i++) {
+        const bool ring = i % 2 == 0;
+        add_path(step * pow(10, i % 7 / 3.0 - 1), ring);
+        output.size = packed.size = 0;
+        ck_assert(mc_wkb_snap(&output, input.data, input.size, &grid));
+        ck_assert(mc_wkb_pack(&packed, output.data, output.size, mc_twkb_digits(step)));
+        ck_assert_uint_le(output.size, input.size);
+        for (int times = 1; times <= 64; times = times < 4 ? times + 1 : times * 2) {
+            const int parts = expect_same_reading(ring ? MC_SHAPE_POLYGONS : MC_SHAPE_LINES, times);
+            read += parts;
+            nothing += parts == 0;
+        }
+    }
+    ck_assert_int_gt(read, 1000);
+    ck_assert_int_gt(nothing, 100);
+}
+END_TEST
+
 UNIT_MAIN("wkb_thin", ends_of_runs_are_kept, a_short_line_keeps_all_vertices, a_border_is_thinned_alike_from_both_sides,
-          a_ring_stays_a_ring, what_is_no_plain_geometry_is_refused)
+          a_ring_stays_a_ring, what_is_no_plain_geometry_is_refused,
+          what_is_snapped_is_read_the_same_on_coarser_lattices_too)
