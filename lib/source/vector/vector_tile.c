@@ -8,8 +8,8 @@
 #include "base/workers.h"
 #include "mapcache/trace.h"
 #include "source/tilejson_layers.h"
-#include "source/vector/vector.h"
 #include "source/vector/vector_counters.h"
+#include "source/vector/vector_tile_rules.h"
 #include "text/text.h"
 #include "vector/mvt/mvt.h"
 
@@ -44,18 +44,17 @@ find_tile_place(vector_tile_place *found, const mc_render *wanted)
     const mc_grid *grid = wanted->grid;
     double columns = (double)wanted->width / grid->tile_width;
     for (int z = 0; z < grid->level_count; z++) {
-        mc_extent first = mc_grid_tile_extent(grid, z, 0, 0);
-        double width = first.maxx - first.minx, height = first.maxy - first.miny;
-        double column = (wanted->box.minx - first.minx) / width, row = (first.maxy - wanted->box.maxy) / height;
+        const mc_vector_tile_lattice at = mc_vector_tile_lattice_of(grid, z);
+        double column = (wanted->box.minx - at.x0) / at.width, row = (at.y0 - wanted->box.maxy) / at.height;
         *found = (vector_tile_place){ z,
-                                      first.minx,
-                                      first.maxy,
-                                      width,
-                                      height,
+                                      at.x0,
+                                      at.y0,
+                                      at.width,
+                                      at.height,
                                       (int)rint(column),
                                       (int)rint(row),
-                                      count_vector_tiles(wanted->box.maxx - wanted->box.minx, width),
-                                      count_vector_tiles(wanted->box.maxy - wanted->box.miny, height) };
+                                      count_vector_tiles(wanted->box.maxx - wanted->box.minx, at.width),
+                                      count_vector_tiles(wanted->box.maxy - wanted->box.miny, at.height) };
         if (fabs(columns - found->columns) <= SAME_PLACE && found->rows > 0 &&
             fabs(column - rint(column)) <= SAME_PLACE && fabs(row - rint(row)) <= SAME_PLACE)
             return true;
@@ -77,20 +76,6 @@ make_query(mc_feature_query *query, const vector_tile_place *at, const mc_render
                               left + at->columns * at->width + margin_x, top + margin_y };
     /* A feature that ends at the antimeridian would be twice in the tiles beside it: in the buffer once more. */
     query->wrap_margin = margin_x + unit_x;
-}
-
-/* Where the numbers of features are among their attributes: as whole numbers, so that they need not be asked for twice.
- * -1: nowhere. */
-static int
-find_id(const mc_vector_layer *layer, const apr_array_header_t *fields)
-{
-    const char *name = layer->data->id_attribute;
-    for (int i = 0; name != NULL && i < fields->nelts; i++) {
-        const mc_field *field = &APR_ARRAY_IDX(fields, i, mc_field);
-        if (field->type == MC_FIELD_INTEGER && strcmp(field->name, name) == 0)
-            return i;
-    }
-    return -1;
 }
 
 typedef struct numbered {
@@ -136,22 +121,23 @@ static mc_error *
 add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, bool wrap, const vector_tile_place *at,
                       const mc_render *wanted, mc_ctx *ctx, apr_pool_t *pool)
 {
-    apr_array_header_t *fields;
-    const char **names;
+    mc_vector_tile_rules rules;
     mc_feature_query query = { 0 };
     int64_t skipped = 0;
     if (at->z < layer->minzoom || at->z > layer->maxzoom)
         return MC_OK;
     if (layer->data->ops->tiles != NULL)
         return add_encoded_layer(mvt, layer, at, wanted, ctx, pool);
-    MC_TRY(mc_vector_fields(&fields, &names, layer, ctx, pool));
+    MC_TRY(mc_vector_tile_rules_of(&rules, layer, wanted->vector_tile, wanted->grid, ctx, pool));
     make_query(&query, at, wanted);
     query.wrap = wrap;
-    query.attributes = names;
-    query.attribute_count = fields->nelts;
-    numbered n = { mvt, find_id(layer, fields) };
-    query.ids = layer->data->has_ids && n.id < 0;
-    mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)fields->elts, fields->nelts, layer->data->has_ids);
+    query.style = rules.digest;
+    query.attributes = rules.names;
+    query.attribute_count = rules.fields->nelts;
+    query.ids = rules.ids;
+    numbered n = { mvt, rules.id };
+    mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)rules.fields->elts, rules.fields->nelts,
+                 layer->data->has_ids);
     mc_mvt_set_origin(mvt, query.pixel_grid.x0);
     if (n.id >= 0)
         return layer->data->ops->read(layer->data, &query, take_numbered, &n, &skipped, ctx, pool);

@@ -33,8 +33,9 @@ typedef struct mc_feature_query {
     bool wrap;          /* beyond the antimeridian the map goes on with the other side (vector/feature/wrap.h) */
     double wrap_margin; /* units of the CRS on the left and right of `box`: what of the other side lies only there is
                            left out */
-    uint64_t style; /* digest of the style that paints the features: what cannot be seen in that style may be left out
-                       (docs/internals/overviews.md); 0: all features are wanted */
+    uint64_t style;     /* digest of the style that paints the features, or of the rules of vector tiles: what cannot be
+                           seen in that style, or is in no tile, may be left out (docs/internals/overviews.md); 0: all
+                           features are wanted */
     const mc_dimension_value *dimensions;
     int dimension_count;
 } mc_feature_query;

@@ -122,6 +122,12 @@ mc_mvt_crowded(const mc_mvt *mvt)
     return mvt->crowded;
 }
 
+int
+mc_mvt_count(const mc_mvt *mvt, int column, int row)
+{
+    return mvt->tiles[row * mvt->columns + column].count;
+}
+
 /* --- budgets ---------------------------------------------------------------------------------------------------- */
 
 /* A feature's claim to be kept: the larger one first, then the layer and the feature that came first. */

@@ -53,6 +53,9 @@ mc_error *mc_mvt_visit(void *mvt, const mc_feature *feature, mc_ctx *ctx) MC_CHE
 mc_error *mc_mvt_add_encoded(mc_mvt *mvt, int column, int row, const void *bytes, size_t size,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* How many features a tile of the block shows so far, counted from the upper left one. */
+int mc_mvt_count(const mc_mvt *mvt, int column, int row);
+
 /* Whether mc_mvt_visit or mc_mvt_add_encoded failed because the tiles of the block together need too much memory. A
  * smaller block may succeed. */
 bool mc_mvt_crowded(const mc_mvt *mvt);

@@ -15,6 +15,7 @@ typedef struct level_reading {
     mc_level_window *window;
     double box[4]; /* of the map with its margin, in 1/256 pixel: left, top, right, bottom */
     int64_t features;
+    bool ids; /* the value behind the attributes is the feature's number */
     apr_pool_t *scratch;
 } level_reading;
 
@@ -47,6 +48,15 @@ is_in_level_box(const level_reading *r)
            bounds[0] <= r->box[2] && bounds[2] >= r->box[0] && bounds[1] <= r->box[3] && bounds[3] >= r->box[1];
 }
 
+/* A null is what the table gives for it (mc_postgis_whole). */
+static int64_t
+read_level_id(const level_reading *r, const mc_level_feature *feature)
+{
+    int64_t id = 0;
+    const char *text = r->ids ? feature->values[r->base->map->attribute_count] : NULL;
+    return text != NULL && mc_parse_int64(&id, text, INT64_MIN, INT64_MAX) ? id : 0;
+}
+
 static mc_error *
 visit_level_feature(level_reading *r, const mc_level_feature *feature)
 {
@@ -56,7 +66,7 @@ visit_level_feature(level_reading *r, const mc_level_feature *feature)
     if ((error == MC_OK && !is_in_level_box(r)) || !mc_reading_draws(base, error, r->scratch))
         return MC_OK;
     r->features++;
-    return mc_reading_visit(base, 0, feature->values);
+    return mc_reading_visit(base, read_level_id(r, feature), feature->values);
 }
 
 static mc_error *
@@ -118,10 +128,12 @@ level_coordinate(double value, apr_pool_t *pool)
 }
 
 mc_error *
-mc_levels_read(int64_t *features, mc_feature_reading *reading, const mc_level_use *use, const char *connection,
-               apr_pool_t *pool)
+mc_levels_read(int64_t *features, mc_feature_reading *reading, const mc_level_use *use, bool ids,
+               const char *connection, apr_pool_t *pool)
 {
-    level_reading r = { .base = reading, .window = mc_level_window_create(reading->map->attribute_count, pool) };
+    level_reading r = { .base = reading,
+                        .window = mc_level_window_create(reading->map->attribute_count + ids, pool),
+                        .ids = ids };
     const mc_extent *box = &reading->map->box;
     const mc_postgres_param params[] = { level_coordinate(box->minx, pool), level_coordinate(box->miny, pool),
                                          level_coordinate(box->maxx, pool), level_coordinate(box->maxy, pool) };

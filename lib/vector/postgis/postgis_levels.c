@@ -16,7 +16,8 @@
 /* For so long no map asks again which overviews there are. */
 #define LEVELS_HOLD apr_time_from_sec(10)
 
-enum { LEVELS_MAX = 32 };
+/* Styles, and rules of vector tiles, whose levels are known at a time. */
+enum { LEVELS_MAX = 32, STYLES_MAX = 4 };
 
 /* Two resolutions, or two lengths of a unit, that differ by less are the same. */
 #define SAME 1e-6
@@ -36,13 +37,18 @@ typedef struct level_set {
     int count;
 } level_set;
 
+/* What is known for one style. */
+typedef struct style_levels {
+    level_set *set;   /* NULL: not asked so far */
+    apr_time_t asked; /* 0: to be asked for */
+    uint64_t told;    /* hash of the last reason that was logged */
+} style_levels;
+
 struct mc_levels {
     const mc_postgis_config *config;
     const char *layer;
     pthread_mutex_t lock; /* of all below */
-    level_set *set;       /* NULL: not asked so far */
-    apr_time_t asked;     /* 0: to be asked for */
-    uint64_t told;        /* hash of the last reason that was logged */
+    style_levels styles[STYLES_MAX];
 };
 
 static void
@@ -56,7 +62,8 @@ static apr_status_t
 close_levels(void *data)
 {
     mc_levels *levels = data;
-    release_set(levels->set);
+    for (int i = 0; i < STYLES_MAX; i++)
+        release_set(levels->styles[i].set);
     pthread_mutex_destroy(&levels->lock);
     return APR_SUCCESS;
 }
@@ -76,7 +83,8 @@ void
 mc_levels_forget(mc_levels *levels)
 {
     pthread_mutex_lock(&levels->lock);
-    levels->asked = 0;
+    for (int i = 0; i < STYLES_MAX; i++)
+        levels->styles[i].asked = 0;
     pthread_mutex_unlock(&levels->lock);
 }
 
@@ -87,14 +95,30 @@ mc_levels_give(mc_level_use *use)
     *use = (mc_level_use){ 0 };
 }
 
-/* Once for each reason that is another than the last one; "" is none. */
+/* What is known for a style, else what was asked for longest ago. With the lock. */
+static style_levels *
+find_style_levels(mc_levels *levels, uint64_t style)
+{
+    style_levels *oldest = &levels->styles[0];
+    for (int i = 0; i < STYLES_MAX; i++) {
+        style_levels *one = &levels->styles[i];
+        if (one->set != NULL && one->set->style == style)
+            return one;
+        if (one->set == NULL || (oldest->set != NULL && one->asked < oldest->asked))
+            oldest = one;
+    }
+    return oldest;
+}
+
+/* Once for each reason that is another than the style's last one; "" is none. */
 static void
-tell_reason(mc_levels *levels, const char *reason, mc_ctx *ctx)
+tell_reason(mc_levels *levels, uint64_t style, const char *reason, mc_ctx *ctx)
 {
     uint64_t hash = mc_hash64(reason, strlen(reason), 0);
     pthread_mutex_lock(&levels->lock);
-    bool again = levels->told == hash;
-    levels->told = hash;
+    style_levels *of = find_style_levels(levels, style);
+    bool again = of->told == hash;
+    of->told = hash;
     pthread_mutex_unlock(&levels->lock);
     if (!again && *reason != '\0')
         mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" is drawn without its overviews: %s", levels->layer, reason);
@@ -148,9 +172,10 @@ read_levels(level_set *set, const char **reason, const mc_levels *levels, const 
     }
     mc_postgres_end(result);
     if (set->count == 0)
-        *reason = other_srid    ? "they have another SRID"
-                  : other_style ? "they were built for another style, or by another version of mapcache"
-                                : "";
+        *reason = other_srid ? "they have another SRID"
+                  : other_style
+                      ? "they were built for another style, for other vector tiles, or by another version of mapcache"
+                      : "";
     return error;
 }
 
@@ -167,31 +192,58 @@ has_levels(bool *has, const mc_levels *levels, mc_ctx *ctx, apr_pool_t *pool)
     return MC_OK;
 }
 
-/* Puts a new set in the place of the old one. */
-static void
-ask_levels(mc_levels *levels, const mc_postgis_column *column, uint64_t style, mc_ctx *ctx, apr_pool_t *pool)
+/* A new set, which the caller puts in the place of the old one. *reason: why levels are not used. */
+static level_set *
+ask_levels(const char **reason, const mc_levels *levels, const mc_postgis_column *column, uint64_t style, mc_ctx *ctx,
+           apr_pool_t *pool)
 {
     apr_pool_t *own = mc_task_pool_acquire();
     level_set *made = apr_pcalloc(own, sizeof(*made));
-    const char *reason = "";
     bool has = false;
     made->pool = own;
     made->style = style;
     atomic_init(&made->references, 1);
     mc_error *error = has_levels(&has, levels, ctx, pool);
     if (error == MC_OK && has)
-        error = read_levels(made, &reason, levels, column, ctx, pool);
+        error = read_levels(made, reason, levels, column, ctx, pool);
     if (error != MC_OK) {
-        reason = mc_error_chain(error, pool);
+        *reason = mc_error_chain(error, pool);
         made->count = 0;
     }
+    return made;
+}
+
+/* The style's set, with a reference. One that is being asked for is used as it was. */
+static level_set *
+take_set(mc_levels *levels, const mc_postgis_column *column, uint64_t style, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const char *reason = "";
     pthread_mutex_lock(&levels->lock);
-    level_set *old = levels->set;
-    levels->set = made;
+    apr_time_t now = mc_clock_now();
+    style_levels *of = find_style_levels(levels, style);
+    level_set *set = of->set != NULL && of->set->style == style ? of->set : NULL;
+    bool known = set != NULL && of->asked != 0 && now - of->asked < LEVELS_HOLD;
+    if (known)
+        atomic_fetch_add(&set->references, 1);
+    else if (set != NULL)
+        of->asked = now;
+    pthread_mutex_unlock(&levels->lock);
+    if (known)
+        return set;
+    set = ask_levels(&reason, levels, column, style, ctx, pool);
+    atomic_fetch_add(&set->references, 1);
+    pthread_mutex_lock(&levels->lock);
+    of = find_style_levels(levels, style);
+    level_set *old = of->set;
+    if (old == NULL || old->style != style)
+        of->told = 0;
+    of->set = set;
+    of->asked = now;
     pthread_mutex_unlock(&levels->lock);
     release_set(old);
-    if (made->count == 0)
-        tell_reason(levels, reason, ctx);
+    if (set->count == 0)
+        tell_reason(levels, style, reason, ctx);
+    return set;
 }
 
 /* ---- Whether one may be used for a map ---- */
@@ -279,20 +331,8 @@ mc_levels_take(mc_levels *levels, const mc_postgis_column *column, const mc_feat
     const char *reason = "";
     if (!may_have_levels(levels, column, query))
         return use;
-    pthread_mutex_lock(&levels->lock);
-    apr_time_t now = mc_clock_now();
-    bool known = levels->set != NULL && levels->set->style == query->style && levels->asked != 0 &&
-                 now - levels->asked < LEVELS_HOLD;
-    levels->asked = known ? levels->asked : now;
-    pthread_mutex_unlock(&levels->lock);
-    if (!known)
-        ask_levels(levels, column, query->style, ctx, pool);
-    pthread_mutex_lock(&levels->lock);
-    level_set *set = levels->set;
-    atomic_fetch_add(&set->references, 1);
-    pthread_mutex_unlock(&levels->lock);
-    use.set = set;
-    const known_level *level = set->style == query->style ? find_level(set, query) : NULL;
+    level_set *set = use.set = take_set(levels, column, query->style, ctx, pool);
+    const known_level *level = find_level(set, query);
     mc_error *error = level == NULL ? MC_OK : ask_level(&reason, levels, level, &query->box, ctx, pool);
     if (error != MC_OK)
         reason = mc_error_chain(error, pool);
@@ -300,7 +340,7 @@ mc_levels_take(mc_levels *levels, const mc_postgis_column *column, const mc_feat
     if (level != NULL && *reason == '\0')
         use.name = level->name;
     if (level != NULL && strcmp(reason, CHANGED) != 0)
-        tell_reason(levels, reason, ctx);
+        tell_reason(levels, query->style, reason, ctx);
     if (use.name == NULL)
         mc_levels_give(&use);
     return use;

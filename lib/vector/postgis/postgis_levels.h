@@ -18,7 +18,7 @@
  *   name               of the level's table in the same schema
  *   source, relation   the table that it was made of: as it is called, and its object id
  *   geometry, srid     column and SRID of its geometry
- *   style, format      digest of the style, MC_LEVELS_FORMAT
+ *   style, format      digest of the style or of the rules of vector tiles, MC_LEVELS_FORMAT
  *   resolution, until  units of the SRID for a pixel: for maps from the first to below the second
  *   metres_per_unit    of the grid whose scales the style was read for
  *   columns, filenode  what the source looked like
@@ -88,9 +88,9 @@ typedef struct mc_level_use {
 
 /*
  * The level for a map whose box, in units of `column`, is that of the query. A level is used where the map's CRS is the
- * table's, the style is the one that the level was built for, and nothing in the map's box has changed since. Whatever
- * the database says to the contrary, or cannot say, is logged once, and the table itself is read. mc_levels_give ends
- * the use.
+ * table's, the style or the vector tiles are those that the level was built for, and nothing in the map's box has
+ * changed since. Whatever the database says to the contrary, or cannot say, is logged once, and the table itself is
+ * read. mc_levels_give ends the use.
  */
 mc_level_use mc_levels_take(mc_levels *levels, const mc_postgis_column *column, const mc_feature_query *query,
                             mc_ctx *ctx, apr_pool_t *pool);
@@ -100,10 +100,11 @@ void mc_levels_give(mc_level_use *use);
 void mc_levels_forget(mc_levels *levels);
 
 /*
- * Visits the features of a level for reading->map, in drawing order; *features: how many were visited. Errors of the
- * database as of mc_postgres_start, MC_ERR_CORRUPT for what is no block.
+ * Visits the features of a level for reading->map, in drawing order; *features: how many were visited. `ids`: the level
+ * has the features' numbers, behind the attributes. Errors of the database as of mc_postgres_start, MC_ERR_CORRUPT for
+ * what is no block.
  */
-mc_error *mc_levels_read(int64_t *features, mc_feature_reading *reading, const mc_level_use *use,
+mc_error *mc_levels_read(int64_t *features, mc_feature_reading *reading, const mc_level_use *use, bool ids,
                          const char *connection, apr_pool_t *pool) MC_CHECKED;
 
 #endif
