@@ -10,13 +10,12 @@
 #include "vector/levels/level_blocks.h"
 
 enum {
-    CELL_PIXELS = 128,      /* the side of the smallest cells; larger features have cells twice as wide, and so on */
     WINDOW_BYTES = 8 << 20, /* of a window, from which on it is full */
     BLOCK_OVERHEAD = 200,   /* bytes of a row beside its features: the head of the row, the box, their index */
 };
 
 typedef struct blocks_cell {
-    int wideness; /* its side is CELL_PIXELS << wideness */
+    int wideness; /* how often its side is twice that of the smallest */
     int64_t column, row;
 } blocks_cell;
 
@@ -79,7 +78,7 @@ static uint32_t
 number_of_tuple(mc_overview_blocks *blocks, const char *const *values)
 {
     blocks->tuple.size = 0;
-    for (int i = 0; i < blocks->job->layer->style->attribute_count; i++) {
+    for (int i = 0; i < blocks->job->attribute_count + blocks->job->ids; i++) {
         const size_t length = values[i] == NULL ? 0 : strlen(values[i]);
         mc_wkb_append_packed(&blocks->tuple, values[i] == NULL ? 0 : length + 1);
         mc_wkb_append(&blocks->tuple, values[i] == NULL ? "" : values[i], length);
@@ -94,18 +93,19 @@ number_of_tuple(mc_overview_blocks *blocks, const char *const *values)
     uint8_t *copy = apr_pmemdup(blocks->pool, bytes, tuple->size);
     APR_ARRAY_PUSH(blocks->texts, mc_wkb_buffer) = (mc_wkb_buffer){ .data = copy, .size = tuple->size };
     apr_hash_set(blocks->tuples, copy, (apr_ssize_t)tuple->size, number);
+    blocks->level->bytes += (int64_t)tuple->size; /* once more in each further block that has the tuple */
     return *number;
 }
 
 /* The cell in which the middle of a feature lies, at least as wide as the feature. */
 static blocks_cell
-find_blocks_cell(const mc_extent *bounds)
+find_blocks_cell(const mc_extent *bounds, int smallest)
 {
     blocks_cell cell = { 0 };
     const double extent = fmax(bounds->maxx - bounds->minx, bounds->maxy - bounds->miny);
-    while (extent > (double)((int64_t)CELL_PIXELS << cell.wideness) && cell.wideness < 32)
+    while (extent > (double)((int64_t)smallest << cell.wideness) && cell.wideness < 32)
         cell.wideness++;
-    const double side = (double)((int64_t)CELL_PIXELS << cell.wideness);
+    const double side = (double)((int64_t)smallest << cell.wideness);
     cell.column = (int64_t)floor((bounds->minx + bounds->maxx) / 2 / side);
     cell.row = (int64_t)floor((bounds->miny + bounds->maxy) / 2 / side);
     return cell;
@@ -117,7 +117,7 @@ mc_error *
 mc_overview_blocks_add(mc_overview_blocks *blocks, const mc_overview_feature *feature)
 {
     blocks_entry *entry = &APR_ARRAY_PUSH(blocks->entries, blocks_entry);
-    *entry = (blocks_entry){ .cell = find_blocks_cell(&feature->bounds),
+    *entry = (blocks_entry){ .cell = find_blocks_cell(&feature->bounds, blocks->level->cell),
                              .bounds = feature->bounds,
                              .place = (uint32_t)(MC_LEVEL_WINDOW - blocks->entries->nelts),
                              .tuple = number_of_tuple(blocks, feature->values),
@@ -183,7 +183,7 @@ append_block_tuples(mc_overview_blocks *blocks, const blocks_entry *entries, int
         blocks->numbers[entries[i].tuple] = ++known;
         mc_wkb_append(tuples, text->data, text->size);
     }
-    mc_wkb_append_packed(&blocks->block, (uint64_t)blocks->job->layer->style->attribute_count);
+    mc_wkb_append_packed(&blocks->block, (uint64_t)(blocks->job->attribute_count + blocks->job->ids));
     mc_wkb_append_packed(&blocks->block, known);
     mc_wkb_append(&blocks->block, tuples->size == 0 ? (const uint8_t *)"" : tuples->data, tuples->size);
 }

@@ -27,18 +27,10 @@
 enum { FINENESS_MOST = 2 };
 /* The coarsest level: the source is that many pixels wide, or more. */
 #define PIXELS_LEAST 4
+/* Maps have some cells of blocks in each direction. */
+enum { CELL_PIXELS = 128 };
 /* Steps of a pixel that the coordinates of a level have at least. */
 #define PIXEL_STEPS 1000
-
-/* The grid of the tileset that is in the CRS of the source. */
-static const mc_grid *
-find_grid(const mc_tileset *tileset, int srid)
-{
-    for (int i = 0; i < tileset->link_count; i++)
-        if (mc_crs_epsg(tileset->links[i]->grid->srs, NULL) == srid)
-            return tileset->links[i]->grid;
-    return NULL;
-}
 
 static double
 pixels_of_source(const mc_overview_job *job, double resolution)
@@ -127,6 +119,7 @@ find_needed_levels(mc_overview_level **levels, int *count, mc_overview_job *job)
             MC_TRY(find_crowd(job));
         level->fineness = find_fineness(job, level->resolution);
         level->digits = find_digits(level->resolution);
+        level->cell = CELL_PIXELS;
         const char *refusal = level_refusal(job, level);
         if (refusal != NULL) {
             mc_overview_tell_level(job, level, 0, "no level: %s", refusal);
@@ -169,8 +162,8 @@ choose_worthy_levels(bool *chosen, double *all, mc_overview_level *levels, int c
     }
 }
 
-static mc_error *
-finish_level(mc_overview_job *job, mc_overview_level *level)
+mc_error *
+mc_overview_finish_level(mc_overview_job *job, mc_overview_level *level)
 {
     double bytes;
     MC_TRY(job->store->finish(&bytes, job, level));
@@ -181,15 +174,11 @@ finish_level(mc_overview_job *job, mc_overview_level *level)
 }
 
 mc_error *
-mc_overview_build_levels(mc_overview_job *job, const mc_tileset *tileset)
+mc_overview_build_levels(mc_overview_job *job)
 {
     mc_overview_level *levels;
     int count;
     double all;
-    job->grid = find_grid(tileset, job->srid);
-    if (job->grid == NULL)
-        return mc_overview_refuse(
-            job, apr_psprintf(job->pool, "its SRID is %d, and the tileset has no grid of that CRS", job->srid));
     MC_TRY(find_needed_levels(&levels, &count, job));
     bool *chosen = apr_pcalloc(job->pool, sizeof(*chosen) * (size_t)(count + 1));
     if (count > 0)
@@ -202,7 +191,7 @@ mc_overview_build_levels(mc_overview_job *job, const mc_tileset *tileset)
         }
         if (!chosen[i] && !levels[i].given_up)
             mc_overview_tell_level(job, &levels[i], 0, "no level, which would not be worth its room");
-        MC_TRY(chosen[i] ? finish_level(job, &levels[i]) : job->store->drop(job, &levels[i]));
+        MC_TRY(chosen[i] ? mc_overview_finish_level(job, &levels[i]) : job->store->drop(job, &levels[i]));
     }
     return MC_OK;
 }

@@ -13,6 +13,8 @@ typedef struct mc_overview_level {
     double until;  /* it serves maps from its resolution to below this one */
     int fineness;  /* pixels of the plane of the sieve for one of a map */
     int digits;    /* of its geometry, behind the decimal point */
+    int cell;      /* pixels of the side of the smallest cells of its blocks; larger features have cells twice as wide,
+                      and so on */
     bool given_up; /* no more features are added */
     int64_t kept;  /* features */
     int64_t bytes; /* of its blocks */
@@ -23,7 +25,7 @@ typedef struct mc_overview_level {
 typedef struct mc_overview_row {
     const void *geometry; /* WKB */
     size_t size;
-    const char **values; /* of the attributes of the style; NULL: null */
+    const char **values; /* of the job's attributes, and the feature's number where the job wants that; NULL: null */
     int64_t ordinal;     /* says which row of the source it is; 0: the source does not say */
 } mc_overview_row;
 
@@ -37,6 +39,7 @@ typedef struct mc_overview_block {
 } mc_overview_block;
 
 typedef struct mc_overview_job mc_overview_job;
+struct mc_overview_tiles;
 
 /* Where the rows come from. */
 typedef struct mc_overview_source_ops {
@@ -67,7 +70,13 @@ struct mc_overview_job {
     const mc_vector_layer *layer;
     const mc_overview_options *options;
     const char *kind, *name; /* of the source, for people: "table", "public.roads" */
-    const mc_grid *grid;     /* of the tileset, in the CRS of the source */
+    /* What the levels are for, set by mc_overview_set_rules once the CRS is known. */
+    const mc_grid *grid;                   /* of the tileset, in the CRS of the source */
+    const struct mc_overview_tiles *tiles; /* vector tiles; NULL: maps in the layer's style */
+    const char *const *attributes;         /* that a feature of a level has */
+    int attribute_count;
+    bool ids;        /* and its number behind these */
+    uint64_t digest; /* of the style, or of the rules of vector tiles; 0: none */
     /* Facts of the source, set before the levels are built. */
     int srid;
     bool points;      /* it has nothing but points */
@@ -89,9 +98,15 @@ void mc_overview_tell_level(const mc_overview_job *job, const mc_overview_level 
 /* MC_ERR_CONFIG: the source cannot have overviews, and why. */
 mc_error *mc_overview_refuse(const mc_overview_job *job, const char *reason) MC_CHECKED;
 
-/* Builds the levels that a map of the tileset needs, from the source into the store, and keeps those that are worth
- * their room. */
-mc_error *mc_overview_build_levels(mc_overview_job *job, const mc_tileset *tileset) MC_CHECKED;
+/* Sets what the levels are for: maps of the tileset in the style of the layer, or its vector tiles. MC_ERR_CONFIG: it
+ * has no grid in the CRS of the source (job->srid). */
+mc_error *mc_overview_set_rules(mc_overview_job *job, const mc_tileset *tileset) MC_CHECKED;
+
+/* Builds the levels that maps need, from the source into the store, and keeps those that are worth their room. */
+mc_error *mc_overview_build_levels(mc_overview_job *job) MC_CHECKED;
+
+/* The level is kept. */
+mc_error *mc_overview_finish_level(mc_overview_job *job, mc_overview_level *level) MC_CHECKED;
 
 /* Reads the source from its end, and writes the features that each of the levels keeps. A level
  * that gets more than `worth` bytes is given up. */

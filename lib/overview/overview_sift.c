@@ -11,11 +11,10 @@
 #include "draw/paint/sieve.h"
 #include "grid/earth.h"
 #include "overview/overview_blocks.h"
+#include "overview/overview_pieces.h"
 #include "text/text.h"
 
 enum {
-    PIECE_BYTES = 32 << 20,      /* of the table that are read at once */
-    PIECES_AT_ONCE = 4096,       /* at most */
     CELLS = 16,                  /* cells of thinning for a pixel */
     THINNING = MC_SUBPIXELS / 4, /* as maps thin what they read */
 };
@@ -37,7 +36,6 @@ typedef struct sifting {
     mc_geometry geometry;
     mc_wkb_buffer thinned, packed;
     int64_t unreadable;
-    apr_pool_t *piece;   /* of the rows of a piece */
     apr_pool_t *scratch; /* of a row */
 } sifting;
 
@@ -124,11 +122,11 @@ sift_row(sifting *s, sifted_level *level, const mc_overview_row *row)
     return keeps ? keep_row(s, level, row) : MC_OK;
 }
 
+/* A piece, from its end. */
 static mc_error *
-sift_piece(sifting *s, int64_t from, int64_t to)
+sift_rows(void *baton, const apr_array_header_t *rows)
 {
-    apr_array_header_t *rows;
-    MC_TRY(s->job->source->read(&rows, s->job, from, to, s->piece));
+    sifting *s = baton;
     for (int i = rows->nelts - 1; i >= 0; i--) {
         for (int k = 0; k < s->count; k++)
             if (!s->levels[k].level->given_up)
@@ -142,14 +140,7 @@ sift_piece(sifting *s, int64_t from, int64_t to)
 static mc_error *
 sift_pieces(sifting *s)
 {
-    const mc_overview_job *job = s->job;
-    int64_t each = PIECE_BYTES / ((int64_t)job->bytes / (job->pieces + 1) + 1);
-    each = each < 1 ? 1 : each > PIECES_AT_ONCE ? PIECES_AT_ONCE : each;
-    for (int64_t to = job->pieces; to > 0; to -= each) {
-        mc_overview_tell(job, true, "%d %%", (int)(100 * (job->pieces - to) / job->pieces));
-        MC_TRY(sift_piece(s, to > each ? to - each : 0, to));
-        apr_pool_clear(s->piece);
-    }
+    MC_TRY(mc_overview_read_pieces(s->job, sift_rows, s, s->job->pool));
     for (int k = 0; k < s->count; k++)
         if (!s->levels[k].level->given_up)
             MC_TRY(mc_overview_blocks_finish(s->levels[k].blocks));
@@ -174,7 +165,6 @@ mc_overview_sift(mc_overview_level *levels, int count, double worth, const mc_ov
     sifting s = { .job = job, .count = count, .worth = worth };
     apr_pool_t *pool;
     apr_pool_create(&pool, job->pool);
-    apr_pool_create(&s.piece, pool);
     apr_pool_create(&s.scratch, pool);
     mc_error *error = mc_error_copy(sift_into(&s, levels, pool), job->pool);
     if (s.unreadable > 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "overview/overview_table.h"
+#include "overview/overview_tiles.h"
 #include "text/text.h"
 
 #define LOCK_KEYS "hashtext('mapcache overviews'), (%s::oid::int8 - 2147483648)::int4"
@@ -99,8 +100,8 @@ join_readers(mc_overview_table *table)
     MC_TRY(mc_overview_ask(&found, 1, table, "SELECT to_regclass('mapcache_changes.readers')::text"));
     if (found == NULL || found[0] == NULL)
         return MC_OK; /* the table is refused later, with the reason */
-    table->reader = apr_psprintf(table->job.pool, MC_OVERVIEW_READER "%s for %016" PRIx64, table->relation,
-                                 table->job.layer->style->digest);
+    table->reader =
+        apr_psprintf(table->job.pool, MC_OVERVIEW_READER "%s for %016" PRIx64, table->relation, table->job.digest);
     return mc_overview_run(
         table,
         apr_psprintf(table->job.pool,
@@ -124,7 +125,7 @@ move_reader(const mc_overview_table *table)
 
 /* One transaction, which reads one snapshot and makes all levels. */
 static mc_error *
-build_in_transaction(mc_overview_table *table, const mc_tileset *tileset)
+build_in_transaction(mc_overview_table *table)
 {
     MC_TRY(join_readers(table));
     MC_TRY(mc_overview_run(table, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
@@ -136,9 +137,10 @@ build_in_transaction(mc_overview_table *table, const mc_tileset *tileset)
                             "DELETE FROM " MC_LEVELS_SCHEMA
                             ".levels WHERE relation = %s AND geometry = %s AND style = '%" APR_INT64_T_FMT "'::int8",
                             table->relation, mc_overview_quote(table->column.name, table->job.pool),
-                            (apr_int64_t)table->job.layer->style->digest)));
+                            (apr_int64_t)table->job.digest)));
     MC_TRY(move_reader(table));
-    MC_TRY(mc_overview_build_levels(&table->job, tileset));
+    MC_TRY(table->job.tiles != NULL ? mc_overview_build_tile_levels(&table->job)
+                                    : mc_overview_build_levels(&table->job));
     return mc_overview_run(table, "COMMIT");
 }
 
@@ -147,9 +149,10 @@ mc_overview_build_table(mc_overview_table *table, const mc_tileset *tileset)
 {
     MC_TRY(mc_postgis_find_column(&table->column, &table->config, table->job.ctx, table->job.pool));
     table->job.srid = table->column.srid;
+    MC_TRY(mc_overview_set_rules(&table->job, tileset));
     MC_TRY(make_schema(table));
     MC_TRY(lock_table(table));
-    MC_TRY(build_in_transaction(table, tileset));
+    MC_TRY(build_in_transaction(table));
     if (table->job.levels == 0)
         mc_overview_tell(&table->job, false, "no level is worth its room: maps read the table");
     mc_error *error = drop_unnamed(table);

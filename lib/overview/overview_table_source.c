@@ -46,7 +46,7 @@ is_true(const char *fact)
 static const char *
 table_refusal(const mc_overview_table *table, const char *const *facts)
 {
-    const mc_style *style = table->job.layer->style;
+    const mc_overview_job *job = &table->job;
     int version = 0;
     if (*facts[FACT_KIND] != 'r' && *facts[FACT_KIND] != 'm')
         return "it is no table and no materialized view";
@@ -60,10 +60,10 @@ table_refusal(const mc_overview_table *table, const char *const *facts)
         return "its column is a geography";
     if (table->column.srid == 0)
         return "its geometry has no SRID";
-    if (style->digest == 0)
-        return "its style is not known by a digest";
-    for (int i = 0; i < style->attribute_count; i++)
-        if (strcmp(style->attributes[i], table->column.name) == 0)
+    if (job->digest == 0)
+        return "what it shows is not known by a digest";
+    for (int i = 0; i < job->attribute_count; i++)
+        if (strcmp(job->attributes[i], table->column.name) == 0)
             return "its style takes the geometry for an attribute";
     if (!table->job.options->is_static && !is_true(facts[FACT_LOG]))
         return "nothing logs its changes: see mapcache invalidate --sql; if it never changes, say --static";
@@ -115,14 +115,16 @@ mc_overview_ask_facts(mc_overview_table *table)
     return find_bounds(table);
 }
 
-/* Geometry and the attributes of the style of some pages of the table. */
+/* Geometry and the attributes of some pages of the table. */
 static const char *
 pages_sql(const mc_overview_table *table, int64_t from, int64_t to, apr_pool_t *pool)
 {
-    const mc_style *style = table->job.layer->style;
+    const mc_overview_job *job = &table->job;
     const char *geometry = mc_sql_name(table->column.name, pool), *attributes = "";
-    for (int i = 0; i < style->attribute_count; i++)
-        attributes = apr_pstrcat(pool, attributes, ",", mc_sql_name(style->attributes[i], pool), "::text", NULL);
+    for (int i = 0; i < job->attribute_count; i++)
+        attributes = apr_pstrcat(pool, attributes, ",", mc_sql_name(job->attributes[i], pool), "::text", NULL);
+    if (job->ids)
+        attributes = apr_pstrcat(pool, attributes, ",", mc_sql_name(table->config.id, pool), "::int8::text", NULL);
     return apr_psprintf(pool,
                         "SELECT %s%s FROM %s WHERE ctid >= '(%" APR_INT64_T_FMT
                         ",0)'::tid AND ctid < '(%" APR_INT64_T_FMT
@@ -147,7 +149,7 @@ static mc_error *
 read_table_pages(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to, apr_pool_t *pool)
 {
     const mc_overview_table *table = (const mc_overview_table *)job;
-    const int attributes = job->layer->style->attribute_count;
+    const int attributes = job->attribute_count + job->ids;
     const mc_postgres_query query = {
         .session = table->session, .sql = pages_sql(table, from, to, pool), .binary = true, .copy = true
     };

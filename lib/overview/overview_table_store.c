@@ -37,9 +37,8 @@ register_level(const mc_overview_table *table, const mc_overview_level *level, c
             "(%s, %s, %s, %s, %d, %s::int8, %d, '%s', '%s', '%s', %s, %s, %s, %s, %s, %s, %" APR_INT64_T_FMT ")",
             mc_overview_quote(name, pool), mc_overview_quote(mc_sql_table(table->config.table, pool), pool),
             table->relation, mc_overview_quote(table->column.name, pool), table->column.srid,
-            apr_psprintf(pool, "'%" APR_INT64_T_FMT "'", (apr_int64_t)table->job.layer->style->digest),
-            MC_LEVELS_FORMAT, mc_double_text('g', 17, level->resolution, pool),
-            mc_double_text('g', 17, level->until, pool),
+            apr_psprintf(pool, "'%" APR_INT64_T_FMT "'", (apr_int64_t)table->job.digest), MC_LEVELS_FORMAT,
+            mc_double_text('g', 17, level->resolution, pool), mc_double_text('g', 17, level->until, pool),
             mc_double_text('g', 17, table->job.grid->metres_per_unit, pool), mc_overview_quote(table->columns, pool),
             table->filenode, mc_overview_quote(table->applied, pool), mc_overview_quote(table->started, pool),
             table->reader == NULL ? none : mc_overview_quote(table->reader, pool),
@@ -98,9 +97,10 @@ create_level_table(const mc_overview_job *job, mc_overview_level *level)
             job->pool, "COMMENT ON TABLE %s IS %s", name,
             mc_overview_quote(
                 apr_psprintf(job->pool,
-                             "Overview of %s: what maps show at %g units for a pixel; SELECT * FROM " MC_LEVELS_SCHEMA
+                             "Overview of %s: what %s show at %g units for a pixel; SELECT * FROM " MC_LEVELS_SCHEMA
                              ".features('%s')",
-                             table->config.table, level->resolution, target->name),
+                             table->config.table, job->tiles != NULL ? "vector tiles" : "maps", level->resolution,
+                             target->name),
                 job->pool)));
 }
 
