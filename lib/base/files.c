@@ -2,6 +2,8 @@
 #include "base/files.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,6 +51,30 @@ mc_files_make_folders(const char *path)
     }
     free(copy);
     return reason;
+}
+
+static _Atomic pid_t own_process; /* 0: not known */
+
+static void
+note_forked_process(void)
+{
+    atomic_store_explicit(&own_process, getpid(), memory_order_relaxed);
+}
+
+static void
+watch_forks(void)
+{
+    if (pthread_atfork(NULL, NULL, note_forked_process) == 0)
+        note_forked_process();
+}
+
+pid_t
+mc_files_own_process(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    const pid_t known = atomic_load_explicit(&own_process, memory_order_relaxed);
+    return known != 0 ? known : getpid();
 }
 
 /* What to do after a call that moved `moved` bytes: true to go on with the rest. */

@@ -6,10 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 /* Makes all folders of a file's path, mode 0777. 0, or errno of the first folder that is not there and could not be
  * made. */
 int mc_files_make_folders(const char *path);
+
+/* The number of the process, for names of files and for what is not meant for a forked process: as getpid(), without a
+ * call of the kernel each time. */
+pid_t mc_files_own_process(void);
 
 /* Writes all bytes at the file's position. False with errno. */
 bool mc_files_write(int file, const void *bytes, size_t size);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/thread.h"
 #include "base/wait.h"
@@ -35,7 +36,7 @@ is_trusted(const struct stat *file, bool in_public)
 {
     if (!S_ISREG(file->st_mode) || file->st_nlink > 1)
         return false;
-    return !in_public || file->st_uid == geteuid() || file->st_uid == 0;
+    return !in_public || file->st_uid == 0 || file->st_uid == geteuid();
 }
 
 enum { CREATE_FLAGS = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW };
@@ -222,7 +223,7 @@ static bool
 take_idle_file(mc_lock_file *file, mc_disk_locker *disk)
 {
     pthread_mutex_lock(&disk->mutex);
-    const pid_t process = getpid();
+    const pid_t process = mc_files_own_process();
     if (disk->process != process) {
         while (disk->idle_count > 0)
             close(disk->idle[--disk->idle_count].fd);
@@ -243,7 +244,7 @@ leave_file(const mc_lock_file *file, struct flock byte, mc_disk_locker *disk)
     bool kept = false;
     if (file->common && fcntl(file->fd, F_OFD_SETLK, &byte) == 0) {
         pthread_mutex_lock(&disk->mutex);
-        kept = disk->process == getpid() && disk->idle_count < MC_LOCK_FILES_IDLE;
+        kept = disk->process == mc_files_own_process() && disk->idle_count < MC_LOCK_FILES_IDLE;
         if (kept)
             disk->idle[disk->idle_count++] = *file;
         pthread_mutex_unlock(&disk->mutex);

@@ -198,7 +198,7 @@ static const char *
 temporary_name(const char *path, apr_pool_t *pool)
 {
     static _Atomic unsigned counter;
-    return apr_psprintf(pool, "%s.%d.%u.tmp", path, (int)getpid(), atomic_fetch_add(&counter, 1));
+    return apr_psprintf(pool, "%s.%d.%u.tmp", path, (int)mc_files_own_process(), atomic_fetch_add(&counter, 1));
 }
 
 /* A root that was there when the seeder began is away, and not to be made anew where nobody finds it again. */

@@ -30,16 +30,14 @@
  * database takes no more of it than it needs. */
 #define WORK_MEMORY "16MB"
 
-/* Something has come, after a wait since `begin`. The first wait is for the database to have a row, no matter how far
- * away it is, the others are for what is on its way. */
+/* What has come first: some bytes of it are in our hands, all of it unless they were as many as there is room for. */
 static void
-add_arrival(mc_postgres_traffic *traffic, int socket, apr_time_t begin)
+add_first_arrival(mc_postgres_traffic *traffic, int socket, size_t handed)
 {
     int waiting = 0;
-    if (traffic->first > 0)
-        traffic->waited += mc_clock_now() - begin;
-    else if (ioctl(socket, FIONREAD, &waiting) == 0)
-        traffic->first = waiting;
+    if (handed == MC_PG_PUMP_BYTES && ioctl(socket, FIONREAD, &waiting) != 0)
+        waiting = 0;
+    traffic->first = (int64_t)handed + waiting;
 }
 
 static mc_error *
@@ -54,8 +52,10 @@ wait_for_postgres_socket(struct pollfd *polled, const mc_pg_wait *wait)
     case MC_WAIT_READY: /* also in error: libpq says what is the matter with the socket */
         break;
     }
-    if (wait->traffic != NULL)
-        add_arrival(wait->traffic, polled->fd, begin);
+    /* The first wait is for the database to have a row, no matter how far away it is, the others are for what is on its
+     * way. */
+    if (wait->traffic != NULL && wait->traffic->first > 0)
+        wait->traffic->waited += mc_clock_now() - begin;
     return MC_OK;
 }
 
@@ -63,7 +63,7 @@ mc_error *
 mc_pg_wait_socket(const mc_pg_connection *connection, short events, const mc_pg_wait *wait)
 {
     struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg), .events = events };
-    bool yields = wait->ctx->inside != NULL && poll(&polled, 1, 0) <= 0;
+    bool yields = wait->ctx->inside != NULL && (connection->pump.asked || poll(&polled, 1, 0) <= 0);
     mc_semaphore *semaphore = yields ? mc_semaphore_yield(wait->ctx) : NULL; /* others draw meanwhile */
     mc_error *error = wait_for_postgres_socket(&polled, wait);
     if (yields)
@@ -134,6 +134,8 @@ mc_pg_take_input(int64_t *arrived, int64_t most, mc_pg_connection *connection, c
 {
     size_t handed = mc_pg_pump_in(&connection->pump, connection->pg);
     *arrived += (int64_t)handed;
+    if (wait->traffic != NULL && wait->traffic->first == 0)
+        add_first_arrival(wait->traffic, mc_pg_pump_socket(&connection->pump, connection->pg), handed);
     MC_TRY(check_arrived(connection, *arrived, most, wait));
     if (!let_libpq_read(connection->pg, handed))
         return broken_connection_error(connection, wait->pool);

@@ -85,6 +85,7 @@ mc_pg_pump_in(mc_pg_pump *pump, PGconn *pg)
     char bytes[MC_PG_PUMP_BYTES];
     bool encrypted = PQsslInUse(pg) || PQgssEncInUse(pg);
     bool letter = !encrypted && is_before_messages(pg);
+    pump->asked = false;
     ssize_t size = recv(pump->outside, bytes, letter ? 1 : sizeof(bytes), MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
@@ -147,6 +148,7 @@ mc_pg_pump_out(mc_pg_pump *pump)
         if (size > 0)
             out = MC_PG_OUT_GONE;
     }
+    pump->asked = pump->asked || out == MC_PG_OUT_GONE;
     return out;
 }
 

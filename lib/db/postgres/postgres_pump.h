@@ -23,6 +23,7 @@ typedef struct mc_pg_pump {
     mc_pg_frames frames;
     char *unsent; /* what the server has not taken yet; NULL: nothing */
     size_t unsent_size;
+    bool asked;            /* what was sent last has had no answer yet */
     bool deaf;             /* the server takes nothing any more */
     int failure;           /* errno of the last reading; 0: none */
     const char *complaint; /* what is wrong with what the server sends; NULL: nothing */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -96,4 +97,18 @@ START_TEST(a_file_that_was_written_or_replaced_is_another)
 }
 END_TEST
 
-UNIT_MAIN("files", folders_are_made_once, all_bytes_are_moved, a_file_that_was_written_or_replaced_is_another)
+START_TEST(a_forked_process_knows_its_own_number)
+{
+    ck_assert_int_eq(mc_files_own_process(), getpid());
+    pid_t child = fork();
+    if (child == 0)
+        _exit(mc_files_own_process() == getpid() ? 0 : 1);
+    int status = 1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(mc_files_own_process(), getpid());
+}
+END_TEST
+
+UNIT_MAIN("files", folders_are_made_once, all_bytes_are_moved, a_file_that_was_written_or_replaced_is_another,
+          a_forked_process_knows_its_own_number)
