@@ -62,7 +62,7 @@ note_forked_process(void)
 }
 
 static void
-watch_forks(void)
+watch_process_forks(void)
 {
     if (pthread_atfork(NULL, NULL, note_forked_process) == 0)
         note_forked_process();
@@ -72,7 +72,7 @@ pid_t
 mc_files_own_process(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, watch_process_forks);
     const pid_t known = atomic_load_explicit(&own_process, memory_order_relaxed);
     return known != 0 ? known : getpid();
 }
