@@ -45,6 +45,23 @@ mc_error *mc_footprints_look(mc_footprints **batch, mc_cache *cache, mc_footprin
                              apr_pool_t *pool) MC_CHECKED;
 
 /*
+ * The same in two steps, for many combinations of dimensions that share many tiles: mc_footprints_begin looks at the
+ * file of each combination, mc_footprints_may_have tells where the combination has no tiles, and mc_footprints_complete
+ * takes the wants that are left. `key` has all but the dimensions. *batch is NULL where tiles of one combination may
+ * stand in several files: mc_footprints_look has to be asked. The dimensions live as long as the batch.
+ */
+mc_error *mc_footprints_begin(mc_footprints **batch, mc_cache *cache, const mc_tile_key *key,
+                              const mc_dimension_value *const *dimensions, int count, mc_ctx *ctx,
+                              apr_pool_t *pool) MC_CHECKED;
+
+/* False: combination number `combination` has certainly no tile in that range of the key's level, and none is made. */
+bool mc_footprints_may_have(mc_footprints *batch, int combination, const mc_tile_range *range);
+
+/* The wants; combinations[i] is the number of the combination of wants[i]. Once for each mc_footprints_begin. */
+mc_error *mc_footprints_complete(mc_footprints *batch, mc_footprint_want *wants, const int *combinations, int count,
+                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/*
  * Reads and decodes one want that is not known, remembers what may be remembered, and marks it known. May run on any
  * thread with its own ctx, one thread for each want. Wants of one file fetched one after the other by one ctx share a
  * handle and a read transaction between mc_cache_reads_begin and _end. MC_ERR_CORRUPT where the bytes are no image.

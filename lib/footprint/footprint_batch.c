@@ -205,32 +205,110 @@ recall_want(mc_footprints *batch, int index, tally *tally, mc_ctx *ctx)
     series->unknown += !want->known;
 }
 
-mc_error *
-mc_footprints_look(mc_footprints **made, mc_cache *cache, mc_footprint_want *wants, int count, mc_ctx *ctx,
-                   apr_pool_t *pool)
+static mc_footprints *
+create_footprint_batch(mc_cache *cache, apr_pool_t *pool)
 {
-    MC_SPAN(ctx, "mc_footprints_look");
     mc_footprints *batch = apr_pcalloc(pool, sizeof(*batch));
     batch->cache = cache;
+    apr_pool_cleanup_register(pool, batch, release_footprint_batch, apr_pool_cleanup_null);
+    return batch;
+}
+
+static void
+take_wants(mc_footprints *batch, mc_footprint_want *wants, int count, apr_pool_t *pool)
+{
     batch->wants = wants;
     batch->count = count;
     batch->held = apr_pcalloc(pool, sizeof(*batch->held) * (size_t)(count + 1));
     batch->series_of = apr_palloc(pool, sizeof(*batch->series_of) * (size_t)(count + 1));
-    apr_pool_cleanup_register(pool, batch, release_footprint_batch, apr_pool_cleanup_null);
     for (int i = 0; i < count; i++) {
         wants[i].footprint = NULL;
         wants[i].known = false;
     }
-    mc_footprints_sort(batch, pool);
-    look_at_files(batch);
-    look_at_series(batch, ctx);
-    tally tally = { 0, 0, 0 };
-    for (int i = 0; i < count; i++)
+}
+
+static void
+recall_wants(mc_footprints *batch, mc_ctx *ctx)
+{
+    tally tally = { 0, 0, batch->skips };
+    for (int i = 0; i < batch->count; i++)
         recall_want(batch, i, &tally, ctx);
     mc_metrics *metrics = ctx->process == NULL ? NULL : ctx->process->metrics;
     mc_count(metrics, MC_COUNT_footprint_hits_total, (uint64_t)tally.footprints);
     mc_count(metrics, MC_COUNT_footprint_absences_total, (uint64_t)tally.absences);
     mc_count(metrics, MC_COUNT_coverage_skips_total, (uint64_t)tally.skips);
+}
+
+mc_error *
+mc_footprints_look(mc_footprints **made, mc_cache *cache, mc_footprint_want *wants, int count, mc_ctx *ctx,
+                   apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mc_footprints_look");
+    mc_footprints *batch = create_footprint_batch(cache, pool);
+    take_wants(batch, wants, count, pool);
+    mc_footprints_sort(batch, pool);
+    look_at_files(batch);
+    look_at_series(batch, ctx);
+    recall_wants(batch, ctx);
     *made = batch;
+    return MC_OK;
+}
+
+mc_error *
+mc_footprints_begin(mc_footprints **made, mc_cache *cache, const mc_tile_key *key,
+                    const mc_dimension_value *const *dimensions, int count, mc_ctx *ctx, apr_pool_t *pool)
+{
+    MC_SPAN(ctx, "mc_footprints_look");
+    mc_footprints *batch = create_footprint_batch(cache, pool);
+    mc_footprint_want *probes = apr_palloc(pool, sizeof(*probes) * (size_t)(count + 1)); /* series keep their keys */
+    for (int i = 0; i < count; i++) {
+        probes[i].key = *key;
+        probes[i].key.dimensions = dimensions[i];
+    }
+    take_wants(batch, probes, count, pool);
+    mc_footprints_sort(batch, pool);
+    batch->combinations = batch->series_of;
+    batch->count = 0;
+    *made = NULL;
+    for (int i = 0; i < batch->series_count; i++)
+        if (batch->series[i].by_tile)
+            return MC_OK;
+    look_at_files(batch);
+    look_at_series(batch, ctx);
+    *made = batch;
+    return MC_OK;
+}
+
+bool
+mc_footprints_may_have(mc_footprints *batch, int combination, const mc_tile_range *range)
+{
+    const mc_batch_series *series = &batch->series[batch->combinations[combination]];
+    const mc_batch_file *file = series->file < 0 ? NULL : &batch->files[series->file];
+    if (file == NULL || series->key->renderable)
+        return true;
+    if (file->missing != 0)
+        return (file->missing != ENOENT && file->missing != ENOTDIR) || series->needed;
+    const mc_file_facts *facts = atomic_load_explicit(&series->facts, memory_order_relaxed);
+    if (!mc_identity_valid(&series->identity) || facts == NULL || facts->coverage == NULL)
+        return true;
+    int columns = range->maxx - range->minx, rows = range->maxy - range->miny, z = series->key->z;
+    bool may = columns == 1 && rows == 1
+                   ? mc_coverage_may_have(facts->coverage, z, range->minx, range->miny)
+                   : mc_coverage_may_touch(facts->coverage, z, range->minx, range->miny, range->maxx, range->maxy);
+    batch->skips += may ? 0 : columns * rows;
+    return may;
+}
+
+mc_error *
+mc_footprints_complete(mc_footprints *batch, mc_footprint_want *wants, const int *combinations, int count, mc_ctx *ctx,
+                       apr_pool_t *pool)
+{
+    take_wants(batch, wants, count, pool);
+    for (int i = 0; i < count; i++) {
+        batch->series_of[i] = batch->combinations[combinations[i]];
+        const mc_batch_series *series = &batch->series[batch->series_of[i]];
+        wants[i].file = series->file >= 0 ? series->file : batch->file_count + series->group;
+    }
+    recall_wants(batch, ctx);
     return MC_OK;
 }

@@ -76,6 +76,7 @@ typedef struct mc_batch_series {
     const char *coverage; /* its statement, or NULL */
     uint64_t how;         /* identity of the way it is read */
     bool needed;
+    bool by_tile; /* other tiles of these dimensions may stand in other files */
     mc_identity stampless, identity;
     mc_file_facts *first;           /* a reference: what the look has found, or NULL */
     _Atomic(mc_file_facts *) facts; /* the newest that the batch holds, or NULL */
@@ -93,6 +94,8 @@ struct mc_footprints {
     int count;
     mc_footprint **held; /* the references of the batch, by want */
     int *series_of;      /* by want */
+    int *combinations;   /* their series, between mc_footprints_begin and _complete */
+    int skips;           /* tiles that coverage has ruled out before they were wanted */
     mc_batch_series *series;
     int series_count;
     mc_batch_file *files;

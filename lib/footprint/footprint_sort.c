@@ -117,6 +117,7 @@ add_footprint_series(sorting *sorting, const mc_tile_key *key, int group, int fi
     made->coverage = sorting->location.coverage;
     made->how = sorting->location.identity;
     made->needed = sorting->location.needed;
+    made->by_tile = sorting->location.by_tile;
     return batch->series_count++;
 }
 

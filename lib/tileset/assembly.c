@@ -14,6 +14,7 @@
 #include "base/workers.h"
 #include "footprint/footprint.h"
 #include "mapcache/trace.h"
+#include "tileset/assembly_look.h"
 #include "tileset/combine.h"
 #include "tileset/region.h"
 #include "tileset/tileset_private.h"
@@ -35,6 +36,7 @@
 typedef struct assembly_walk {
     mc_assembled *tile;
     int first, count; /* of the wants: front to back */
+    int asked;        /* combinations: the wants, and those that certainly have no tile */
     int at;           /* the next one */
     int ahead;        /* how many to fetch at once */
     bool done;
@@ -377,22 +379,7 @@ finish_assembled_tile(assembly_gathering *all, assembly_walk *at)
     }
     if (tile->tag == 0)
         tile->tag = 1;
-    tile->only_is_requested = at->count == 1 && is_requested(all, all->wants[at->first].key.dimensions);
-}
-
-/* The wants of a tile, front to back: the last combination is on top. */
-static void
-add_wants(assembly_gathering *all, assembly_walk *at, const mc_combinations *combinations)
-{
-    const mc_assembly_order *order = all->order;
-    mc_tile_key key = mc_assembly_key(order->tileset, order->link->grid, order->z, at->tile->x, at->tile->y, NULL);
-    at->first = all->want_count;
-    at->count = combinations->count;
-    for (int i = combinations->count - 1; i >= 0; i--) {
-        mc_footprint_want *want = &all->wants[all->want_count++];
-        *want = (mc_footprint_want){ .key = key };
-        want->key.dimensions = combinations->list[i];
-    }
+    tile->only_is_requested = at->asked == 1 && is_requested(all, all->wants[at->first].key.dimensions);
 }
 
 static mc_error *
@@ -414,25 +401,26 @@ gather_some(assembly_gathering *all, int first, int *count, mc_ctx *ctx, apr_poo
     const mc_assembly_order *order = all->order;
     mc_assembly *assembly = all->assembly;
     mc_combinations lists[TILES_AT_ONCE];
-    int wants = 0, taken = assembly->count - first < TILES_AT_ONCE ? assembly->count - first : TILES_AT_ONCE;
+    mc_assembly_wants wants;
+    int taken = assembly->count - first < TILES_AT_ONCE ? assembly->count - first : TILES_AT_ONCE;
     *count = taken;
     MC_TRY(combine_tile_dimensions(lists, all, first, taken, ctx));
-    for (int i = 0; i < taken; i++)
-        wants += lists[i].count;
+    MC_TRY(mc_assembly_look(&wants, order, &assembly->tiles[first], lists, taken, ctx, pool));
+    all->batch = wants.batch;
+    all->wants = wants.list;
+    all->want_count = wants.count;
+    all->tried = apr_pcalloc(pool, sizeof(*all->tried) * (size_t)(wants.count + 1));
+    all->provisional = apr_pcalloc(pool, sizeof(*all->provisional) * (size_t)(wants.count + 1));
     all->walks = apr_palloc(pool, sizeof(assembly_walk) * (size_t)taken);
-    all->wants = apr_palloc(pool, sizeof(*all->wants) * (size_t)(wants + 1));
-    all->tried = apr_pcalloc(pool, sizeof(*all->tried) * (size_t)(wants + 1));
-    all->provisional = apr_pcalloc(pool, sizeof(*all->provisional) * (size_t)(wants + 1));
-    all->want_count = 0;
     all->walk_count = taken;
     for (int i = 0; i < taken; i++) {
         assembly_walk *at = &all->walks[i];
-        *at = (assembly_walk){ .tile = &assembly->tiles[first + i], .ahead = 1 };
+        *at = (assembly_walk){ .tile = &assembly->tiles[first + i], .ahead = 1, .first = wants.first[i] };
+        at->count = wants.first[i + 1] - at->first;
+        at->asked = lists[i].count;
         at->parts = apr_array_make(all->pool, 8, sizeof(mc_assembly_part));
         mc_region_set(&at->open, order->link->grid->tile_width, order->link->grid->tile_height);
-        add_wants(all, at, &lists[i]);
     }
-    MC_TRY(mc_footprints_look(&all->batch, order->tileset->cache, all->wants, wants, ctx, pool));
     mc_error *error = gather_footprints(all, ctx, pool);
     for (int i = 0; i < taken; i++)
         finish_assembled_tile(all, &all->walks[i]);

@@ -97,6 +97,16 @@ mc_coverage_may_have(const mc_coverage *coverage, int z, int x, int y)
     return (coverage->bits[level->first + bit / 64] >> bit % 64 & 1) != 0;
 }
 
+bool
+mc_coverage_may_touch(const mc_coverage *coverage, int z, int minx, int miny, int maxx, int maxy)
+{
+    if (z < 0 || z >= LEVELS)
+        return false;
+    const level *level = &coverage->levels[z];
+    return level->width > 0 && minx < level->x + level->width && maxx > level->x && miny < level->y + level->height &&
+           maxy > level->y;
+}
+
 size_t
 mc_coverage_bytes(const mc_coverage *coverage)
 {

@@ -23,6 +23,9 @@ mc_coverage *mc_coverage_create(const mc_coverage_tile *tiles, int count);
 /* False: there is certainly no such tile. */
 bool mc_coverage_may_have(const mc_coverage *coverage, int z, int x, int y);
 
+/* False: there is certainly no tile of level z in that range (columns and rows, the last ones excluded). */
+bool mc_coverage_may_touch(const mc_coverage *coverage, int z, int minx, int miny, int maxx, int maxy);
+
 size_t mc_coverage_bytes(const mc_coverage *coverage);
 
 /* What a tile is found by in a table of tiles: names of columns, by MC_TILE_Z and so on. */

@@ -137,8 +137,15 @@ START_TEST(coverage_agrees_with_a_list)
                         listed = tiles[i].z == z && tiles[i].x == x && tiles[i].y == y;
                     ck_assert_int_eq(mc_coverage_may_have(coverage, z, x, y), listed);
                 }
-        for (int i = 0; i < count; i++)
-            ck_assert(mc_coverage_may_have(coverage, tiles[i].z, tiles[i].x, tiles[i].y));
+        for (int i = 0; i < count; i++) {
+            const mc_coverage_tile *tile = &tiles[i];
+            ck_assert(mc_coverage_may_have(coverage, tile->z, tile->x, tile->y));
+            ck_assert(mc_coverage_may_touch(coverage, tile->z, tile->x, tile->y, tile->x + 1, tile->y + 1));
+            ck_assert(mc_coverage_may_touch(coverage, tile->z, tile->x - 2, tile->y - 2, tile->x + 1, tile->y + 1));
+        }
+        ck_assert(!mc_coverage_may_touch(coverage, 0, -5, 0, 0, spread));
+        ck_assert(!mc_coverage_may_touch(coverage, 0, 0, spread, spread, spread + 5));
+        ck_assert(!mc_coverage_may_touch(coverage, 3, 0, 0, spread, spread));
         free(coverage);
     }
 }
