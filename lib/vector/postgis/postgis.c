@@ -193,9 +193,9 @@ prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_request *reques
     request->digits = mc_twkb_digits(query->fineness > 0 ? pixel * query->fineness : pixel);
     if (request->transfer == MC_TRANSFER_TWKB && request->digits > MC_TWKB_DIGITS)
         request->transfer = MC_TRANSFER_BINARY;
-    double rows = mc_postgis_expected_rows(layer, query);
+    double rows = mc_postgis_expected_rows(&request->guessed, layer, column, query, request->map_srid);
     request->rows = rows;
-    request->sorted = rows < SORTED_ROWS;
+    request->sorted = rows < (request->guessed ? COPY_ROWS : SORTED_ROWS);
     request->copy = rows >= COPY_ROWS;
     if (request->copy && query->attribute_count > 0)
         request->integers = mc_postgis_find_integers(layer, query, ctx, pool);

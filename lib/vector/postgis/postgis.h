@@ -117,6 +117,7 @@ typedef struct mc_postgis_request {
     bool copy;            /* for COPY: numbers stand in the text, written by us, where else they would be bound */
     const bool *integers; /* of the attributes: whole numbers, which come as int8; NULL: all come as text */
     double rows;          /* that the map probably has; 0: not known */
+    bool guessed;         /* by the catalogue, not by a map before */
 } mc_postgis_request;
 
 typedef struct mc_postgis_statement {
@@ -177,6 +178,9 @@ mc_error *mc_postgis_build_call(mc_postgis_statement *statement, const mc_postgi
 /* A table is gathered only where its values outside of the table's pages have at most so many bytes: all of these
  * values would be read at once. */
 #define MC_POSTGIS_OUTSIDE_MAX (8 << 20)
+
+/* The part of the table's bounds that a box in the column's units holds. */
+double mc_postgis_visible_part(const mc_postgis_column *column, const mc_extent *box);
 
 /* Whether the map can and should be read by gathering: COPY of (nearly) the whole table, plain shapes in one SRID. */
 bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_request *request);

@@ -26,15 +26,21 @@ visible_side_share(double low, double high, double map_low, double map_high)
     return to <= from ? 0 : (to - from) / (high - low);
 }
 
+double
+mc_postgis_visible_part(const mc_postgis_column *column, const mc_extent *box)
+{
+    const mc_extent *all = &column->bounds;
+    return visible_side_share(all->minx, all->maxx, box->minx, box->maxx) *
+           visible_side_share(all->miny, all->maxy, box->miny, box->maxy);
+}
+
 bool
 mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_request *request)
 {
-    const mc_extent *all = &column->bounds, *box = &request->query->box;
     if (!request->copy || request->transfer != MC_TRANSFER_BINARY || !column->paged || !column->bounded ||
         column->large || column->varied || column->unsettled || column->geography)
         return false;
-    double part = visible_side_share(all->minx, all->maxx, box->minx, box->maxx) *
-                  visible_side_share(all->miny, all->maxy, box->miny, box->maxy);
+    double part = mc_postgis_visible_part(column, &request->query->box);
     return part == 1 || (part >= NEARLY_ALL && column->rows > 0 && request->rows >= MOST_ROWS * column->rows);
 }
 

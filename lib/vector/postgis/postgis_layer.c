@@ -11,6 +11,8 @@
 #define FIELDS_HOLD apr_time_from_sec(60)
 /* A column may get another SRID without any error: its rows are then nowhere. */
 #define COLUMN_HOLD apr_time_from_sec(10)
+/* Of how many times the last map's area a map is still of the same density. */
+#define SIMILAR 4
 
 mc_error *
 mc_postgis_column_of(mc_postgis_column *column, mc_postgis_layer *layer, mc_ctx *ctx, apr_pool_t *pool)
@@ -49,20 +51,33 @@ query_box_area(const mc_feature_query *query)
     return (query->box.maxx - query->box.minx) * (query->box.maxy - query->box.miny);
 }
 
-double
-mc_postgis_expected_rows(mc_postgis_layer *layer, const mc_feature_query *query)
+/* As if the rows were spread evenly over the table's bounds. */
+static double
+guess_rows(const mc_postgis_column *column, const mc_feature_query *query, int map_srid)
 {
+    bool same = map_srid == 0 || column->srid == 0 || map_srid == column->srid;
+    return same && column->bounded ? column->rows * mc_postgis_visible_part(column, &query->box) : 0;
+}
+
+double
+mc_postgis_expected_rows(bool *guessed, mc_postgis_layer *layer, const mc_postgis_column *column,
+                         const mc_feature_query *query, int map_srid)
+{
+    double area = query_box_area(query), guess = guess_rows(column, query, map_srid);
     pthread_mutex_lock(&layer->lock);
-    double rows = strcmp(layer->density_srs, query->srs) == 0 ? layer->density * query_box_area(query) : 0;
+    bool known = strcmp(layer->density_srs, query->srs) == 0;
+    double rows = known ? layer->density * area : 0;
+    *guessed = guess > 0 && (!known || area > SIMILAR * layer->density_area);
     pthread_mutex_unlock(&layer->lock);
-    return rows;
+    return *guessed ? guess : rows;
 }
 
 void
 mc_postgis_remember_rows(mc_postgis_layer *layer, const mc_feature_query *query, int64_t rows)
 {
     pthread_mutex_lock(&layer->lock);
-    layer->density = (double)rows / fmax(query_box_area(query), 1e-300);
+    layer->density_area = fmax(query_box_area(query), 1e-300);
+    layer->density = (double)rows / layer->density_area;
     apr_cpystrn(layer->density_srs, query->srs, sizeof(layer->density_srs));
     pthread_mutex_unlock(&layer->lock);
 }

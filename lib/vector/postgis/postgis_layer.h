@@ -15,6 +15,7 @@ typedef struct mc_postgis_layer {
     char name[64];
     mc_postgis_column column; /* its name is the one above */
     double density;           /* rows for a square unit of the CRS below, as the last map had them */
+    double density_area;      /* of that map */
     char density_srs[64];
     apr_pool_t *fields_pool;    /* a root pool of its own; NULL: not asked so far */
     apr_array_header_t *fields; /* as asked at `fields_time` */
@@ -28,8 +29,10 @@ mc_error *mc_postgis_column_of(mc_postgis_column *column, mc_postgis_layer *laye
 /* The table may have changed: what is known of it is asked for again. */
 void mc_postgis_forget(mc_postgis_layer *layer);
 
-/* How many rows a map will probably have; 0: nothing is known. And how many it had. */
-double mc_postgis_expected_rows(mc_postgis_layer *layer, const mc_feature_query *query);
+/* How many rows a map will probably have, by the last map's, or where there was none so large by the catalogue's of the
+ * table (*guessed); 0: nothing is known. `map_srid` is that of the query's box. And how many rows it had. */
+double mc_postgis_expected_rows(bool *guessed, mc_postgis_layer *layer, const mc_postgis_column *column,
+                                const mc_feature_query *query, int map_srid);
 void mc_postgis_remember_rows(mc_postgis_layer *layer, const mc_feature_query *query, int64_t rows);
 
 /* Which attributes are whole numbers: eight bytes of them are less work for the database than their text is. NULL where

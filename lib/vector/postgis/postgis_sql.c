@@ -263,7 +263,7 @@ has_one_plan(const postgis_sql_builder *b, const mc_postgis_config *config)
 {
     const mc_postgis_request *request = b->request;
     return config->table != NULL && b->column->stored && !b->column->geography && request->sorted &&
-           request->rows > 0 && !request->copy && !map_holds_table(b);
+           request->rows > 0 && !request->guessed && !request->copy && !map_holds_table(b);
 }
 
 /* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vector/postgis/postgis.h"
+#include "vector/postgis/postgis_layer.h"
 
 static const mc_extent all = { 0, 0, 100, 50 };
 
@@ -44,6 +44,38 @@ START_TEST(bounds_may_have_no_area)
     column.bounds = (mc_extent){ 7, 0, 7, 50 };
     ck_assert(gathers(&column, all, 1000));
     ck_assert(!gathers(&column, (mc_extent){ 8, 0, 100, 50 }, 1000));
+}
+END_TEST
+
+static void
+expects(mc_postgis_layer *layer, mc_extent box, double rows, bool guessed)
+{
+    const mc_postgis_column column = usual();
+    const mc_feature_query query = { .box = box, .srs = "EPSG:3857" };
+    bool found;
+    ck_assert_double_eq_tol(mc_postgis_expected_rows(&found, layer, &column, &query, 3857), rows, 1e-9);
+    ck_assert_int_eq(found, guessed);
+}
+
+/* Nothing is known of the first map, nor by a small one of a large one, but what the catalogue has. */
+START_TEST(the_first_map_is_told_by_the_catalogue)
+{
+    const mc_postgis_config config = { .connection = "host=nowhere", .table = "t" };
+    mc_postgis_layer *layer = (mc_postgis_layer *)mc_postgis_create(&config, "layer", pool);
+    const mc_extent half = { 0, 0, 50, 50 }, corner = { 0, 0, 5, 5 };
+    const mc_feature_query small = { .box = corner, .srs = "EPSG:3857" }, whole = { .box = all, .srs = "EPSG:3857" };
+    const mc_postgis_column column = usual();
+    bool guessed;
+    expects(layer, all, 1000, true);
+    expects(layer, half, 500, true);
+    ck_assert_double_eq(mc_postgis_expected_rows(&guessed, layer, &column, &whole, 4326), 0);
+    mc_postgis_remember_rows(layer, &small, 400);
+    expects(layer, corner, 400, false);
+    expects(layer, (mc_extent){ 50, 0, 60, 10 }, 1600, false);
+    expects(layer, all, 1000, true);
+    mc_postgis_remember_rows(layer, &whole, 800);
+    expects(layer, all, 800, false);
+    expects(layer, half, 400, false);
 }
 END_TEST
 
@@ -149,5 +181,6 @@ START_TEST(what_is_cut_short_is_refused)
 }
 END_TEST
 
-UNIT_MAIN("gather", whole_tables_are_gathered, bounds_may_have_no_area, only_what_is_plain_is_gathered,
-          features_of_one_value_are_told_apart, the_least_of_numbers_is_no_null, what_is_cut_short_is_refused)
+UNIT_MAIN("gather", whole_tables_are_gathered, the_first_map_is_told_by_the_catalogue, bounds_may_have_no_area,
+          only_what_is_plain_is_gathered, features_of_one_value_are_told_apart, the_least_of_numbers_is_no_null,
+          what_is_cut_short_is_refused)
