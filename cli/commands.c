@@ -254,7 +254,7 @@ const mc_cli_command mc_cli_commands[] = {
     { "overviews", "make maps of whole tables fast", "COMMAND", &no_options,
       .about =
           "Overviews are tables that maps of whole tables of PostGIS are read from: they hold what can be seen at\n"
-          "a resolution. These commands build and drop them.",
+          "a resolution. These commands build them, bring them up to date, and drop them.",
       .page = "overviews.md" },
     { "overviews build", "build what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_BUILD,
@@ -265,6 +265,16 @@ const mc_cli_command mc_cli_commands[] = {
       .statuses = OVERVIEWS_STATUSES, .also = "mapcache-invalidate(1) mapcache.xml(5)",
       .examples = "mapcache overviews build -c mapcache.xml -t roads\nthe tables that the tileset roads shows\n"
                   "mapcache overviews build -c mapcache.xml -t relief --static\na table that does not change",
+      .page = "overviews.md" },
+    { "overviews update", "bring up to date what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
+      &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_UPDATE,
+      .about =
+          "Brings the overviews of the tables of PostGIS that the maps of a tileset show up to date where the\n"
+          "tables have changed, as the change log says. Where that is not enough (much of a table has changed,\n"
+          "its columns or the style have, the log has forgotten changes), overviews are built anew. Whoever draws\n"
+          "meanwhile has the overviews as they were, and changed places from the table.",
+      .statuses = OVERVIEWS_STATUSES, .also = "mapcache-invalidate(1) mapcache.xml(5)",
+      .examples = "mapcache overviews update -c mapcache.xml -t roads\nthe tables that the tileset roads shows",
       .page = "overviews.md" },
     { "overviews drop", "drop what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_DROP,

@@ -26,6 +26,7 @@ enum {
     MC_CUBE_OVERVIEWS = 4,
     MC_OVERVIEWS_BUILD = 1,
     MC_OVERVIEWS_DROP = 2,
+    MC_OVERVIEWS_UPDATE = 4,
 };
 
 /* What is wrong with the options and arguments of a call together; NULL: nothing. */

@@ -1,4 +1,4 @@
-/* `mapcache overviews build|drop`: what maps of whole tables are read from. */
+/* `mapcache overviews build|update|drop`: what maps of whole tables are read from. */
 #include <apr_strings.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -86,8 +86,10 @@ run_overviews(const mc_cli_call *call, mc_server *server, const mc_tileset *tile
     MC_TRY(mc_runtime_create(&runtime, mc_server_config(server), 1, false, &log, call->pool));
     ctx.process = mc_runtime_process(runtime);
     mc_cli_stop_on_interrupt(&stop, "the build ends: the overviews stay as they were");
-    mc_error *error = call->command->mask == MC_OVERVIEWS_BUILD ? mc_overview_build(tileset, &wanted, &ctx, call->pool)
-                                                                : mc_overview_drop(tileset, &wanted, &ctx, call->pool);
+    mc_error *error =
+        (call->command->mask == MC_OVERVIEWS_BUILD    ? mc_overview_build
+         : call->command->mask == MC_OVERVIEWS_UPDATE ? mc_overview_update
+                                                      : mc_overview_drop)(tileset, &wanted, &ctx, call->pool);
     mc_runtime_destroy(runtime);
     return error;
 }

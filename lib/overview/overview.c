@@ -57,3 +57,9 @@ mc_overview_drop(const mc_tileset *tileset, const mc_overview_options *options, 
 {
     return for_each_table(mc_overview_drop_table, tileset, options, ctx, pool);
 }
+
+mc_error *
+mc_overview_update(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return for_each_table(mc_overview_update_table, tileset, options, ctx, pool);
+}

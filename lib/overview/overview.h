@@ -33,6 +33,12 @@ typedef struct mc_overview_options {
 mc_error *mc_overview_build(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 
+/* Brings the overviews of all tables of the tileset's layers up to date with the change log, each table in one
+ * transaction; builds them anew where that is not enough. A table without overviews has none afterwards. Errors as of
+ * mc_overview_build. */
+mc_error *mc_overview_update(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
+                             apr_pool_t *pool) MC_CHECKED;
+
 /* Drops the overviews of all tables of the tileset's layers, of any style. Errors as of mc_overview_build. */
 mc_error *mc_overview_drop(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;

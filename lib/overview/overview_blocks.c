@@ -10,17 +10,13 @@
 #include "vector/levels/level_blocks.h"
 
 enum {
-    WINDOW_BYTES = 8 << 20, /* of a window, from which on it is full */
-    BLOCK_OVERHEAD = 200,   /* bytes of a row beside its features: the head of the row, the box, their index */
+    ENTRIES_MAX = 1 << 18, /* features of a window that are written at once, */
+    ENTRY_BYTES = 8 << 20, /* and bytes of their geometry */
+    BLOCK_OVERHEAD = 200,  /* bytes of a row beside its features: the head of the row, the box, their index */
 };
 
-typedef struct blocks_cell {
-    int wideness; /* how often its side is twice that of the smallest */
-    int64_t column, row;
-} blocks_cell;
-
 typedef struct blocks_entry {
-    blocks_cell cell;
+    mc_overview_cell cell;
     mc_extent bounds;
     uint32_t place, tuple;
     size_t at, size; /* its geometry */
@@ -30,8 +26,8 @@ typedef struct blocks_entry {
 struct mc_overview_blocks {
     const mc_overview_job *job;
     mc_overview_level *level;
-    int part;
-    apr_pool_t *pool;            /* of a window */
+    int part;                    /* the window of the features that are not written yet */
+    apr_pool_t *pool;            /* of these */
     apr_array_header_t *entries; /* blocks_entry */
     apr_hash_t *tuples;          /* number of a tuple, plus one, by its bytes */
     apr_array_header_t *texts;   /* mc_wkb_buffer of each tuple: its bytes in a block */
@@ -98,10 +94,10 @@ number_of_tuple(mc_overview_blocks *blocks, const char *const *values)
 }
 
 /* The cell in which the middle of a feature lies, at least as wide as the feature. */
-static blocks_cell
-find_blocks_cell(const mc_extent *bounds, int smallest)
+mc_overview_cell
+mc_overview_find_cell(const mc_extent *bounds, int smallest)
 {
-    blocks_cell cell = { 0 };
+    mc_overview_cell cell = { 0 };
     const double extent = fmax(bounds->maxx - bounds->minx, bounds->maxy - bounds->miny);
     while (extent > (double)((int64_t)smallest << cell.wideness) && cell.wideness < 32)
         cell.wideness++;
@@ -116,10 +112,16 @@ static mc_error *write_window(mc_overview_blocks *blocks);
 mc_error *
 mc_overview_blocks_add(mc_overview_blocks *blocks, const mc_overview_feature *feature)
 {
+    const int64_t window = blocks->level->window;
+    const int part = (int)(feature->ordinal / window);
+    if (blocks->entries->nelts > 0 &&
+        (part != blocks->part || blocks->entries->nelts >= ENTRIES_MAX || blocks->geometry.size >= ENTRY_BYTES))
+        MC_TRY(write_window(blocks));
+    blocks->part = part;
     blocks_entry *entry = &APR_ARRAY_PUSH(blocks->entries, blocks_entry);
-    *entry = (blocks_entry){ .cell = find_blocks_cell(&feature->bounds, blocks->level->cell),
+    *entry = (blocks_entry){ .cell = mc_overview_find_cell(&feature->bounds, blocks->level->cell),
                              .bounds = feature->bounds,
-                             .place = (uint32_t)(MC_LEVEL_WINDOW - blocks->entries->nelts),
+                             .place = (uint32_t)(feature->ordinal % window),
                              .tuple = number_of_tuple(blocks, feature->values),
                              .at = blocks->geometry.size,
                              .size = feature->size,
@@ -127,9 +129,7 @@ mc_overview_blocks_add(mc_overview_blocks *blocks, const mc_overview_feature *fe
     mc_wkb_append(&blocks->geometry, feature->geometry, feature->size);
     blocks->level->kept++;
     blocks->level->bytes += (int64_t)feature->size + 4;
-    if (blocks->entries->nelts < MC_LEVEL_WINDOW && blocks->geometry.size < WINDOW_BYTES)
-        return MC_OK;
-    return write_window(blocks);
+    return MC_OK;
 }
 
 mc_error *
@@ -141,7 +141,7 @@ mc_overview_blocks_finish(mc_overview_blocks *blocks)
 /* ---- A window is written ---- */
 
 static int
-compare_cells(const blocks_cell *a, const blocks_cell *b)
+compare_cells(const mc_overview_cell *a, const mc_overview_cell *b)
 {
     if (a->wideness != b->wideness)
         return a->wideness < b->wideness ? -1 : 1;
@@ -218,7 +218,6 @@ write_level_block(mc_overview_blocks *blocks, const blocks_entry *entries, int c
     return blocks->job->store->write(blocks->job, blocks->level, &block);
 }
 
-/* Windows come from the last one on, so that their numbers fall. */
 static mc_error *
 write_window(mc_overview_blocks *blocks)
 {
@@ -234,7 +233,6 @@ write_window(mc_overview_blocks *blocks)
         MC_TRY(write_level_block(blocks, &entries[i], end - i));
     }
     MC_TRY(job->store->end(job, blocks->level));
-    blocks->part--;
     begin_window(blocks);
     return MC_OK;
 }

@@ -6,6 +6,7 @@
 #include "grid/earth.h"
 #include "overview/overview_private.h"
 #include "text/text.h"
+#include "vector/levels/level_blocks.h"
 
 /* Pixels of the source for each row, or for so many bytes of vertices: where a pixel has less, a map has few rows and
  * few vertices, and needs no overview. */
@@ -29,6 +30,8 @@ enum { FINENESS_MOST = 2 };
 #define PIXELS_LEAST 4
 /* Maps have some cells of blocks in each direction. */
 enum { CELL_PIXELS = 128 };
+/* Bytes of the source that make a window: a map has the blocks of one window in memory at a time. */
+#define WINDOW_BYTES (32 << 20)
 /* Steps of a pixel that the coordinates of a level have at least. */
 #define PIXEL_STEPS 1000
 
@@ -103,6 +106,23 @@ find_digits(double resolution)
     return mc_twkb_digits(resolution / PIXEL_STEPS * 10);
 }
 
+/* Whole pieces. */
+int64_t
+mc_overview_find_window(const mc_overview_job *job)
+{
+    const double pieces = floor(WINDOW_BYTES / (job->bytes / (double)(job->pieces + 1) + 1));
+    const int64_t most = MC_LEVEL_PLACES / job->piece_ordinals;
+    return job->piece_ordinals * (pieces < 1 ? 1 : pieces > (double)most ? most : (int64_t)pieces);
+}
+
+void
+mc_overview_prepare(mc_overview_level *level, const mc_overview_job *job)
+{
+    level->digits = find_digits(level->resolution);
+    level->cell = CELL_PIXELS;
+    level->window = mc_overview_find_window(job);
+}
+
 /* The levels that the grid's resolutions need, the finest first. */
 static mc_error *
 find_needed_levels(mc_overview_level **levels, int *count, mc_overview_job *job)
@@ -118,8 +138,7 @@ find_needed_levels(mc_overview_level **levels, int *count, mc_overview_job *job)
         if (job->crowd == 0)
             MC_TRY(find_crowd(job));
         level->fineness = find_fineness(job, level->resolution);
-        level->digits = find_digits(level->resolution);
-        level->cell = CELL_PIXELS;
+        mc_overview_prepare(level, job);
         const char *refusal = level_refusal(job, level);
         if (refusal != NULL) {
             mc_overview_tell_level(job, level, 0, "no level: %s", refusal);

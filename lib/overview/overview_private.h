@@ -10,15 +10,16 @@
 /* A level, while it is made. */
 typedef struct mc_overview_level {
     double resolution;
-    double until;  /* it serves maps from its resolution to below this one */
-    int fineness;  /* pixels of the plane of the sieve for one of a map */
-    int digits;    /* of its geometry, behind the decimal point */
-    int cell;      /* pixels of the side of the smallest cells of its blocks; larger features have cells twice as wide,
-                      and so on */
-    bool given_up; /* no more features are added */
-    int64_t kept;  /* features */
-    int64_t bytes; /* of its blocks */
-    void *target;  /* the store's own: where the blocks go */
+    double until;   /* it serves maps from its resolution to below this one */
+    int fineness;   /* pixels of the plane of the sieve for one of a map */
+    int digits;     /* of its geometry, behind the decimal point */
+    int cell;       /* pixels of the side of the smallest cells of its blocks; larger features have cells twice as wide,
+                       and so on */
+    int64_t window; /* ordinals of the source that a window of blocks has, at most MC_LEVEL_PLACES */
+    bool given_up;  /* no more features are added */
+    int64_t kept;   /* features */
+    int64_t bytes;  /* of its blocks */
+    void *target;   /* the store's own: where the blocks go */
 } mc_overview_level;
 
 /* A row of a source, as long as the pool that it was read into. */
@@ -26,12 +27,12 @@ typedef struct mc_overview_row {
     const void *geometry; /* WKB */
     size_t size;
     const char **values; /* of the job's attributes, and the feature's number where the job wants that; NULL: null */
-    int64_t ordinal;     /* says which row of the source it is; 0: the source does not say */
+    int64_t ordinal;     /* which row of the source it is, in drawing order; the same as long as the row is */
 } mc_overview_row;
 
 /* A block that is written to a level (vector/levels/level_blocks.h). */
 typedef struct mc_overview_block {
-    int part;      /* the window; blocks are drawn in the order of their parts, which fall while they are written */
+    int part;      /* the window; blocks are drawn in the order of their parts */
     mc_extent box; /* in units of the source's CRS */
     int count;     /* of the features */
     const void *bytes;
@@ -82,9 +83,10 @@ struct mc_overview_job {
     bool points;      /* it has nothing but points */
     mc_extent bounds; /* of all geometry */
     double rows, bytes;
-    int64_t pieces; /* that can be read by themselves: pages, records */
-    double crowd;   /* features that begin in a square unit, where any do, at most; 0: not known */
-    int levels;     /* that were built */
+    int64_t pieces;         /* that can be read by themselves: pages, records */
+    int64_t piece_ordinals; /* ordinals that a piece has */
+    double crowd;           /* features that begin in a square unit, where any do, at most; 0: not known */
+    int levels;             /* that were built */
     mc_ctx *ctx;
     apr_pool_t *pool;
 };
@@ -107,6 +109,12 @@ mc_error *mc_overview_build_levels(mc_overview_job *job) MC_CHECKED;
 
 /* The level is kept. */
 mc_error *mc_overview_finish_level(mc_overview_job *job, mc_overview_level *level) MC_CHECKED;
+
+/* Ordinals of a window: those of whole pieces. */
+int64_t mc_overview_find_window(const mc_overview_job *job);
+
+/* How a level for maps is packed: digits, cell, window. */
+void mc_overview_prepare(mc_overview_level *level, const mc_overview_job *job);
 
 /* Reads the source from its end, and writes the features that each of the levels keeps. A level
  * that gets more than `worth` bytes is given up. */

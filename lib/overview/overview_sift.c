@@ -5,8 +5,6 @@
  */
 #include <apr_strings.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "draw/paint/sieve.h"
 #include "grid/earth.h"
@@ -15,7 +13,6 @@
 #include "text/text.h"
 
 enum {
-    CELLS = 16,                  /* cells of thinning for a pixel */
     THINNING = MC_SUBPIXELS / 4, /* as maps thin what they read */
 };
 
@@ -23,7 +20,6 @@ typedef struct sifted_level {
     mc_overview_level *level;
     mc_sieve *sieve;
     mc_pixel_grid grid; /* the plane of the sieve on the lattice of the tileset's grid */
-    mc_wkb_cells cells;
     mc_feature_query query;
     mc_overview_blocks *blocks;
 } sifted_level;
@@ -34,7 +30,7 @@ typedef struct sifting {
     int count;
     double worth;
     mc_geometry geometry;
-    mc_wkb_buffer thinned, packed;
+    mc_overview_packing packing;
     int64_t unreadable;
     apr_pool_t *scratch; /* of a row */
 } sifting;
@@ -63,7 +59,6 @@ make_plane(sifted_level *s, const mc_overview_job *job, apr_pool_t *pool)
                                .top = (int64_t)top,
                                .thinning = THINNING,
                                .keep_small = true };
-    s->cells = (mc_wkb_cells){ first.minx, first.maxy, s->level->resolution / CELLS };
     s->query = (mc_feature_query){ .pixel_grid = s->grid, .resolution = resolution, .scale = scale };
     return mc_sieve_create(&s->sieve, job->layer->style, scale, s->level->fineness, (int)(right - left),
                            (int)(bottom - top), pool);
@@ -81,21 +76,15 @@ bounds_in_level(const sifting *s, const sifted_level *level)
                         top + bounds[3] / side };
 }
 
-/* Thinned and packed. What cannot be thinned or packed stays as it is. */
 static mc_error *
 keep_row(sifting *s, sifted_level *level, const mc_overview_row *row)
 {
-    mc_overview_feature feature = {
-        .bounds = bounds_in_level(s, level), .values = row->values, .geometry = row->geometry, .size = row->size
-    };
-    s->thinned.size = s->packed.size = 0;
-    if (mc_wkb_thin(&s->thinned, row->geometry, row->size, 0, &level->cells)) {
-        feature.packed = mc_wkb_pack(&s->packed, s->thinned.data, s->thinned.size, level->level->digits);
-        feature.geometry = feature.packed ? s->packed.data : s->thinned.data;
-        feature.size = feature.packed ? s->packed.size : s->thinned.size;
-    }
-    if (s->thinned.failed || s->packed.failed)
-        return mc_error_create(s->job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a feature of a level");
+    mc_overview_feature feature = { .ordinal = row->ordinal,
+                                    .bounds = bounds_in_level(s, level),
+                                    .values = row->values,
+                                    .geometry = row->geometry,
+                                    .size = row->size };
+    MC_TRY(mc_overview_pack(&feature, &s->packing, level->level, s->job));
     MC_TRY(mc_overview_blocks_add(level->blocks, &feature));
     if ((double)level->level->bytes > s->worth) {
         mc_overview_tell_level(s->job, level->level, 0, "no level, which would not be much smaller than the table");
@@ -171,8 +160,7 @@ mc_overview_sift(mc_overview_level *levels, int count, double worth, const mc_ov
         mc_overview_tell(job, false, "%" APR_INT64_T_FMT " geometries cannot be read, and are left out",
                          (apr_int64_t)s.unreadable);
     mc_geometry_free(&s.geometry);
-    free(s.thinned.data);
-    free(s.packed.data);
+    mc_overview_free_packing(&s.packing);
     apr_pool_destroy(pool);
     return error;
 }

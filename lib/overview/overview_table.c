@@ -10,8 +10,8 @@
 #define LOCK_KEYS "hashtext('mapcache overviews'), (%s::oid::int8 - 2147483648)::int4"
 
 /* The schema and its tables; one builder at a time makes them. */
-static mc_error *
-make_schema(const mc_overview_table *table)
+mc_error *
+mc_overview_make_schema(const mc_overview_table *table)
 {
     static const char *const statements[] = {
         "BEGIN",
@@ -19,6 +19,7 @@ make_schema(const mc_overview_table *table)
         "SET LOCAL client_min_messages = warning",
         MC_LEVELS_CREATE_SCHEMA,
         MC_LEVELS_CREATE_TABLE,
+        MC_LEVELS_ADD_COLUMNS,
         MC_LEVELS_CREATE_NUMBERS,
         MC_LEVELS_CREATE_TAKE,
         MC_LEVELS_CREATE_FEATURES,
@@ -27,8 +28,10 @@ make_schema(const mc_overview_table *table)
         "COMMIT",
     };
     const char **values;
-    MC_TRY(mc_overview_ask(&values, 1, table, "SELECT to_regclass('" MC_LEVELS_SCHEMA ".levels')::text"));
-    if (values != NULL && values[0] != NULL)
+    MC_TRY(mc_overview_ask(&values, 1, table,
+                           "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('" MC_LEVELS_SCHEMA
+                           ".levels') AND attname = 'places'"));
+    if (values != NULL)
         return MC_OK;
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
         MC_TRY(mc_overview_run(table, statements[i]));
@@ -36,8 +39,8 @@ make_schema(const mc_overview_table *table)
 }
 
 /* Of two builders of a table the second one is told who the first is. The lock is the session's. */
-static mc_error *
-lock_table(mc_overview_table *table)
+mc_error *
+mc_overview_lock_table(mc_overview_table *table)
 {
     const char **values, *relation;
     MC_TRY(mc_overview_ask(
@@ -87,6 +90,13 @@ drop_unnamed(const mc_overview_table *table)
     }
 }
 
+void
+mc_overview_name_reader(mc_overview_table *table)
+{
+    table->reader =
+        apr_psprintf(table->job.pool, MC_OVERVIEW_READER "%s for %016" PRIx64, table->relation, table->job.digest);
+}
+
 /*
  * From now on the change log keeps what changes. Before the snapshot is taken, and committed: other readers would have
  * what changes during the build removed. Older levels keep their place in the log until the new ones are there.
@@ -100,8 +110,7 @@ join_readers(mc_overview_table *table)
     MC_TRY(mc_overview_ask(&found, 1, table, "SELECT to_regclass('mapcache_changes.readers')::text"));
     if (found == NULL || found[0] == NULL)
         return MC_OK; /* the table is refused later, with the reason */
-    table->reader =
-        apr_psprintf(table->job.pool, MC_OVERVIEW_READER "%s for %016" PRIx64, table->relation, table->job.digest);
+    mc_overview_name_reader(table);
     return mc_overview_run(
         table,
         apr_psprintf(table->job.pool,
@@ -111,8 +120,8 @@ join_readers(mc_overview_table *table)
 }
 
 /* The levels know all that the snapshot sees. */
-static mc_error *
-move_reader(const mc_overview_table *table)
+mc_error *
+mc_overview_move_reader(const mc_overview_table *table)
 {
     if (table->reader == NULL)
         return MC_OK;
@@ -132,13 +141,14 @@ build_in_transaction(mc_overview_table *table)
     MC_TRY(mc_overview_run(table, "SET LOCAL lock_timeout = '60s'"));
     MC_TRY(mc_overview_run(table, "SET LOCAL client_min_messages = warning"));
     MC_TRY(mc_overview_ask_facts(table));
+    MC_TRY(mc_overview_find_bounds(table));
     MC_TRY(mc_overview_run(
         table, apr_psprintf(table->job.pool,
                             "DELETE FROM " MC_LEVELS_SCHEMA
                             ".levels WHERE relation = %s AND geometry = %s AND style = '%" APR_INT64_T_FMT "'::int8",
                             table->relation, mc_overview_quote(table->column.name, table->job.pool),
                             (apr_int64_t)table->job.digest)));
-    MC_TRY(move_reader(table));
+    MC_TRY(mc_overview_move_reader(table));
     MC_TRY(table->job.tiles != NULL ? mc_overview_build_tile_levels(&table->job)
                                     : mc_overview_build_levels(&table->job));
     return mc_overview_run(table, "COMMIT");
@@ -150,8 +160,14 @@ mc_overview_build_table(mc_overview_table *table, const mc_tileset *tileset)
     MC_TRY(mc_postgis_find_column(&table->column, &table->config, table->job.ctx, table->job.pool));
     table->job.srid = table->column.srid;
     MC_TRY(mc_overview_set_rules(&table->job, tileset));
-    MC_TRY(make_schema(table));
-    MC_TRY(lock_table(table));
+    MC_TRY(mc_overview_lock_table(table));
+    return mc_overview_build_anew(table);
+}
+
+mc_error *
+mc_overview_build_anew(mc_overview_table *table)
+{
+    MC_TRY(mc_overview_make_schema(table));
     MC_TRY(build_in_transaction(table));
     if (table->job.levels == 0)
         mc_overview_tell(&table->job, false, "no level is worth its room: maps read the table");
@@ -162,14 +178,24 @@ mc_overview_build_table(mc_overview_table *table, const mc_tileset *tileset)
     return MC_OK;
 }
 
+mc_error *
+mc_overview_find_schema(bool *has, const mc_overview_table *table)
+{
+    const char **values;
+    MC_TRY(mc_overview_ask(&values, 1, table, "SELECT to_regclass('" MC_LEVELS_SCHEMA ".levels')::text"));
+    *has = values != NULL && values[0] != NULL;
+    return MC_OK;
+}
+
 /* Readers of the change log that no level names go with the levels. */
 mc_error *
 mc_overview_drop_table(mc_overview_table *table, const mc_tileset *tileset)
 {
     const char **values;
+    bool has;
     (void)tileset;
-    MC_TRY(mc_overview_ask(&values, 1, table, "SELECT to_regclass('" MC_LEVELS_SCHEMA ".levels')::text"));
-    if (values == NULL || values[0] == NULL) {
+    MC_TRY(mc_overview_find_schema(&has, table));
+    if (!has) {
         mc_overview_tell(&table->job, false, "there are no overviews");
         return MC_OK;
     }

@@ -31,6 +31,31 @@ mc_error *mc_overview_drop_table(mc_overview_table *table, const mc_tileset *til
 /* Asks for the facts of the table, in the transaction that reads it. MC_ERR_CONFIG where it cannot have overviews. */
 mc_error *mc_overview_ask_facts(mc_overview_table *table) MC_CHECKED;
 
+/* Asks for the bounds and the number of its rows, which reads all of it. */
+mc_error *mc_overview_find_bounds(mc_overview_table *table) MC_CHECKED;
+
+/* The rows with geometry that a condition of SQL holds for: mc_overview_row, whose ordinals are pages and places. */
+mc_error *mc_overview_read_rows(apr_array_header_t **rows, const mc_overview_table *table, const char *condition,
+                                apr_pool_t *pool) MC_CHECKED;
+
+/* The ordinal of a row from its ctid in the wire form; 0: it has none. */
+int64_t mc_overview_ordinal(const mc_overview_table *table, const mc_postgres_field *ctid);
+
+/* A level that there is, to have further blocks. Sets level->target. */
+void mc_overview_open_level(mc_overview_level *level, const char *name, apr_pool_t *pool);
+
+/* Parts of building that updating has as well: the lock, and the transaction that makes all levels anew. */
+mc_error *mc_overview_make_schema(const mc_overview_table *table) MC_CHECKED;
+mc_error *mc_overview_lock_table(mc_overview_table *table) MC_CHECKED;
+mc_error *mc_overview_build_anew(mc_overview_table *table) MC_CHECKED;
+void mc_overview_name_reader(mc_overview_table *table);
+mc_error *mc_overview_move_reader(const mc_overview_table *table) MC_CHECKED;
+mc_error *mc_overview_find_schema(bool *has, const mc_overview_table *table) MC_CHECKED;
+
+/* Brings the levels of a table up to date with what the change log says, in one transaction; builds them anew where
+ * that is not enough. */
+mc_error *mc_overview_update_table(mc_overview_table *table, const mc_tileset *tileset) MC_CHECKED;
+
 /* One statement; its rows are passed over. */
 mc_error *mc_overview_run(const mc_overview_table *table, const char *sql) MC_CHECKED;
 

@@ -12,7 +12,7 @@ static const char facts_sql[] =
         "c.oid") ", pg_relation_filenode(c.oid)::text, "
                  "pg_current_snapshot()::text, pg_postmaster_start_time()::text, "
                  "(to_regclass('mapcache_changes.log') IS NOT NULL)::text, " MC_LEVELS_TRIGGERS(
-                     "c.oid") ", "
+                     "c.oid") ", current_setting('block_size'), "
                               "(pg_relation_size(c.oid) / current_setting('block_size')::int8)::text, "
                               "pg_table_size(c.oid)::text, "
                               "postgis_typmod_type(a.atttypmod) FROM pg_class c JOIN pg_attribute a ON a.attrelid = "
@@ -30,6 +30,7 @@ enum {
     FACT_STARTED,
     FACT_LOG,
     FACT_TRIGGERS,
+    FACT_BLOCK_SIZE,
     FACT_PAGES,
     FACT_BYTES,
     FACT_TYPE,
@@ -72,8 +73,8 @@ table_refusal(const mc_overview_table *table, const char *const *facts)
     return NULL;
 }
 
-static mc_error *
-find_bounds(mc_overview_table *table)
+mc_error *
+mc_overview_find_bounds(mc_overview_table *table)
 {
     const char **found, *name = mc_sql_name(table->column.name, table->job.pool);
     const char *sql =
@@ -85,6 +86,17 @@ find_bounds(mc_overview_table *table)
         !mc_parse_double(&table->job.bounds.miny, found[1]) || !mc_parse_double(&table->job.bounds.maxx, found[2]) ||
         !mc_parse_double(&table->job.bounds.maxy, found[3]) || !mc_parse_double(&table->job.rows, found[4]))
         return mc_overview_refuse(&table->job, "it has no geometry");
+    return MC_OK;
+}
+
+/* A row of a page takes at least 28 bytes of it: 23 of its head, rounded up, and 4 of a pointer. */
+static mc_error *
+find_piece_ordinals(mc_overview_table *table, const char *block_size)
+{
+    int64_t bytes;
+    if (!mc_parse_int64(&bytes, block_size, 1024, 65536))
+        return mc_overview_refuse(&table->job, "the size of its pages is not known");
+    table->job.piece_ordinals = bytes / 28 + 1;
     return MC_OK;
 }
 
@@ -112,12 +124,12 @@ mc_overview_ask_facts(mc_overview_table *table)
     if (!mc_parse_int64(&table->job.pieces, facts[FACT_PAGES], 0, INT64_MAX) ||
         !mc_parse_double(&table->job.bytes, facts[FACT_BYTES]))
         return mc_overview_refuse(&table->job, "its size is not known");
-    return find_bounds(table);
+    return find_piece_ordinals(table, facts[FACT_BLOCK_SIZE]);
 }
 
-/* Geometry and the attributes of some pages of the table. */
+/* Place, geometry and the attributes of some rows of the table. */
 static const char *
-pages_sql(const mc_overview_table *table, int64_t from, int64_t to, apr_pool_t *pool)
+rows_sql(const mc_overview_table *table, const char *condition, apr_pool_t *pool)
 {
     const mc_overview_job *job = &table->job;
     const char *geometry = mc_sql_name(table->column.name, pool), *attributes = "";
@@ -126,42 +138,70 @@ pages_sql(const mc_overview_table *table, int64_t from, int64_t to, apr_pool_t *
     if (job->ids)
         attributes = apr_pstrcat(pool, attributes, ",", mc_sql_name(table->config.id, pool), "::int8::text", NULL);
     return apr_psprintf(pool,
-                        "SELECT %s%s FROM %s WHERE ctid >= '(%" APR_INT64_T_FMT
-                        ",0)'::tid AND ctid < '(%" APR_INT64_T_FMT
-                        ",0)'::tid AND pg_column_size(%s) <= %d AND ST_SRID(%s) IN (0,%d)",
-                        geometry, attributes, mc_sql_table(table->config.table, pool), (apr_int64_t)from,
-                        (apr_int64_t)to, geometry, MC_POSTGIS_GEOMETRY_MAX, geometry, table->column.srid);
+                        "SELECT ctid, %s%s FROM %s WHERE %s AND pg_column_size(%s) <= %d AND ST_SRID(%s) IN (0,%d)",
+                        geometry, attributes, mc_sql_table(table->config.table, pool), condition, geometry,
+                        MC_POSTGIS_GEOMETRY_MAX, geometry, table->column.srid);
+}
+
+/* A page and a place in the page; 0: it is none. */
+int64_t
+mc_overview_ordinal(const mc_overview_table *table, const mc_postgres_field *ctid)
+{
+    const uint8_t *bytes = (const uint8_t *)ctid->data;
+    if (ctid->size != 6)
+        return 0;
+    const int64_t page = (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+    const int64_t place = bytes[4] << 8 | bytes[5];
+    return place < table->job.piece_ordinals ? page * table->job.piece_ordinals + place : 0;
 }
 
 static void
 take_piece_row(mc_overview_row *taken, const mc_postgres_row *row, int attributes, apr_pool_t *pool)
 {
-    const size_t size = (size_t)row->fields[0].size;
-    *taken = (mc_overview_row){ .geometry = apr_pmemdup(pool, row->fields[0].data, size), .size = size };
+    const size_t size = (size_t)row->fields[1].size;
+    taken->geometry = apr_pmemdup(pool, row->fields[1].data, size);
+    taken->size = size;
     taken->values = apr_palloc(pool, sizeof(char *) * (size_t)(attributes + 1));
     for (int i = 0; i < attributes; i++)
-        taken->values[i] = row->fields[1 + i].size < 0
+        taken->values[i] = row->fields[2 + i].size < 0
                                ? NULL
-                               : apr_pstrmemdup(pool, row->fields[1 + i].data, (size_t)row->fields[1 + i].size);
+                               : apr_pstrmemdup(pool, row->fields[2 + i].data, (size_t)row->fields[2 + i].size);
 }
 
-static mc_error *
-read_table_pages(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to, apr_pool_t *pool)
+mc_error *
+mc_overview_read_rows(apr_array_header_t **rows, const mc_overview_table *table, const char *condition,
+                      apr_pool_t *pool)
 {
-    const mc_overview_table *table = (const mc_overview_table *)job;
+    const mc_overview_job *job = &table->job;
     const int attributes = job->attribute_count + job->ids;
     const mc_postgres_query query = {
-        .session = table->session, .sql = pages_sql(table, from, to, pool), .binary = true, .copy = true
+        .session = table->session, .sql = rows_sql(table, condition, pool), .binary = true, .copy = true
     };
     mc_postgres_result *result = NULL;
     const mc_postgres_row *row;
     *rows = apr_array_make(pool, 4096, sizeof(mc_overview_row));
     mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, job->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        if (row->columns == 1 + attributes && row->fields[0].size >= 0)
-            take_piece_row(&APR_ARRAY_PUSH(*rows, mc_overview_row), row, attributes, pool);
+        if (row->columns == 2 + attributes && row->fields[1].size >= 0) {
+            const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
+            mc_overview_row *taken = &APR_ARRAY_PUSH(*rows, mc_overview_row);
+            taken->ordinal = ordinal;
+            take_piece_row(taken, row, attributes, pool);
+            if (ordinal == 0)
+                error = mc_overview_refuse(job, "its rows have no places in pages");
+        }
     mc_postgres_end(result);
     return error;
+}
+
+static mc_error *
+read_table_pages(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to, apr_pool_t *pool)
+{
+    return mc_overview_read_rows(
+        rows, (const mc_overview_table *)job,
+        apr_psprintf(pool, "ctid >= '(%" APR_INT64_T_FMT ",0)'::tid AND ctid < '(%" APR_INT64_T_FMT ",0)'::tid",
+                     (apr_int64_t)from, (apr_int64_t)to),
+        pool);
 }
 
 static mc_error *

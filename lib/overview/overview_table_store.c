@@ -30,19 +30,23 @@ register_level(const mc_overview_table *table, const mc_overview_level *level, c
     const char *none = "NULL";
     return mc_overview_run(
         table,
-        apr_psprintf(
-            pool,
-            "INSERT INTO " MC_LEVELS_SCHEMA ".levels (name, source, relation, geometry, srid, style, format, "
-            "resolution, until, metres_per_unit, columns, filenode, applied, started, reader, triggers, rows) VALUES "
-            "(%s, %s, %s, %s, %d, %s::int8, %d, '%s', '%s', '%s', %s, %s, %s, %s, %s, %s, %" APR_INT64_T_FMT ")",
-            mc_overview_quote(name, pool), mc_overview_quote(mc_sql_table(table->config.table, pool), pool),
-            table->relation, mc_overview_quote(table->column.name, pool), table->column.srid,
-            apr_psprintf(pool, "'%" APR_INT64_T_FMT "'", (apr_int64_t)table->job.digest), MC_LEVELS_FORMAT,
-            mc_double_text('g', 17, level->resolution, pool), mc_double_text('g', 17, level->until, pool),
-            mc_double_text('g', 17, table->job.grid->metres_per_unit, pool), mc_overview_quote(table->columns, pool),
-            table->filenode, mc_overview_quote(table->applied, pool), mc_overview_quote(table->started, pool),
-            table->reader == NULL ? none : mc_overview_quote(table->reader, pool),
-            table->triggers == NULL ? none : mc_overview_quote(table->triggers, pool), (apr_int64_t)level->kept));
+        apr_psprintf(pool,
+                     "INSERT INTO " MC_LEVELS_SCHEMA ".levels (name, source, relation, geometry, srid, style, format, "
+                     "resolution, until, metres_per_unit, columns, filenode, applied, started, reader, triggers, rows, "
+                     "rows_built, "
+                     "fineness, places) VALUES "
+                     "(%s, %s, %s, %s, %d, %s::int8, %d, '%s', '%s', '%s', %s, %s, %s, %s, %s, %s, %" APR_INT64_T_FMT
+                     ", %" APR_INT64_T_FMT ", %d, %" APR_INT64_T_FMT ")",
+                     mc_overview_quote(name, pool), mc_overview_quote(mc_sql_table(table->config.table, pool), pool),
+                     table->relation, mc_overview_quote(table->column.name, pool), table->column.srid,
+                     apr_psprintf(pool, "'%" APR_INT64_T_FMT "'", (apr_int64_t)table->job.digest), MC_LEVELS_FORMAT,
+                     mc_double_text('g', 17, level->resolution, pool), mc_double_text('g', 17, level->until, pool),
+                     mc_double_text('g', 17, table->job.grid->metres_per_unit, pool),
+                     mc_overview_quote(table->columns, pool), table->filenode, mc_overview_quote(table->applied, pool),
+                     mc_overview_quote(table->started, pool),
+                     table->reader == NULL ? none : mc_overview_quote(table->reader, pool),
+                     table->triggers == NULL ? none : mc_overview_quote(table->triggers, pool),
+                     (apr_int64_t)level->kept, (apr_int64_t)level->kept, level->fineness, (apr_int64_t)level->window));
 }
 
 /* ---- The table of a level ---- */
@@ -73,18 +77,24 @@ full_name(const level_table *target, apr_pool_t *pool)
     return apr_pstrcat(pool, MC_LEVELS_SCHEMA ".", target->name, NULL);
 }
 
+void
+mc_overview_open_level(mc_overview_level *level, const char *name, apr_pool_t *pool)
+{
+    level_table *target = apr_pcalloc(pool, sizeof(*target));
+    target->name = name;
+    level->target = target;
+    apr_pool_cleanup_register(pool, target, free_level_table, apr_pool_cleanup_null);
+}
+
 /* The table of a level, without rows. What is packed is not compressed again: that would take longer than reading. */
 static mc_error *
 create_level_table(const mc_overview_job *job, mc_overview_level *level)
 {
     const mc_overview_table *table = (const mc_overview_table *)job;
     const char **values;
-    level_table *target = apr_pcalloc(job->pool, sizeof(*target));
     MC_TRY(mc_overview_ask(&values, 1, table, "SELECT 'level_' || nextval('" MC_LEVELS_SCHEMA ".numbers')"));
-    target->name = values[0];
-    level->target = target;
-    apr_pool_cleanup_register(job->pool, target, free_level_table, apr_pool_cleanup_null);
-    const char *name = full_name(target, job->pool);
+    mc_overview_open_level(level, values[0], job->pool);
+    const char *name = full_name(level->target, job->pool);
     MC_TRY(mc_overview_run(table, apr_psprintf(job->pool,
                                                "CREATE TABLE %s (part integer NOT NULL, box geometry(Polygon,%d) NOT "
                                                "NULL, count integer NOT NULL, features bytea NOT NULL)",
@@ -100,7 +110,7 @@ create_level_table(const mc_overview_job *job, mc_overview_level *level)
                              "Overview of %s: what %s show at %g units for a pixel; SELECT * FROM " MC_LEVELS_SCHEMA
                              ".features('%s')",
                              table->config.table, job->tiles != NULL ? "vector tiles" : "maps", level->resolution,
-                             target->name),
+                             values[0]),
                 job->pool)));
 }
 

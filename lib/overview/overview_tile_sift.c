@@ -63,7 +63,8 @@ pixel_bounds_of_row(const tile_sifting *s, const sifted_tile_level *level, const
 static mc_error *
 keep_tile_row(tile_sifting *s, const sifted_tile_level *level, const mc_overview_row *row)
 {
-    mc_overview_feature feature = { .bounds = pixel_bounds_of_row(s, level, row),
+    mc_overview_feature feature = { .ordinal = row->ordinal,
+                                    .bounds = pixel_bounds_of_row(s, level, row),
                                     .values = row->values,
                                     .geometry = row->geometry,
                                     .size = row->size };

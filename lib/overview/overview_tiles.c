@@ -47,6 +47,7 @@ create_tile_levels(mc_overview_level *levels, int *zooms, int *count, const mc_o
         levels[*count] = (mc_overview_level){ .resolution = of[z].resolution,
                                               .until = z > 0 ? of[z - 1].resolution : 2 * of[z].resolution,
                                               .cell = TILE_CELL_PIXELS,
+                                              .window = mc_overview_find_window(job),
                                               .digits = mc_twkb_digits(unit_of_tile(job, z)) };
         MC_TRY(job->store->create(job, &levels[*count]));
         zooms[(*count)++] = z;

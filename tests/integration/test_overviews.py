@@ -234,9 +234,7 @@ def test_changed_boxes_are_read_from_the_table(build, folder, database):
     path = configuration(folder, database)
     refused = overviews(build, path, "build")
     assert refused.returncode == 1 and "--static" in refused.stderr and "mapcache invalidate" in refused.stderr
-    script = subprocess.run([build / "bin/mapcache", "invalidate", "--sql", "roads"], capture_output=True, text=True, check=True,
-                            env={**os.environ, **sanitizer_environment(build)}, timeout=patience(30))
-    send(database, script.stdout)
+    watch_roads(build, database)
     built(build, path)
     dye(database)
     beside = square(X + SIDE * .3, Y + SIDE * .3, SIDE)
@@ -260,6 +258,72 @@ def test_changed_boxes_are_read_from_the_table(build, folder, database):
     assert database.sql("SELECT count(*) FROM mapcache_changes.readers") == ["1"]
     assert overviews(build, path, "drop").returncode == 0
     assert database.sql("SELECT count(*) FROM mapcache_changes.readers") == ["0"]
+
+
+def watch_roads(build, database):
+    script = subprocess.run([build / "bin/mapcache", "invalidate", "--sql", "roads"], capture_output=True, text=True, check=True,
+                            env={**os.environ, **sanitizer_environment(build)}, timeout=patience(30))
+    send(database, script.stdout)
+
+
+def updated(build, path):
+    made = overviews(build, path, "update")
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+CHANGES = (  # each lies in a part of the table, so that the rest of the levels stays
+    f"DELETE FROM roads WHERE geom && ST_MakeEnvelope({X}, {Y}, {X + 2000}, {Y + 2000}, 3857)",
+    f"UPDATE roads SET kind = 4 - kind WHERE ST_X(ST_StartPoint(geom)) BETWEEN {X + 9000} AND {X + 9800} AND kind <> 2",
+    f"UPDATE roads SET geom = ST_Translate(geom, 3000, -900) WHERE ctid IN (SELECT ctid FROM roads WHERE ST_Y(ST_StartPoint(geom)) > {Y + 20000} LIMIT 80)",
+    f"INSERT INTO roads SELECT 1, 'new', ST_SetSRID(ST_MakeLine(ST_MakePoint({X} + n * 20, {Y + 500}), ST_MakePoint({X} + n * 20, {Y + 1500})), 3857) FROM generate_series(1, 60) n",
+    f"INSERT INTO roads VALUES (2, 'far out', ST_SetSRID(ST_MakeLine(ST_MakePoint({X - 5000}, {Y - 4000}), ST_MakePoint({X - 100}, {Y - 50})), 3857)), "
+    "(1, 'nothing', NULL), (1, 'empty', ST_GeomFromText('LINESTRING EMPTY', 3857))",
+)
+
+
+def assert_rows_of_the_table(database, name):
+    """Each feature of a level is what the table has at its place, with the same attributes: nothing stays of what has gone."""
+    counts = database.sql(f"""SELECT count(*), count(r.kind), l.rows FROM mapcache_overviews.levels l CROSS JOIN LATERAL mapcache_overviews.features(l.name) f LEFT JOIN roads r ON
+        r.ctid = format('(%s,%s)', (f.part * l.places + f.place) / 293, (f.part * l.places + f.place) % 293)::tid AND r.kind::text = f.attributes[1] AND
+        ST_HausdorffDistance(r.geom, f.shape) < l.resolution / 10 WHERE l.name = '{name}' GROUP BY l.rows""")
+    assert len(counts) == 1 and len(set(counts[0].split("|"))) == 1, counts
+
+
+def assert_looks_like_the_table(site, numbers, maps=8):
+    painted = off = 0
+    for _ in range(maps):
+        side = SIDE * 2 ** numbers.uniform(-.5, 1)
+        both, different = site.differ(square(X - SIDE / 4 + numbers.uniform(0, .4) * side, Y - SIDE / 4 + numbers.uniform(0, .4) * side, side))
+        painted, off = painted + both, off + different
+    assert painted > 10_000 and off <= .005 * painted, (painted, off)
+
+
+def test_update_brings_changed_boxes_up_to_date(build, folder, database):
+    make_roads(database, "roads")
+    path = configuration(folder, database)
+    assert "no overviews" in updated(build, path)
+    watch_roads(build, database)
+    built(build, path)
+    names, numbers = levels(database), random.Random(5)
+    with Site(build, folder, path) as site:
+        for change in CHANGES:
+            database.sql(change)
+            said = updated(build, path)
+            assert "up to date" in said and "anew" not in said and levels(database) == names, said
+            database.sql("VACUUM roads")  # places of rows are given again
+        for name in names:
+            assert_rows_of_the_table(database, name)
+        assert "up to date: 0 changed boxes" in updated(build, path)
+        assert_looks_like_the_table(site, numbers)
+        dye(database)
+        assert reads_level(site)  # and so did the maps above
+        for change, reason in (("ALTER TABLE roads ADD COLUMN further int", "columns"), ("DELETE FROM mapcache_changes.readers", "change log"),
+                               ("SELECT mapcache_changes.changed('roads')", "whole table"),
+                               ("UPDATE mapcache_overviews.levels SET rows = 10000, rows_built = 5000", "grown")):
+            database.sql(change)
+            said = updated(build, path)
+            assert "built anew" in said and reason in said and "features" in said, said
 
 
 def build_while_the_log_is_trimmed(build, path, database):

@@ -35,6 +35,7 @@ typedef struct sieve_width {
 struct mc_sieve {
     int width, height;
     bool hides;
+    bool closed; /* only what is seen in boxes that were opened is kept */
     bool merged; /* all features make one area: coverage does not add up */
     mc_rules **rules;
     int rule_count;
@@ -157,6 +158,8 @@ clip_box(sieve_box *box, const mc_sieve *sieve)
     box->y0 = box->y0 < 0 ? 0 : box->y0;
     box->x1 = box->x1 > sieve->width ? sieve->width : box->x1;
     box->y1 = box->y1 > sieve->height ? sieve->height : box->y1;
+    box->x1 = box->x1 < box->x0 ? box->x0 : box->x1;
+    box->y1 = box->y1 < box->y0 ? box->y0 : box->y1;
     return memcmp(&all, box, sizeof(all)) != 0;
 }
 
@@ -254,6 +257,25 @@ lay_painted(const mc_sieve *sieve, const sieve_width *at, const sieve_box *box)
     }
 }
 
+void
+mc_sieve_close(mc_sieve *sieve)
+{
+    sieve->closed = true;
+    for (int i = 0; i < WIDTHS && sieve->hides; i++)
+        memset(sieve->widths[i].shines, 0, (size_t)sieve->width * (size_t)sieve->height);
+}
+
+void
+mc_sieve_open_box(mc_sieve *sieve, int x0, int y0, int x1, int y1)
+{
+    sieve_box box = { x0, y0, x1, y1 };
+    (void)clip_box(&box, sieve);
+    for (int i = 0; i < WIDTHS && sieve->hides && box.x0 < box.x1; i++)
+        for (int y = box.y0; y < box.y1; y++)
+            memset(sieve->widths[i].shines + (size_t)y * (size_t)sieve->width + box.x0, OPAQUE,
+                   (size_t)(box.x1 - box.x0));
+}
+
 static sieve_box
 box_around(const int32_t bounds[4], int margin)
 {
@@ -267,6 +289,7 @@ mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *
     int32_t bounds[4];
     int margins[WIDTHS];
     sieve_box boxes[WIDTHS];
+    bool cut[WIDTHS];
     bool hidden = true, seen = false;
     *keeps = is_drawn_by_rule(margins, sieve, feature);
     if (!*keeps || !sieve->hides ||
@@ -274,8 +297,9 @@ mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *
         return MC_OK;
     for (int i = 0; i < WIDTHS; i++) {
         boxes[i] = box_around(bounds, margins[i]);
+        cut[i] = clip_box(&boxes[i], sieve);
         /* What sticks out of the plane, or is large, is kept, and hides nothing. */
-        if (clip_box(&boxes[i], sieve) || boxes[i].x1 - boxes[i].x0 > SCRATCH || boxes[i].y1 - boxes[i].y0 > SCRATCH)
+        if ((cut[i] && !sieve->closed) || boxes[i].x1 - boxes[i].x0 > SCRATCH || boxes[i].y1 - boxes[i].y0 > SCRATCH)
             return MC_OK;
         hidden = hidden && is_box_hidden(sieve, &sieve->widths[i], &boxes[i]);
     }
@@ -285,6 +309,8 @@ mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *
     for (int i = 0; i < WIDTHS; i++) {
         MC_TRY(paint_alone(&sieve->widths[i], feature, &boxes[i], ctx));
         seen |= is_seen_in_box(sieve, &sieve->widths[i], &boxes[i]);
+        if (cut[i]) /* what lies beside the box is on the canvas */
+            memset(sieve->widths[i].pixels->data, 0, SCRATCH * (size_t)sieve->widths[i].pixels->stride);
     }
     for (int i = 0; i < WIDTHS && seen; i++)
         lay_painted(sieve, &sieve->widths[i], &boxes[i]);

@@ -39,4 +39,9 @@ mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale,
  * is moved meanwhile. */
 mc_error *mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
 
+/* From here on only what is seen in boxes that are opened is kept; boxes are in pixels of the plane, the last ones not
+ * inside. Features may stick out of the plane. */
+void mc_sieve_close(mc_sieve *sieve);
+void mc_sieve_open_box(mc_sieve *sieve, int x0, int y0, int x1, int y1);
+
 #endif

@@ -5,18 +5,16 @@
 #include <apr_tables.h>
 #include <string.h>
 
-/* A feature of a block that was read. */
-typedef struct window_entry {
-    mc_level_feature feature;
-    uint32_t beside; /* another entry of the same place, plus one; only broken blocks have any */
-} window_entry;
+/* Places are sorted by these bits, in two passes. */
+enum { PLACE_BITS = 11, PLACE_BUCKETS = 1 << PLACE_BITS };
+_Static_assert((1 << 2 * PLACE_BITS) == MC_LEVEL_PLACES, "two passes sort all places");
 
 struct mc_level_window {
     int attributes;
     apr_pool_t *pool;            /* of the blocks */
-    apr_array_header_t *entries; /* window_entry */
-    uint32_t *places;            /* the entry at a place, plus one */
-    uint32_t at, beside;         /* the place that is next; the entry that is next there, plus one */
+    apr_array_header_t *entries; /* mc_level_feature */
+    uint32_t *order;             /* of the entries, in drawing order; NULL: they are not sorted so far */
+    int at;                      /* how many of them were taken */
 };
 
 typedef struct block_reader {
@@ -32,8 +30,7 @@ mc_level_window_create(int attributes, apr_pool_t *pool)
 {
     mc_level_window *made = apr_pcalloc(pool, sizeof(*made));
     made->attributes = attributes;
-    made->places = apr_pcalloc(pool, sizeof(*made->places) * MC_LEVEL_WINDOW);
-    made->entries = apr_array_make(pool, 1024, sizeof(window_entry));
+    made->entries = apr_array_make(pool, 1024, sizeof(mc_level_feature));
     apr_pool_create(&made->pool, pool);
     return made;
 }
@@ -41,10 +38,10 @@ mc_level_window_create(int attributes, apr_pool_t *pool)
 void
 mc_level_window_clear(mc_level_window *window)
 {
-    memset(window->places, 0, sizeof(*window->places) * MC_LEVEL_WINDOW);
     apr_array_clear(window->entries);
     apr_pool_clear(window->pool);
-    window->at = window->beside = 0;
+    window->order = NULL;
+    window->at = 0;
 }
 
 static bool
@@ -100,61 +97,80 @@ read_block_feature(mc_level_feature *feature, uint64_t *place, block_reader *r)
 {
     uint64_t step, tuple, size;
     if (!read_block_number(&step, r) || !read_block_number(&tuple, r) || !read_block_number(&size, r) ||
-        step >= MC_LEVEL_WINDOW - *place || tuple >= r->tuple_count || size / 2 > (uint64_t)(r->end - r->at))
+        step >= MC_LEVEL_PLACES - *place || tuple >= r->tuple_count || size / 2 > (uint64_t)(r->end - r->at))
         return false;
     *place += step;
-    *feature = (mc_level_feature){
-        .geometry = r->at, .size = (size_t)(size / 2), .packed = size % 2 != 0, .values = r->tuples[tuple]
-    };
+    *feature = (mc_level_feature){ .geometry = r->at,
+                                   .size = (size_t)(size / 2),
+                                   .packed = size % 2 != 0,
+                                   .values = r->tuples[tuple],
+                                   .place = (uint32_t)*place };
     r->at += size / 2;
     return true;
 }
 
-static bool
-read_level_block(mc_level_window *window, block_reader *r)
+mc_error *
+mc_level_read_block(apr_array_header_t *features, const void *block, size_t size, int attributes, apr_pool_t *pool)
 {
-    const int first = window->entries->nelts;
+    const int first = features->nelts;
+    const uint8_t *bytes = apr_pmemdup(pool, block, size);
+    block_reader r = { .at = bytes, .end = bytes + size, .pool = pool, .attributes = attributes };
     uint64_t place = 0;
-    if (!read_block_tuples(r))
-        return false;
-    while (r->at < r->end) {
+    bool sound = read_block_tuples(&r);
+    while (sound && r.at < r.end) {
         mc_level_feature feature;
-        if (!read_block_feature(&feature, &place, r)) {
-            while (window->entries->nelts > first) /* the block's own entries are the first of their places */
-                apr_array_pop(window->entries);
-            return false;
-        }
-        APR_ARRAY_PUSH(window->entries, window_entry) = (window_entry){ feature, (uint32_t)place };
+        sound = read_block_feature(&feature, &place, &r);
+        if (sound)
+            APR_ARRAY_PUSH(features, mc_level_feature) = feature;
     }
-    for (int i = first; i < window->entries->nelts; i++) {
-        window_entry *entry = &APR_ARRAY_IDX(window->entries, i, window_entry);
-        uint32_t *head = &window->places[entry->beside];
-        entry->beside = *head;
-        *head = (uint32_t)i + 1;
-    }
-    return true;
+    if (sound)
+        return MC_OK;
+    features->nelts = first;
+    return mc_error_create(pool, MC_ERR_CORRUPT, "a block of an overview is broken");
 }
 
 mc_error *
 mc_level_window_add(mc_level_window *window, const void *block, size_t size)
 {
-    const uint8_t *bytes = apr_pmemdup(window->pool, block, size);
-    block_reader r = { .at = bytes, .end = bytes + size, .pool = window->pool, .attributes = window->attributes };
-    if (read_level_block(window, &r))
-        return MC_OK;
-    return mc_error_create(window->pool, MC_ERR_CORRUPT, "a block of an overview is broken");
+    return mc_level_read_block(window->entries, block, size, window->attributes, window->pool);
+}
+
+/* One pass of a radix sort of entries by their places; what comes first among equals stays first. */
+static void
+sort_by_bits(uint32_t *to, const uint32_t *from, const mc_level_feature *entries, int count, int shift)
+{
+    uint32_t starts[PLACE_BUCKETS] = { 0 }, sum = 0;
+    for (int i = 0; i < count; i++)
+        starts[entries[i].place >> shift & (PLACE_BUCKETS - 1)]++;
+    for (int i = 0; i < PLACE_BUCKETS; i++) {
+        const uint32_t many = starts[i];
+        starts[i] = sum;
+        sum += many;
+    }
+    for (int i = 0; i < count; i++) {
+        const uint32_t entry = from == NULL ? (uint32_t)i : from[i];
+        to[starts[entries[entry].place >> shift & (PLACE_BUCKETS - 1)]++] = entry;
+    }
+}
+
+static void
+sort_window(mc_level_window *window)
+{
+    const int count = window->entries->nelts;
+    const mc_level_feature *entries = (const mc_level_feature *)window->entries->elts;
+    uint32_t *low = apr_palloc(window->pool, sizeof(*low) * (size_t)(count + 1));
+    window->order = apr_palloc(window->pool, sizeof(*low) * (size_t)(count + 1));
+    sort_by_bits(low, NULL, entries, count, 0);
+    sort_by_bits(window->order, low, entries, count, PLACE_BITS);
 }
 
 bool
 mc_level_window_next(mc_level_feature *feature, mc_level_window *window)
 {
-    while (window->beside == 0) {
-        if (window->at == MC_LEVEL_WINDOW)
-            return false;
-        window->beside = window->places[window->at++];
-    }
-    const window_entry *entry = &APR_ARRAY_IDX(window->entries, window->beside - 1, window_entry);
-    *feature = entry->feature;
-    window->beside = entry->beside;
+    if (window->at == window->entries->nelts)
+        return false;
+    if (window->order == NULL)
+        sort_window(window);
+    *feature = APR_ARRAY_IDX(window->entries, (int)window->order[window->at++], mc_level_feature);
     return true;
 }

@@ -2,9 +2,10 @@
  * Blocks of an overview: many features in one value of a row, packed, in drawing order. A row of its own costs the
  * database and us more than a small feature does.
  *
- * The features of a level are counted in drawing order into windows of MC_LEVEL_WINDOW places; each block holds the
- * features of one window that begin in one cell of the plane. So a map reads the blocks of its own cells, and a window
- * is put in order again by the places of its features.
+ * The rows of the source are cut into windows in drawing order: each row has a place in its window, which stays the
+ * same as long as the row does. Each block holds features of one window that begin in one cell of the plane. So a map
+ * reads the blocks of its own cells, and a window is put in order again by the places of its features; and a row that
+ * has changed is found again by its window and its place.
  *
  * A block, in numbers of 7 bits a byte, the lowest first (as in TWKB):
  *   the number of attributes; the number of different tuples of values; for each tuple and attribute the length of the
@@ -15,21 +16,28 @@
 #ifndef MC_VECTOR_LEVELS_LEVEL_BLOCKS_H
 #define MC_VECTOR_LEVELS_LEVEL_BLOCKS_H
 
-#include <apr_pools.h>
+#include <apr_tables.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "mapcache/error.h"
 
-enum { MC_LEVEL_WINDOW = 1 << 16 };
+/* A window has at most so many places. */
+enum { MC_LEVEL_PLACES = 1 << 22 };
 
 typedef struct mc_level_feature {
     const uint8_t *geometry;
     size_t size;
     bool packed; /* TWKB, else WKB */
     const char *const *values;
+    uint32_t place;
 } mc_level_feature;
+
+/* Appends the features of a block, mc_level_feature, each of so many attributes, in drawing order; `pool` has a copy of
+ * the block. MC_ERR_CORRUPT: the bytes are no block, with nothing appended. */
+mc_error *mc_level_read_block(apr_array_header_t *features, const void *block, size_t size, int attributes,
+                              apr_pool_t *pool) MC_CHECKED;
 
 /* The blocks of one window, as they are read. */
 typedef struct mc_level_window mc_level_window;

@@ -250,27 +250,13 @@ take_set(mc_levels *levels, const mc_postgis_column *column, uint64_t style, mc_
 
 /* In words, "" for yes, CHANGED where only this map may not. */
 #define CHANGED "changed"
-#define IS_SAME_TABLE                                                                                                  \
-    "SELECT CASE WHEN to_regclass($6) IS DISTINCT FROM l.relation::regclass OR pg_relation_filenode(l.relation) IS "   \
-    "DISTINCT FROM l.filenode THEN 'the table was rewritten or replaced since they were built' WHEN l.columns IS "     \
-    "DISTINCT FROM " MC_LEVELS_COLUMNS("l.relation") " THEN 'the columns of the table have changed since' "
 #define OF_THE_LEVEL "ELSE '' END FROM " MC_LEVELS_SCHEMA ".levels l WHERE l.name = $1"
 
 /* The boxes are compared with some room: the map's is given in eight bytes, as the log has them. */
-static const char static_sql[] = IS_SAME_TABLE "WHEN $2 > $4 OR $3 > $5 THEN '' " OF_THE_LEVEL;
-static const char logged_sql[] = IS_SAME_TABLE "WHEN l.triggers IS DISTINCT FROM " MC_LEVELS_TRIGGERS(
-    "l.relation") " THEN 'the triggers of the change log do not watch the table as they did' "
-                  "WHEN pg_snapshot_xmax(l.applied) > pg_snapshot_xmax(pg_current_snapshot()) "
-                  "THEN 'they were built in another database cluster' "
-                  "WHEN NOT EXISTS (SELECT FROM mapcache_changes.readers r WHERE r.name = l.reader) "
-                  "OR EXISTS (SELECT FROM mapcache_changes.lost o WHERE NOT pg_visible_in_snapshot(o.xid, l.applied)) "
-                  "THEN 'they are older than what the change log holds: build them again' "
-                  "WHEN EXISTS (SELECT FROM mapcache_changes.log c WHERE c.relation = l.relation "
-                  "AND ((c.xid >= pg_snapshot_xmin(l.applied) AND NOT pg_visible_in_snapshot(c.xid, l.applied)) "
-                  "OR (l.started <> pg_postmaster_start_time()::text AND c.at >= pg_postmaster_start_time())) "
-                  "AND (c.minx IS NULL OR c.srid <> l.srid "
-                  "OR NOT (c.minx > $4 OR c.maxx < $2 OR c.miny > $5 OR c.maxy < $3))) THEN '" CHANGED
-                  "' " OF_THE_LEVEL;
+static const char static_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") "WHEN $2 > $4 OR $3 > $5 THEN '' " OF_THE_LEVEL;
+static const char logged_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") MC_LEVELS_UNLOGGED
+    "WHEN EXISTS (SELECT FROM " MC_LEVELS_UNKNOWN_CHANGES "AND (c.minx IS NULL OR c.srid <> l.srid "
+    "OR NOT (c.minx > $4 OR c.maxx < $2 OR c.miny > $5 OR c.maxy < $3))) THEN '" CHANGED "' " OF_THE_LEVEL;
 
 static mc_postgres_param
 coordinate_param(double value, apr_pool_t *pool)

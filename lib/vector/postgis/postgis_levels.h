@@ -9,7 +9,7 @@
 #include "vector/postgis/postgis.h"
 
 /* What the overviews hold, as a number: those that another version has built in another way are not used. */
-#define MC_LEVELS_FORMAT 1
+#define MC_LEVELS_FORMAT 2
 
 #define MC_LEVELS_SCHEMA "mapcache_overviews"
 
@@ -25,6 +25,8 @@
  *   applied, started   the snapshot that was read, and when the server was started
  *   reader, triggers   of the change log (lib/changes/install.sql); null: the operator says that the table is static
  *   rows, built        for people
+ *   rows_built         as many were there when the level was built
+ *   fineness, places   of the sieve's plane; of a window of blocks
  */
 #define MC_LEVELS_CREATE_SCHEMA "CREATE SCHEMA IF NOT EXISTS " MC_LEVELS_SCHEMA
 #define MC_LEVELS_CREATE_TABLE                                                                                         \
@@ -34,6 +36,10 @@
     "columns text NOT NULL, "                                                                                          \
     "filenode oid NOT NULL, applied pg_snapshot NOT NULL, started text NOT NULL, reader text, triggers text, "         \
     "rows bigint NOT NULL, built timestamptz NOT NULL DEFAULT clock_timestamp())"
+/* What an older version has not made. */
+#define MC_LEVELS_ADD_COLUMNS                                                                                          \
+    "ALTER TABLE " MC_LEVELS_SCHEMA ".levels ADD COLUMN IF NOT EXISTS rows_built bigint, ADD COLUMN IF NOT EXISTS "    \
+    "fineness integer, ADD COLUMN IF NOT EXISTS places bigint"
 #define MC_LEVELS_CREATE_NUMBERS "CREATE SEQUENCE IF NOT EXISTS " MC_LEVELS_SCHEMA ".numbers"
 
 /* A number of a block (level_blocks.h) at a byte of it, and where the next one begins. */
@@ -72,6 +78,28 @@
     "WHERE t.tgrelid = " relation_                                                                                     \
     " AND starts_with(t.tgname::text, 'mapcache_changes_') AND t.tgenabled IN ('O', 'A') "                             \
     "AND t.tgfoid = to_regproc('mapcache_changes.log_change')::oid)"
+
+/* Why a level l (a row of the table of levels) does not fit its table any more, as branches of a CASE; `source_`: the
+ * name by which the table is known, in SQL. */
+#define MC_LEVELS_UNFIT(source_)                                                                                       \
+    "WHEN to_regclass(" source_ ") IS DISTINCT FROM l.relation::regclass OR pg_relation_filenode(l.relation) IS "      \
+    "DISTINCT FROM l.filenode THEN 'the table was rewritten or replaced since they were built' WHEN l.columns IS "     \
+    "DISTINCT FROM " MC_LEVELS_COLUMNS("l.relation") " THEN 'the columns of the table have changed since' "
+/* The same of a level whose changes are logged. */
+#define MC_LEVELS_UNLOGGED                                                                                             \
+    "WHEN l.triggers IS DISTINCT FROM " MC_LEVELS_TRIGGERS(                                                            \
+        "l.relation") " THEN 'the triggers of the change log do not watch the table as they did' "                     \
+                      "WHEN pg_snapshot_xmax(l.applied) > pg_snapshot_xmax(pg_current_snapshot()) "                    \
+                      "THEN 'they were built in another database cluster' "                                            \
+                      "WHEN NOT EXISTS (SELECT FROM mapcache_changes.readers r WHERE r.name = l.reader) "              \
+                      "OR EXISTS (SELECT FROM mapcache_changes.lost o WHERE NOT pg_visible_in_snapshot(o.xid, "        \
+                      "l.applied)) "                                                                                   \
+                      "THEN 'they are older than what the change log holds: build them again' "
+/* Rows c of the change log that a level l does not know. */
+#define MC_LEVELS_UNKNOWN_CHANGES                                                                                      \
+    "mapcache_changes.log c WHERE c.relation = l.relation "                                                            \
+    "AND ((c.xid >= pg_snapshot_xmin(l.applied) AND NOT pg_visible_in_snapshot(c.xid, l.applied)) "                    \
+    "OR (l.started <> pg_postmaster_start_time()::text AND c.at >= pg_postmaster_start_time())) "
 
 /* What is known of the overviews of one layer's table. */
 typedef struct mc_levels mc_levels;

@@ -41,11 +41,11 @@ START_TEST(features_of_all_blocks_come_in_drawing_order)
 {
     window = mc_level_window_create(2, pool);
     for (int round = 0; round < 2; round++) { /* a window is used again */
-        /* two attributes, two tuples: ("a", null), ("", "bc"); then places 1, 3 and 65535 */
+        /* two attributes, two tuples: ("a", null), ("", "bc"); then places 1, 3 and the last one */
         ck_assert(mc_level_window_add(window, BLOCK("\2\2\2a\0\1\3bc"
                                                     "\1\0\5XY"
                                                     "\2\1\2P"
-                                                    "\xfc\xff\3\0\0")) == MC_OK);
+                                                    "\xfc\xff\xff\1\0\0")) == MC_OK);
         ck_assert(mc_level_window_add(window, BLOCK("\2\1\2q\2r"
                                                     "\0\0\3U"
                                                     "\2\0\3V")) == MC_OK);
@@ -63,12 +63,12 @@ START_TEST(broken_blocks_are_refused)
 {
     window = mc_level_window_create(2, pool);
     expect_broken(BLOCK(""));
-    expect_broken(BLOCK("\1\1\2a\0\0\3U"));                     /* one attribute */
-    expect_broken(BLOCK("\2\1\2a\1\0\0\3U\0\1\3U"));            /* the second tuple of one */
-    expect_broken(BLOCK("\2\1\2a\1\0\0\5U"));                   /* two bytes of one */
-    expect_broken(BLOCK("\2\1\2a\1\x80\x80\4\0\3U"));           /* place 65536 */
-    expect_broken(BLOCK("\2\1\2a\1\xff\xff\3\0\3U\1\0\3U"));    /* the place after the last one */
-    expect_broken(BLOCK("\2\xff\xff\xff\xff\xff\xff\xff\x7f")); /* tuples */
+    expect_broken(BLOCK("\1\1\2a\0\0\3U"));                      /* one attribute */
+    expect_broken(BLOCK("\2\1\2a\1\0\0\3U\0\1\3U"));             /* the second tuple of one */
+    expect_broken(BLOCK("\2\1\2a\1\0\0\5U"));                    /* two bytes of one */
+    expect_broken(BLOCK("\2\1\2a\1\x80\x80\x80\2\0\3U"));        /* a place too far */
+    expect_broken(BLOCK("\2\1\2a\1\xff\xff\xff\1\0\3U\1\0\3U")); /* the place after the last one */
+    expect_broken(BLOCK("\2\xff\xff\xff\xff\xff\xff\xff\x7f"));  /* tuples */
     expect_broken(BLOCK("\2\1\xff\xff\xff\xff\xff\xff\xff\xff\x7fz\0"));
     expect_broken(BLOCK("\2\1\2a\1\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"));
 }
