@@ -18,10 +18,9 @@
 #include "vector/levels/level_blocks.h"
 
 enum {
-    ENTRIES_MAX = 1 << 22,       /* features that are in memory at once */
-    SQUARE_PIXELS = 32,          /* sides of the squares that are marked where anything has changed */
-    FARTHEST = (1 << 26) - 1,    /* 1/256 pixel; bounds beyond that may have been cut */
-    THINNING = MC_SUBPIXELS / 4, /* as maps thin what they read */
+    ENTRIES_MAX = 1 << 22,    /* features that are in memory at once */
+    SQUARE_PIXELS = 32,       /* sides of the squares that are marked where anything has changed */
+    FARTHEST = (1 << 26) - 1, /* 1/256 pixel; bounds beyond that may have been cut */
 };
 
 /* A feature of the level. */
@@ -158,7 +157,7 @@ make_patch_plane(bool *fits, mc_overview_patch *patch)
                                    .per_y = 1 / side,
                                    .left = (int64_t)box[0],
                                    .top = (int64_t)box[1],
-                                   .thinning = THINNING,
+                                   .thinning = MC_SIEVE_THINNING * patch->level->fineness,
                                    .keep_small = true };
     patch->query = (mc_feature_query){ .pixel_grid = patch->grid, .resolution = side, .scale = scale };
     MC_TRY(mc_sieve_create(&patch->sieve, job->layer->style, scale, patch->level->fineness, (int)width, (int)height,

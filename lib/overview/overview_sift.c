@@ -12,10 +12,6 @@
 #include "overview/overview_pieces.h"
 #include "text/text.h"
 
-enum {
-    THINNING = MC_SUBPIXELS / 4, /* as maps thin what they read */
-};
-
 typedef struct sifted_level {
     mc_overview_level *level;
     mc_sieve *sieve;
@@ -57,7 +53,7 @@ make_plane(sifted_level *s, const mc_overview_job *job, apr_pool_t *pool)
                                .per_y = 1 / resolution,
                                .left = (int64_t)left,
                                .top = (int64_t)top,
-                               .thinning = THINNING,
+                               .thinning = MC_SIEVE_THINNING * s->level->fineness,
                                .keep_small = true };
     s->query = (mc_feature_query){ .pixel_grid = s->grid, .resolution = resolution, .scale = scale };
     return mc_sieve_create(&s->sieve, job->layer->style, scale, s->level->fineness, (int)(right - left),

@@ -97,9 +97,11 @@ find_rule_margins(const mc_style *style, double scale, int times, apr_pool_t *po
 static mc_error *
 create_width(sieve_width *made, mc_sieve *sieve, const mc_style *style, double scale, double density, apr_pool_t *pool)
 {
-    made->query = (mc_feature_query){
-        .pixel_grid = { .per_x = 1, .per_y = 1, .thinning = 1 }, .resolution = 1, .scale = scale, .density = density
-    };
+    const int thinning = MC_SIEVE_THINNING * (int)density; /* strokes are straightened by it, as on maps */
+    made->query = (mc_feature_query){ .pixel_grid = { .per_x = 1, .per_y = 1, .thinning = thinning },
+                                      .resolution = 1,
+                                      .scale = scale,
+                                      .density = density };
     made->margins = find_rule_margins(style, scale, (int)density, pool);
     made->alpha = apr_palloc(pool, SCRATCH * SCRATCH);
     MC_TRY(mc_pixels_create(&made->pixels, SCRATCH, SCRATCH, true, pool));

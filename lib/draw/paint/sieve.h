@@ -9,8 +9,10 @@
 
 typedef struct mc_sieve mc_sieve;
 
-/* Pixels of the largest plane of a sieve. */
-enum { MC_SIEVE_PIXELS_MAX = 1 << 25 };
+enum {
+    MC_SIEVE_PIXELS_MAX = 1 << 25,        /* of the largest plane of a sieve */
+    MC_SIEVE_THINNING = MC_SUBPIXELS / 4, /* of a pixel of a map: as maps thin what they read */
+};
 
 /*
  * Why maps with scale denominators from `least` to below `most` cannot be drawn from an overview in this style, in
@@ -30,7 +32,8 @@ int mc_sieve_margin(const mc_style *style, double scale, int fineness);
 /*
  * A sieve for maps whose scale denominators lie between `scale` and twice that. Geometry is in pixels of the plane,
  * from its upper left corner; the plane has width x height pixels, and `fineness` of them are one of a map of `scale`.
- * The style lives as long as `pool`. MC_ERR_LIMIT for more than MC_SIEVE_PIXELS_MAX pixels.
+ * Geometry is thinned by MC_SIEVE_THINNING of that one. The style lives as long as `pool`. MC_ERR_LIMIT for more than
+ * MC_SIEVE_PIXELS_MAX pixels.
  */
 mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int fineness, int width, int height,
                           apr_pool_t *pool) MC_CHECKED;

@@ -19,21 +19,32 @@ enum { SIDE = 160, MARGIN = 30, LINES = 3000, SCALE = 100000 };
 static const char three_rules[] =
     ONLY("1", STROKE("#c02020", "6")) ONLY("2", STROKE("#2020c0", "3")) ONLY("3", STROKE("#20c020", "1"));
 
-/* Lines in pixels, inside of the plane with room for the symbols around them. */
+static int
+next_number(uint32_t *state, int below)
+{
+    *state = *state * 1664525U + 1013904223U;
+    return (int)(*state >> 8) % below;
+}
+
+/* Lines in pixels, inside of the plane with room for the symbols around them. They begin with some bends that maps
+ * straighten: mitres of these would be as long as the stroke is wide. */
 static void
-make_line(mc_geometry *geometry, uint32_t number)
+make_line(mc_geometry *geometry, uint32_t number, int bends)
 {
     uint32_t state = number * 7919 + 1;
     mc_geometry_clear(geometry);
     mc_shape *lines = &geometry->shapes[MC_SHAPE_LINES];
     int x = MARGIN * 256, y = MARGIN * 256, room = (SIDE - 2 * MARGIN) * 256;
-    for (int i = 0, at[2] = { 0, 0 }; i < 2; i++) {
-        for (int axis = 0; axis < 2; axis++) {
-            state = state * 1664525U + 1013904223U;
-            at[axis] = i == 0 ? (int)(state >> 8) % (room - 3000) : at[axis] + (int)(state >> 8) % 3000;
-        }
-        mc_shape_add(lines, x + at[0], y + at[1]);
+    int at[2];
+    for (int axis = 0; axis < 2; axis++)
+        at[axis] = next_number(&state, room - 3000);
+    mc_shape_add(lines, x + at[0], y + at[1]);
+    for (int i = 0; i < bends; i++) {
+        int right = next_number(&state, 20);
+        mc_shape_add(lines, x + at[0] + right, y + at[1] + next_number(&state, 20));
     }
+    at[0] += next_number(&state, 3000);
+    mc_shape_add(lines, x + at[0], y + at[1] + next_number(&state, 3000));
     mc_shape_end_part(lines);
 }
 
@@ -45,19 +56,22 @@ test_context(void)
 
 /* The map of the features that `keeps` says; all for NULL. */
 static mc_pixels *
-paint_lines(const mc_style *style, const bool *keeps, double density)
+paint_lines(const mc_style *style, int bends, const bool *keeps, int density)
 {
     mc_pixels *pixels;
     mc_painter *painter;
     mc_geometry geometry = { 0 };
     mc_ctx ctx = test_context();
-    const mc_feature_query query = { .resolution = 1, .scale = SCALE * density * (1 - 1e-9), .density = density };
+    const mc_feature_query query = { .pixel_grid = { .thinning = MC_SUBPIXELS / 4 * density },
+                                     .resolution = 1,
+                                     .scale = SCALE * density * (1 - 1e-9),
+                                     .density = density };
     ck_assert(mc_pixels_create(&pixels, SIDE, SIDE, true, pool) == MC_OK);
     mc_pixels_attach(pixels, pool);
     ck_assert(mc_painter_create(&painter, style, pixels, &query, false, pool) == MC_OK);
     for (uint32_t i = 0; i < LINES; i++) {
         const char *values[] = { apr_itoa(pool, 1 + (int)(i % 3)) };
-        make_line(&geometry, i);
+        make_line(&geometry, i, bends);
         const mc_feature feature = { .geometry = &geometry, .values = values };
         if (keeps == NULL || keeps[i])
             ck_assert(mc_painter_visit(painter, &feature, &ctx) == MC_OK);
@@ -68,7 +82,7 @@ paint_lines(const mc_style *style, const bool *keeps, double density)
 }
 
 static int
-sift_lines(bool *keeps, const mc_style *style)
+sift_lines(bool *keeps, const mc_style *style, int bends)
 {
     mc_sieve *sieve;
     mc_geometry geometry = { 0 };
@@ -78,7 +92,7 @@ sift_lines(bool *keeps, const mc_style *style)
     ck_assert(mc_sieve_create(&sieve, style, SCALE * (1 - 1e-9), 1, SIDE, SIDE, pool) == MC_OK);
     for (int i = LINES - 1; i >= 0; i--) {
         const char *values[] = { apr_itoa(pool, 1 + i % 3) };
-        make_line(&geometry, (uint32_t)i);
+        make_line(&geometry, (uint32_t)i, bends);
         const mc_feature feature = { .geometry = &geometry, .values = values };
         ck_assert(mc_sieve_keeps(&keeps[i], sieve, &feature, &ctx) == MC_OK);
         kept += keeps[i];
@@ -105,11 +119,15 @@ START_TEST(what_is_left_out_is_hidden)
     bool keeps[LINES];
     const mc_style *style = style_of(three_rules);
     ck_assert(style != NULL && mc_sieve_hides(style, SCALE));
-    int kept = sift_lines(keeps, style);
-    ck_assert_int_lt(kept, LINES * 3 / 4);
-    ck_assert_int_gt(kept, LINES / 20);
-    for (int density = 1; density <= 2; density++) /* symbols once and twice as wide */
-        ck_assert_int_le(most_difference(paint_lines(style, NULL, density), paint_lines(style, keeps, density)), 8);
+    for (int bends = 0; bends <= 6; bends += 6) {
+        int kept = sift_lines(keeps, style, bends);
+        ck_assert_int_lt(kept, LINES * 3 / 4);
+        ck_assert_int_gt(kept, LINES / 20);
+        for (int density = 1; density <= 2; density++) /* symbols once and twice as wide */
+            ck_assert_int_le(
+                most_difference(paint_lines(style, bends, NULL, density), paint_lines(style, bends, keeps, density)),
+                8);
+    }
 }
 END_TEST
 
@@ -119,9 +137,9 @@ START_TEST(what_a_merged_layer_leaves_out_is_hidden)
     bool keeps[LINES];
     const mc_style *style = style_of("<Rule>" STROKE("#c02020", "6") "</Rule>");
     ck_assert(style != NULL && mc_sieve_hides(style, SCALE));
-    int kept = sift_lines(keeps, style);
+    int kept = sift_lines(keeps, style, 0);
     ck_assert_int_lt(kept, LINES);
-    ck_assert_int_le(most_difference(paint_lines(style, NULL, 1), paint_lines(style, keeps, 1)), 8);
+    ck_assert_int_le(most_difference(paint_lines(style, 0, NULL, 1), paint_lines(style, 0, keeps, 1)), 8);
 }
 END_TEST
 
@@ -130,7 +148,7 @@ START_TEST(what_no_rule_draws_is_left_out)
 {
     bool keeps[LINES];
     const mc_style *style = style_of(ONLY("2", STROKE("#c02020", "1")) ONLY("9", STROKE("#c02020", "2")));
-    sift_lines(keeps, style);
+    sift_lines(keeps, style, 0);
     for (int i = 0; i < LINES; i++)
         ck_assert(i % 3 == 1 || !keeps[i]);
 }
