@@ -1,6 +1,7 @@
 /* What the levels of a job are for: the maps of a tileset, or its vector tiles. */
 #include <apr_strings.h>
 
+#include "draw/paint/sieve.h"
 #include "overview/overview_tiles.h"
 
 /* The grid of the tileset that is in the CRS of the source. */
@@ -37,6 +38,8 @@ mc_overview_set_rules(mc_overview_job *job, const mc_tileset *tileset)
             job, apr_psprintf(job->pool, "its SRID is %d, and the tileset has no grid of that CRS", job->srid));
     if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MVT)
         return set_tile_rules(job, tileset->format);
+    if (mc_vector_layer_thinning(job->layer) != MC_SIEVE_THINNING)
+        return mc_overview_refuse(job, "overviews need the <thinning> quarter");
     job->attributes = style->attributes;
     job->attribute_count = style->attribute_count;
     job->digest = style->digest;

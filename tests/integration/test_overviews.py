@@ -364,6 +364,13 @@ def test_what_does_not_fit_any_more_is_not_used(build, folder, database):
         database.sql(f"UPDATE mapcache_overviews.levels SET {column} = {column} + 1")
         assert_full(build, folder, path, words)
         database.sql(f"UPDATE mapcache_overviews.levels SET {column} = {column} - 1")
+    quarter = path.read_text()
+    path.write_text(quarter.replace("</transfer>", "</transfer><thinning>half</thinning>"))
+    refused = overviews(build, path, "build", "--static")
+    assert refused.returncode == 1 and "<thinning>" in refused.stderr
+    with Site(build, folder, path) as site:
+        assert not reads_level(site)
+    path.write_text(quarter)
     with Site(build, folder, path) as site:
         assert reads_level(site)
         database.sql("ALTER TABLE roads ADD COLUMN further int")

@@ -10,6 +10,7 @@
 #include "base/workers.h"
 #include "draw/label/label.h"
 #include "draw/paint/parallel_painter.h"
+#include "draw/paint/sieve.h"
 #include "draw/sld/sld.h"
 #include "mapcache/trace.h"
 #include "source/vector/vector_counters.h"
@@ -18,6 +19,12 @@
 
 /* As <thinning> names them, in 1/256 pixel. */
 static const int thinnings[] = { 0, MC_SUBPIXELS / 4, MC_SUBPIXELS / 2, MC_SUBPIXELS };
+
+int
+mc_vector_layer_thinning(const mc_vector_layer *layer)
+{
+    return thinnings[layer->thinning];
+}
 
 /* The maps of one or more sources, drawn over each other. */
 typedef struct vector_stack {
@@ -41,9 +48,10 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
     if (!mc_vector_layer_shows(layer, query.scale))
         return MC_OK;
     mc_vector_query(&query, wanted, mc_painter_margin(layer->style, query.scale) * mc_query_density(&query));
-    query.pixel_grid.thinning = thinnings[layer->thinning];
+    query.pixel_grid.thinning = mc_vector_layer_thinning(layer);
     query.pixel_grid.keep_small = true;
-    query.style = layer->style->digest;
+    if (query.pixel_grid.thinning == MC_SIEVE_THINNING) /* others are not what overviews are made for */
+        query.style = layer->style->digest;
     MC_TRY(mc_painter_create_on(&painter, layer->style, canvas, &query, false, paints));
     if (labels != NULL) {
         mc_labels_next_layer(labels, query.scale);

@@ -104,6 +104,9 @@ bool mc_vector_layer_finish(mc_vector_layer *layer, const mc_node *node, mc_buil
 /* Whether maps of that scale show the layer: by its limits, and by its style. */
 bool mc_vector_layer_shows(const mc_vector_layer *layer, double scale);
 
+/* By how much maps thin the layer (<thinning>), in 1/256 pixel. */
+int mc_vector_layer_thinning(const mc_vector_layer *layer);
+
 /* Reads a vector source: the common keys, and each layer with `layer_from_config`. NULL after a complaint. */
 mc_source *mc_vector_from_config(const mc_source_ops *ops,
                                  mc_vector_layer *(*layer_from_config)(const mc_node *node, mc_build *build),
