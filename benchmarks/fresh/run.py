@@ -166,6 +166,15 @@ def of_renderd(database, options):
     return {"marked_p50_ms": percentile(marked, .5), "marked_p99_ms": percentile(marked, .99), "fresh_p50_ms": percentile(fresh, .5), "fresh_p99_ms": percentile(fresh, .99)}
 
 
+def await_follower(client):
+    """Until the server has read the log of changes."""
+    began = time.monotonic()
+    while counter(client, "change_reads_total") == 0:
+        if time.monotonic() > began + LONGEST:
+            sys.exit(f"the server does not follow the changes after {LONGEST} s")
+        time.sleep(.05)
+
+
 def start_ours(name, config):
     return apache(name, f'LoadModule mapcache_module "{BUILD}/modules/mod_mapcache.so"\nMapCacheAlias /mc "{config}" quick',
                   "/mc/wmts/1.0.0/WMTSCapabilities.xml", threads=64)
@@ -196,8 +205,8 @@ def main():
                 client = Client(port)
                 for path in paths:
                     fetch(client, path)
-                while port == ports[server] and counter(client, "change_reads_total") == 0:
-                    time.sleep(.05)
+                if port == ports[server]:
+                    await_follower(client)
                 client.close()
             for _ in range(options.rounds):
                 for variant, one, changing in ((ALONE, server, False), (FOLLOWED, server, True), (UNFOLLOWED, other, True)):

@@ -13,10 +13,10 @@
 #include "base/hash.h"
 #include "base/workers.h"
 #include "footprint/footprint.h"
+#include "footprint/region.h"
 #include "mapcache/trace.h"
 #include "tileset/assembly_look.h"
 #include "tileset/combine.h"
-#include "tileset/region.h"
 #include "tileset/tileset_private.h"
 
 /* Tiles whose sub-tiles are looked at together: bounds the memory of a request. */

@@ -19,7 +19,7 @@ enum {
     BETWEEN_LOOKS = 1 << 17, /* vertices, in each tile again, from one look at the clock to the next */
     FEATURE = 512,           /* as many as a feature costs besides */
     BETWEEN_CLEARS = 64,
-    OVERFLOW = 2, /* times its budget is gathered before the least important part is thrown away */
+    OVERFLOW = 2, /* so many times its budget is gathered before the least important part is thrown away */
     TRIES = 8,    /* to come under the budget of bytes */
     CROWDED = 8,  /* full tiles of which the bytes are too much at once */
 };
@@ -375,9 +375,11 @@ take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx
     if (shape->part_count == 0 || !find_reach(&r, mvt, shape))
         return MC_OK;
     r.away = distance_from_data(mvt, feature);
-    mvt->now = shape->kind == MC_SHAPE_POINTS ? shape : &mvt->simple;
-    if (shape->kind != MC_SHAPE_POINTS)
+    mvt->now = shape;
+    if (shape->kind != MC_SHAPE_POINTS) {
         mc_shape_simplify(&mvt->simple, shape, mvt->options.simplification);
+        mvt->now = &mvt->simple;
+    }
     for (int row = r.top; row <= r.bottom; row++)
         for (int column = r.left; column <= r.right; column++) {
             MC_TRY(look_at_the_clock(mvt, mvt->now->point_count, ctx));
@@ -492,8 +494,8 @@ mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_
         return out_of_memory(pool);
     MC_ASSERT(write_vector_tile(bytes, t, mvt) == bytes + size);
     *result = (mc_mvt_result){ .features = t->count + t->parts.features, .dropped = t->dropped, .bytes = size };
-    mc_packing encoding = (mc_packing)mvt->options.encoding;
-    mc_error *error = mc_pack(&result->packed, bytes, size, encoding, (mc_gzip_level)mvt->options.compression, pool);
+    mc_error *error = mc_pack(&result->packed, bytes, size, (mc_packing)mvt->options.encoding,
+                              (mc_gzip_level)mvt->options.compression, pool);
     free(bytes);
     return error;
 }

@@ -1,5 +1,5 @@
 /* Rectangles minus rectangles. */
-#include "tileset/region.h"
+#include "footprint/region.h"
 
 void
 mc_region_set(mc_region *region, int width, int height)

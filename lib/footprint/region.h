@@ -1,6 +1,6 @@
 /* The part of a tile that nothing opaque covers yet: a short list of rectangles. */
-#ifndef MC_TILESET_REGION_H
-#define MC_TILESET_REGION_H
+#ifndef MC_FOOTPRINT_REGION_H
+#define MC_FOOTPRINT_REGION_H
 
 #include <stdbool.h>
 

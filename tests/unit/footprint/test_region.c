@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tileset/region.h"
+#include "footprint/region.h"
 
 START_TEST(rectangles_that_cover_all_leave_nothing)
 {
