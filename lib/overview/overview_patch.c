@@ -1,6 +1,6 @@
 /*
  * A level is patched where its table has changed. What the map shows there has changed only near the changed boxes: the
- * plane of the sieve is closed but for these. A row that can be seen there is kept; features that the level has stay,
+ * planes of the sieve are closed but for these. A row that can be seen there is kept; features that the level has stay,
  * hidden or not, as long as their rows do. So nothing is ever missing, and the level grows until it is built anew.
  */
 #include "overview/overview_patch.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "draw/paint/sieve.h"
-#include "grid/earth.h"
 #include "overview/overview_cover.h"
+#include "overview/overview_planes.h"
 #include "text/text.h"
 #include "vector/levels/level_blocks.h"
 
@@ -21,6 +21,7 @@ enum {
     ENTRIES_MAX = 1 << 22,    /* features that are in memory at once */
     SQUARE_PIXELS = 32,       /* sides of the squares that are marked where anything has changed */
     FARTHEST = (1 << 26) - 1, /* 1/256 pixel; bounds beyond that may have been cut */
+    SQUARES_MAX = 1 << 24,
 };
 
 /* A feature of the level. */
@@ -43,10 +44,10 @@ struct mc_overview_patch {
     mc_overview_level *level;
     const char *name;
     const mc_box_set *changed;
-    mc_sieve *sieve;
-    mc_pixel_grid grid; /* the plane on the lattice of the tileset's grid */
-    mc_feature_query query;
-    uint8_t *squares; /* of the plane, row by row: 1 where a changed box lies */
+    mc_overview_planes *planes;
+    double margin;      /* pixels of the level by which symbols reach over their geometry */
+    mc_pixel_grid grid; /* of the level's pixels, on the lattice of the tileset's grid */
+    uint8_t *squares;   /* of these, row by row: 1 where a changed box lies */
     int columns, rows;
     apr_array_header_t *blocks;  /* patch_block */
     apr_array_header_t *entries; /* patch_entry, the last ordinal first */
@@ -82,73 +83,58 @@ mc_overview_boxes_sql(const mc_box_set *boxes, double reach, apr_pool_t *pool)
     return apr_array_pstrcat(pool, texts, ',');
 }
 
-/* ---- The plane ---- */
-
-static double
-scale_of_level(const mc_overview_level *level, const mc_overview_job *job)
-{
-    return level->resolution * job->grid->metres_per_unit / MC_PIXEL_METRES;
-}
-
-/* Pixels of the plane. */
-static int
-margin_of_level(const mc_overview_level *level, const mc_overview_job *job)
-{
-    return mc_sieve_margin(job->layer->style, scale_of_level(level, job), level->fineness) + 1;
-}
+/* ---- The planes ---- */
 
 double
 mc_overview_patch_reach(const mc_overview_level *level, const mc_overview_job *job)
 {
-    return 2.0 * (margin_of_level(level, job) + 1) * level->resolution / level->fineness;
+    return 2.0 * (mc_overview_planes_margin(level, job) + 1) * level->resolution;
 }
 
-/* A box in pixels of the lattice: left, top, right, bottom, with a margin. */
+/* A box in pixels of the level, on the lattice of the grid. */
 static void
-find_lattice_box(double lattice[4], const mc_overview_patch *patch, const mc_extent *box, int margin)
+find_lattice_box(double lattice[4], const mc_overview_patch *patch, const mc_extent *box, double margin)
 {
-    const mc_overview_job *job = &patch->table->job;
-    const double side = patch->level->resolution / patch->level->fineness;
-    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0);
-    lattice[0] = floor((box->minx - first.minx) / side) - margin;
-    lattice[1] = floor((first.maxy - box->maxy) / side) - margin;
-    lattice[2] = ceil((box->maxx - first.minx) / side) + margin;
-    lattice[3] = ceil((first.maxy - box->miny) / side) + margin;
+    mc_overview_lattice_box(lattice, &patch->table->job, patch->level->resolution, box, margin);
 }
 
 static void
-open_changed_box(mc_overview_patch *patch, const mc_extent *box, int margin)
+mark_changed_box(mc_overview_patch *patch, const mc_extent *box)
 {
     double at[4];
     const double left = (double)patch->grid.left, top = (double)patch->grid.top;
-    find_lattice_box(at, patch, box, margin);
-    mc_sieve_open_box(patch->sieve, (int)(at[0] - left), (int)(at[1] - top), (int)(at[2] - left), (int)(at[3] - top));
+    find_lattice_box(at, patch, box, patch->margin);
     for (int y = (int)(at[1] - top) / SQUARE_PIXELS; y <= (int)(at[3] - top) / SQUARE_PIXELS; y++)
         for (int x = (int)(at[0] - left) / SQUARE_PIXELS; x <= (int)(at[2] - left) / SQUARE_PIXELS; x++)
             if (x < patch->columns && y < patch->rows)
                 patch->squares[y * patch->columns + x] = 1;
 }
 
-/* *fits false: the changes lie too far from each other. */
-static mc_error *
-make_patch_plane(bool *fits, mc_overview_patch *patch)
+static mc_extent
+bounds_of_boxes(const mc_box_set *boxes)
 {
-    const mc_overview_job *job = &patch->table->job;
-    const double side = patch->level->resolution / patch->level->fineness;
-    const double scale = scale_of_level(patch->level, job);
-    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0);
-    const int margin = margin_of_level(patch->level, job);
-    mc_extent all = patch->changed->boxes[0];
-    double box[4];
-    for (int i = 1; i < patch->changed->count; i++) {
-        const mc_extent *next = &patch->changed->boxes[i];
+    mc_extent all = boxes->boxes[0];
+    for (int i = 1; i < boxes->count; i++) {
+        const mc_extent *next = &boxes->boxes[i];
         all = (mc_extent){ fmin(all.minx, next->minx), fmin(all.miny, next->miny), fmax(all.maxx, next->maxx),
                            fmax(all.maxy, next->maxy) };
     }
-    find_lattice_box(box, patch, &all, margin);
+    return all;
+}
+
+/* *fits false: the changes lie too far from each other. */
+static mc_error *
+make_patch_planes(bool *fits, mc_overview_patch *patch)
+{
+    const mc_overview_job *job = &patch->table->job;
+    const double side = patch->level->resolution;
+    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0), all = bounds_of_boxes(patch->changed);
+    double box[4];
+    patch->margin = mc_overview_planes_margin(patch->level, job);
+    find_lattice_box(box, patch, &all, patch->margin);
     const double width = box[2] - box[0], height = box[3] - box[1];
-    *fits = fabs(box[0]) < 1e15 && fabs(box[1]) < 1e15 && width * height <= MC_SIEVE_PIXELS_MAX &&
-            fmax(width, height) * MC_SUBPIXELS <= FARTHEST;
+    *fits = mc_overview_plane_fits(job, side, &all) && fmax(width, height) * MC_SUBPIXELS <= FARTHEST &&
+            width / SQUARE_PIXELS * (height / SQUARE_PIXELS) <= SQUARES_MAX;
     if (!*fits)
         return MC_OK;
     patch->grid = (mc_pixel_grid){ .x0 = first.minx,
@@ -157,18 +143,14 @@ make_patch_plane(bool *fits, mc_overview_patch *patch)
                                    .per_y = 1 / side,
                                    .left = (int64_t)box[0],
                                    .top = (int64_t)box[1],
-                                   .thinning = MC_SIEVE_THINNING * patch->level->fineness,
+                                   .thinning = MC_SIEVE_THINNING,
                                    .keep_small = true };
-    patch->query = (mc_feature_query){ .pixel_grid = patch->grid, .resolution = side, .scale = scale };
-    MC_TRY(mc_sieve_create(&patch->sieve, job->layer->style, scale, patch->level->fineness, (int)width, (int)height,
-                           patch->pool));
-    mc_sieve_close(patch->sieve);
     patch->columns = (int)width / SQUARE_PIXELS + 1;
     patch->rows = (int)height / SQUARE_PIXELS + 1;
     patch->squares = apr_pcalloc(patch->pool, (size_t)patch->columns * (size_t)patch->rows);
     for (int i = 0; i < patch->changed->count; i++)
-        open_changed_box(patch, &patch->changed->boxes[i], margin);
-    return MC_OK;
+        mark_changed_box(patch, &patch->changed->boxes[i]);
+    return mc_overview_planes_open(&patch->planes, patch->level, patch->changed, &all, job, patch->pool);
 }
 
 /* ---- The blocks ---- */
@@ -264,7 +246,7 @@ mc_overview_patch_begin(mc_overview_patch **patch, const char **reason, mc_overv
     mc_overview_open_level(level, name, pool);
     *patch = made;
     *reason = NULL;
-    MC_TRY(make_patch_plane(&fits, made));
+    MC_TRY(make_patch_planes(&fits, made));
     if (fits)
         MC_TRY(read_blocks(&fits, made));
     if (!fits)
@@ -298,7 +280,7 @@ may_be_seen(const mc_overview_patch *patch, const mc_overview_row *row)
     int32_t bounds[4];
     if (!mc_wkb_bounds(&extent, row->geometry, row->size))
         return true;
-    find_lattice_box(box, patch, &extent, margin_of_level(patch->level, &patch->table->job));
+    find_lattice_box(box, patch, &extent, patch->margin);
     for (int i = 0; i < 4; i++) {
         const double at = (box[i] - (double)(i % 2 == 0 ? patch->grid.left : patch->grid.top)) * MC_SUBPIXELS;
         bounds[i] = (int32_t)fmin(fmax(at, -FARTHEST), FARTHEST);
@@ -383,24 +365,26 @@ add_patch_entry(mc_overview_patch *patch, const mc_overview_row *row)
     return MC_OK;
 }
 
+/* Else maps leave it out. */
+static bool
+is_readable(mc_overview_patch *patch, const mc_overview_row *row, apr_pool_t *scratch)
+{
+    mc_error *error = mc_wkb_read(&patch->geometry, row->geometry, row->size, &patch->grid, scratch);
+    mc_error_ignore(error);
+    return error == MC_OK && !mc_geometry_is_empty(&patch->geometry);
+}
+
 mc_error *
 mc_overview_patch_row(mc_overview_patch *patch, const mc_overview_row *row, apr_pool_t *scratch)
 {
     if (!may_be_seen(patch, row))
         return MC_OK;
     patch_entry *entry = find_entry(patch, row->ordinal);
-    mc_error *error = mc_wkb_read(&patch->geometry, row->geometry, row->size, &patch->grid, scratch);
-    bool keeps;
-    if (error != MC_OK) { /* maps leave it out, too */
-        mc_error_ignore(error);
-        return MC_OK;
-    }
-    if (mc_geometry_is_empty(&patch->geometry))
-        return MC_OK;
-    const mc_feature feature = { .geometry = &patch->geometry, .values = row->values, .query = &patch->query };
-    MC_TRY(mc_sieve_keeps(&keeps, patch->sieve, &feature, patch->table->job.ctx));
+    mc_extent bounds;
+    bool keeps, unreadable;
+    MC_TRY(mc_overview_planes_sift(&keeps, &bounds, &unreadable, patch->planes, row, scratch));
     if (entry != NULL)
-        return renew_entry(patch, entry, row);
+        return is_readable(patch, row, scratch) ? renew_entry(patch, entry, row) : MC_OK;
     return keeps ? add_patch_entry(patch, row) : MC_OK;
 }
 
@@ -457,8 +441,7 @@ static bool
 set_level_bounds(bool *far, mc_overview_patch *patch, mc_overview_feature *feature, apr_pool_t *scratch)
 {
     int32_t bounds[4] = { 0 };
-    const double fineness = patch->level->fineness, side = MC_SUBPIXELS * fineness;
-    const double left = (double)patch->grid.left / fineness, top = (double)patch->grid.top / fineness;
+    const double side = MC_SUBPIXELS, left = (double)patch->grid.left, top = (double)patch->grid.top;
     apr_pool_clear(scratch);
     if (!read_bounds(bounds, patch, feature, scratch))
         return false;

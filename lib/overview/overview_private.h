@@ -11,7 +11,6 @@
 typedef struct mc_overview_level {
     double resolution;
     double until;   /* it serves maps from its resolution to below this one */
-    int fineness;   /* pixels of the plane of the sieve for one of a map */
     int digits;     /* of its geometry, behind the decimal point */
     int cell;       /* pixels of the side of the smallest cells of its blocks; larger features have cells twice as wide,
                        and so on */
@@ -47,8 +46,6 @@ typedef struct mc_overview_source_ops {
     /* The rows with geometry in the source's pieces from `from` to below `to`, in drawing order: mc_overview_row. */
     mc_error *(*read)(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to,
                       apr_pool_t *pool);
-    /* In how many squares of a side, in units of the CRS, features begin: their box's lower left corner. */
-    mc_error *(*count_squares)(double *squares, const mc_overview_job *job, double side);
 } mc_overview_source_ops;
 
 /* Where the blocks of the levels go. What is neither finished nor dropped is gone when the job has failed. */
@@ -85,7 +82,7 @@ struct mc_overview_job {
     double rows, bytes;
     int64_t pieces;         /* that can be read by themselves: pages, records */
     int64_t piece_ordinals; /* ordinals that a piece has */
-    double crowd;           /* features that begin in a square unit, where any do, at most; 0: not known */
+    double crowded;         /* maps of this resolution, and further away, have many features in a pixel */
     int levels;             /* that were built */
     mc_ctx *ctx;
     apr_pool_t *pool;

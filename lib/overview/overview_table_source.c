@@ -204,21 +204,4 @@ read_table_pages(apr_array_header_t **rows, const mc_overview_job *job, int64_t 
         pool);
 }
 
-static mc_error *
-count_table_squares(double *squares, const mc_overview_job *job, double side)
-{
-    const mc_overview_table *table = (const mc_overview_table *)job;
-    const char **found, *name = mc_sql_name(table->column.name, job->pool);
-    const char *wide = mc_double_text('g', 17, side, job->pool);
-    *squares = 0;
-    MC_TRY(mc_overview_ask(&found, 1, table,
-                           apr_psprintf(job->pool,
-                                        "SELECT count(*)::text FROM (SELECT DISTINCT floor(ST_XMin(%s) / %s), "
-                                        "floor(ST_YMin(%s) / %s) FROM %s) AS begun",
-                                        name, wide, name, wide, mc_sql_table(table->config.table, job->pool))));
-    if (found != NULL)
-        (void)mc_parse_double(squares, found[0]);
-    return MC_OK;
-}
-
-const mc_overview_source_ops mc_overview_table_source = { read_table_pages, count_table_squares };
+const mc_overview_source_ops mc_overview_table_source = { read_table_pages };

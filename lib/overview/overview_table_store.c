@@ -30,23 +30,22 @@ register_level(const mc_overview_table *table, const mc_overview_level *level, c
     const char *none = "NULL";
     return mc_overview_run(
         table,
-        apr_psprintf(pool,
-                     "INSERT INTO " MC_LEVELS_SCHEMA ".levels (name, source, relation, geometry, srid, style, format, "
-                     "resolution, until, metres_per_unit, columns, filenode, applied, started, reader, triggers, rows, "
-                     "rows_built, "
-                     "fineness, places) VALUES "
-                     "(%s, %s, %s, %s, %d, %s::int8, %d, '%s', '%s', '%s', %s, %s, %s, %s, %s, %s, %" APR_INT64_T_FMT
-                     ", %" APR_INT64_T_FMT ", %d, %" APR_INT64_T_FMT ")",
-                     mc_overview_quote(name, pool), mc_overview_quote(mc_sql_table(table->config.table, pool), pool),
-                     table->relation, mc_overview_quote(table->column.name, pool), table->column.srid,
-                     apr_psprintf(pool, "'%" APR_INT64_T_FMT "'", (apr_int64_t)table->job.digest), MC_LEVELS_FORMAT,
-                     mc_double_text('g', 17, level->resolution, pool), mc_double_text('g', 17, level->until, pool),
-                     mc_double_text('g', 17, table->job.grid->metres_per_unit, pool),
-                     mc_overview_quote(table->columns, pool), table->filenode, mc_overview_quote(table->applied, pool),
-                     mc_overview_quote(table->started, pool),
-                     table->reader == NULL ? none : mc_overview_quote(table->reader, pool),
-                     table->triggers == NULL ? none : mc_overview_quote(table->triggers, pool),
-                     (apr_int64_t)level->kept, (apr_int64_t)level->kept, level->fineness, (apr_int64_t)level->window));
+        apr_psprintf(
+            pool,
+            "INSERT INTO " MC_LEVELS_SCHEMA ".levels (name, source, relation, geometry, srid, style, format, "
+            "resolution, until, metres_per_unit, columns, filenode, applied, started, reader, triggers, rows, "
+            "rows_built, crowded, places) VALUES "
+            "(%s, %s, %s, %s, %d, %s::int8, %d, '%s', '%s', '%s', %s, %s, %s, %s, %s, %s, %" APR_INT64_T_FMT
+            ", %" APR_INT64_T_FMT ", '%s', %" APR_INT64_T_FMT ")",
+            mc_overview_quote(name, pool), mc_overview_quote(mc_sql_table(table->config.table, pool), pool),
+            table->relation, mc_overview_quote(table->column.name, pool), table->column.srid,
+            apr_psprintf(pool, "'%" APR_INT64_T_FMT "'", (apr_int64_t)table->job.digest), MC_LEVELS_FORMAT,
+            mc_double_text('g', 17, level->resolution, pool), mc_double_text('g', 17, level->until, pool),
+            mc_double_text('g', 17, table->job.grid->metres_per_unit, pool), mc_overview_quote(table->columns, pool),
+            table->filenode, mc_overview_quote(table->applied, pool), mc_overview_quote(table->started, pool),
+            table->reader == NULL ? none : mc_overview_quote(table->reader, pool),
+            table->triggers == NULL ? none : mc_overview_quote(table->triggers, pool), (apr_int64_t)level->kept,
+            (apr_int64_t)level->kept, mc_double_text('g', 17, table->job.crowded, pool), (apr_int64_t)level->window));
 }
 
 /* ---- The table of a level ---- */

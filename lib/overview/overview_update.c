@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "overview/overview_patch.h"
+#include "overview/overview_planes.h"
 #include "text/text.h"
 
 enum {
@@ -21,6 +22,7 @@ typedef struct updated_level {
     mc_overview_level level;
     const char *name; /* of its table */
     int64_t built;    /* features that it was built with */
+    bool narrowed;    /* it served maps that are further away, too */
     mc_overview_patch *patch;
 } updated_level;
 
@@ -45,7 +47,7 @@ take_level(overview_update *update, const mc_postgres_row *row)
     double metres;
     if (update->count == LEVELS_MAX || row->columns < 9 || strcmp(row->fields[1].data, "") != 0 ||
         !mc_parse_double(&level->resolution, row->fields[2].data) || !mc_parse_double(&metres, row->fields[3].data) ||
-        !mc_parse_int(&level->fineness, row->fields[4].data, 0, 16) ||
+        !mc_parse_double(&update->table->job.crowded, row->fields[4].data) ||
         !mc_parse_int64(&level->window, row->fields[5].data, 1, 1 << 22) ||
         !mc_parse_int64(&level->kept, row->fields[6].data, 0, INT64_MAX) ||
         !mc_parse_int64(&taken->built, row->fields[7].data, 0, INT64_MAX) ||
@@ -73,7 +75,7 @@ find_levels_of_style(overview_update *update)
             "SELECT quote_ident(l.name), CASE %s WHEN l.reader IS NULL THEN 'they were built with "
             "--static' WHEN l.format <> %d OR l.srid <> %d THEN 'they were built by another version of "
             "mapcache, or for another SRID' %s ELSE '' END, l.resolution::text, "
-            "l.metres_per_unit::text, l.fineness::text, l.places::text, l.rows::text, "
+            "l.metres_per_unit::text, l.crowded::text, l.places::text, l.rows::text, "
             "l.rows_built::text, l.until::text FROM " MC_LEVELS_SCHEMA ".levels l WHERE (l.relation = "
             "%s OR l.source = %s) AND l.geometry = %s AND l.style = '%" APR_INT64_T_FMT "'::int8 ORDER BY l.resolution",
             apr_psprintf(pool, MC_LEVELS_UNFIT("%s"), source), MC_LEVELS_FORMAT, table->job.srid, MC_LEVELS_UNLOGGED,
@@ -181,14 +183,11 @@ sort_changed_rows(overview_update *update, apr_array_header_t *found)
             update->ordinals[update->rows++] = update->ordinals[i];
 }
 
+/* *few false: they are too many to be read again. */
 static mc_error *
-find_changed_rows(overview_update *update)
+read_changed_places(bool *few, overview_update *update, double rows)
 {
     const mc_overview_table *table = update->table;
-    double rows;
-    MC_TRY(ask_table_size(&rows, update));
-    if (update->anew != NULL)
-        return MC_OK;
     const int64_t most = (int64_t)fmin(fmax(ROWS_LEAST, rows / ROWS_PART), 1e8), read = 2 * most + 1;
     const mc_postgres_query query = {
         .session = table->session, .sql = places_sql(update, read), .binary = true, .copy = true
@@ -196,18 +195,45 @@ find_changed_rows(overview_update *update)
     apr_array_header_t *found = apr_array_make(table->job.pool, 4096, sizeof(int64_t));
     mc_postgres_result *result = NULL;
     const mc_postgres_row *row = NULL;
-    MC_TRY(mc_overview_run(table, "SET LOCAL enable_seqscan = off"));
     mc_error *error =
         mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, table->job.pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
         APR_ARRAY_PUSH(found, int64_t) = mc_overview_ordinal(table, &row->fields[0]);
     mc_postgres_end(result);
     const int count = found->nelts;
+    update->rows = 0;
     sort_changed_rows(update, found);
-    if (count >= read || update->rows > most || (update->rows > 0 && update->ordinals[0] == 0))
+    *few = count < read && update->rows <= most && (update->rows == 0 || update->ordinals[0] != 0);
+    return error;
+}
+
+/* Whether any of the levels serves fewer maps from here on. */
+static bool
+narrow_levels(overview_update *update)
+{
+    bool any = false;
+    for (int i = 0; i < update->count; i++)
+        any |= update->levels[i].narrowed |= mc_overview_narrow_level(&update->levels[i].level, &update->table->job);
+    return any;
+}
+
+static mc_error *
+find_changed_rows(overview_update *update)
+{
+    const mc_overview_table *table = update->table;
+    double rows;
+    bool few;
+    MC_TRY(ask_table_size(&rows, update));
+    if (update->anew != NULL)
+        return MC_OK;
+    MC_TRY(mc_overview_run(table, "SET LOCAL enable_seqscan = off"));
+    MC_TRY(read_changed_places(&few, update, rows));
+    if (!few && narrow_levels(update))
+        MC_TRY(read_changed_places(&few, update, rows));
+    if (!few)
         update->anew = apr_psprintf(table->job.pool, "too much has changed: %d boxes, %d of %g rows lie near these",
                                     update->changed->count, update->rows, rows);
-    return error;
+    return MC_OK;
 }
 
 static const char *
@@ -271,12 +297,16 @@ end_level_patch(overview_update *update, updated_level *level)
                                "%" APR_INT64_T_FMT " features replaced, %" APR_INT64_T_FMT " added, %" APR_INT64_T_FMT
                                " removed",
                                (apr_int64_t)done.replaced, (apr_int64_t)done.added, (apr_int64_t)done.removed);
+    if (level->narrowed)
+        mc_overview_tell_level(&table->job, &level->level, 0,
+                               "maps further away than twice that read the table until the next build");
     return mc_overview_run(table, apr_psprintf(pool,
                                                "UPDATE " MC_LEVELS_SCHEMA
                                                ".levels SET applied = %s, started = %s, rows = %" APR_INT64_T_FMT
-                                               " WHERE quote_ident(name) = %s",
+                                               ", until = '%s' WHERE quote_ident(name) = %s",
                                                mc_overview_quote(table->applied, pool),
                                                mc_overview_quote(table->started, pool), (apr_int64_t)level->level.kept,
+                                               mc_double_text('g', 17, level->level.until, pool),
                                                mc_overview_quote(level->name, pool)));
 }
 

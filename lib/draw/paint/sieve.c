@@ -1,8 +1,9 @@
 /*
  * Each feature is painted by itself, the topmost one first, onto a small transparent canvas: its alpha says what it
- * covers. A plane holds for each pixel what still shines through all features that were kept. Where nothing shines
- * through in any pixel that a feature would touch, the feature is hidden. That is done for symbols as wide as on a map
- * of this resolution, and for symbols twice as wide, as they are on a map of half the resolution.
+ * covers. A plane holds for each pixel what still shines through all features above. Where nothing shines through in
+ * any pixel that a feature would touch, the feature is hidden. That is done for pixels that lie as those of the plane
+ * do, and for pixels that lie half a pixel beside these: what is hidden by many features that cover a part of a pixel
+ * each depends on where the pixels lie.
  */
 #include "draw/paint/sieve.h"
 
@@ -13,33 +14,42 @@
 #include "draw/style/rules.h"
 
 enum {
-    WIDTHS = 2,    /* symbols are looked at in so many widths: once, twice */
-    SCRATCH = 256, /* side of the canvas on which one feature is painted */
-    OPAQUE = 255,  /* nothing hides the pixel */
-    HIDDEN = 6,    /* of 255 that shine through: what lies below cannot be seen */
-    BYTES = 4,     /* of a pixel: blue, green, red, alpha */
-    ALPHA = 3,     /* the place of alpha among them */
+    LATTICES = 4,   /* at most */
+    EASY = 2,       /* lattices that do where few features lie in a pixel */
+    SCRATCH = 256,  /* side of the canvas on which one feature is painted */
+    BLOCK = 16,     /* pixels of a row that are looked at together */
+    BYTES = 4,      /* of a pixel: blue, green, red, alpha */
+    OPAQUE = 65535, /* nothing hides the pixel */
+    /* Of OPAQUE: where that much shines through, or less, what lies below cannot be seen. */
+    HIDDEN = 5 * 257,
+    HIDDEN_IN_CROWD = 257 / 3,
+    /* Alpha below that, of 255, hides only the WEAK-th part where maps are painted in steps of 17. */
+    FAINT = 5 * 17 - 8,
+    FAINT_IN_CROWD = 10 * 17 - 8,
+    WEAK = 8,
 };
-
-/* The features in symbols of one width. */
-typedef struct sieve_width {
-    mc_feature_query query;
-    mc_painter *painter;
-    mc_pixels *pixels;
-    int **margins;   /* for each pass and rule: pixels by which its symbols reach over their geometry */
-    uint8_t *shines; /* for each pixel of the plane how much shines through, rounded up */
-    uint8_t *alpha;  /* of the feature that was painted, in its box, row by row */
-    int top, bottom; /* rows of the box in which anything was painted */
-} sieve_width;
+/* Half pixels by which a lattice lies to the left of the plane's own and above it. */
+static const int lattice_shifts[LATTICES][2] = { { 0, 0 }, { 1, 1 }, { 1, 0 }, { 0, 1 } };
 
 struct mc_sieve {
     int width, height;
+    size_t stride; /* pixels of a row, and of what may be looked at behind its end */
     bool hides;
-    bool closed; /* only what is seen in boxes that were opened is kept */
-    bool merged; /* all features make one area: coverage does not add up */
+    bool closed;  /* only what is seen in boxes that were opened is kept */
+    bool merged;  /* all features make one area: coverage does not add up */
+    int lattices; /* of LATTICES */
+    uint16_t hidden;
+    uint8_t faint;
     mc_rules **rules;
     int rule_count;
-    sieve_width widths[WIDTHS];
+    int **margins; /* for each pass and rule: pixels by which its symbols reach over their geometry */
+    int margin;    /* the largest of them */
+    mc_feature_query query;
+    mc_painter *painter;
+    mc_pixels *pixels;
+    uint16_t *shines[LATTICES]; /* for each pixel how much shines through, of OPAQUE */
+    uint8_t *open;              /* for each pixel of the plane: whether anything shines through in any lattice */
+    uint8_t *alpha[LATTICES];   /* of the feature that was painted, in its box, blocks row by row */
     apr_pool_t *scratch;
 };
 
@@ -68,52 +78,84 @@ mc_sieve_hides(const mc_style *style, double scale)
     return passes == 1 && !sorted && !whole;
 }
 
-/* Pixels around a feature that are looked at, for symbols so many times as wide. */
+/* Pixels around a feature that are looked at. */
 static int
-times_margin(double margin, int times)
+whole_margin(double margin)
 {
-    return (int)ceil(margin * times) + 1;
+    return (int)ceil(margin) + 1;
 }
 
 int
-mc_sieve_margin(const mc_style *style, double scale, int fineness)
+mc_sieve_margin(const mc_style *style, double scale)
 {
-    return times_margin(mc_painter_margin(style, scale), WIDTHS * fineness);
+    return whole_margin(mc_painter_margin(style, scale)) + 1;
 }
 
-static int **
-find_rule_margins(const mc_style *style, double scale, int times, apr_pool_t *pool)
+/* Thin strokes have no sharp corners. */
+static double
+rule_margin(const mc_rule_style *rule, double scale)
 {
-    int **margins = apr_palloc(pool, sizeof(*margins) * (size_t)(style->pass_count + 1));
+    double most = 1;
+    for (int i = 0; i < rule->symbolizer_count; i++) {
+        const mc_symbolizer *symbol = &rule->symbolizers[i];
+        const double width = symbol->stroke.width * mc_uom_pixels(symbol->uom, scale);
+        if (symbol->kind == MC_SYMBOL_POINT || symbol->stroke.graphic != NULL || symbol->stroke.width_value != NULL ||
+            mc_painter_is_moved(symbol) || symbol->offset != 0 || !mc_painter_is_thin(&symbol->stroke, width, symbol))
+            return mc_painter_rule_margin(rule, scale);
+        most = fmax(most, width / 2 + 0.5);
+    }
+    return most;
+}
+
+static void
+find_rule_margins(mc_sieve *sieve, const mc_style *style, double scale, apr_pool_t *pool)
+{
+    sieve->margins = apr_palloc(pool, sizeof(*sieve->margins) * (size_t)(style->pass_count + 1));
     for (int p = 0; p < style->pass_count; p++) {
         const mc_style_pass *pass = &style->passes[p];
-        margins[p] = apr_palloc(pool, sizeof(**margins) * (size_t)(pass->rule_count + 1));
+        sieve->margins[p] = apr_palloc(pool, sizeof(**sieve->margins) * (size_t)(pass->rule_count + 1));
         for (int r = 0; r < pass->rule_count; r++)
-            margins[p][r] = times_margin(mc_painter_rule_margin(&pass->rules[r], scale), times);
+            sieve->margins[p][r] = whole_margin(rule_margin(&pass->rules[r], scale));
     }
-    return margins;
+    sieve->margin = whole_margin(mc_painter_margin(style, scale));
+}
+
+/* Maps of few opaque colours have a palette (draw/raster/ink_palette.h): what is laid over a pixel faintly may leave
+ * its colour as it is, however often that is done. */
+static bool
+is_painted_by_steps(const mc_style *style, double scale)
+{
+    mc_painter_needs needs = { .merged = true, .suits = true };
+    mc_painter_needs_add(&needs, style, scale);
+    return needs.suits;
 }
 
 static mc_error *
-create_width(sieve_width *made, mc_sieve *sieve, const mc_style *style, double scale, double density, apr_pool_t *pool)
+create_planes(mc_sieve *made, const mc_style *style, double scale, apr_pool_t *pool)
 {
-    const int thinning = MC_SIEVE_THINNING * (int)density; /* strokes are straightened by it, as on maps */
-    made->query = (mc_feature_query){ .pixel_grid = { .per_x = 1, .per_y = 1, .thinning = thinning },
+    made->stride = (size_t)made->width + BLOCK;
+    const size_t pixels = made->stride * (size_t)made->height;
+    /* strokes are straightened by the thinning, as on maps */
+    made->query = (mc_feature_query){ .pixel_grid = { .per_x = 1, .per_y = 1, .thinning = MC_SIEVE_THINNING },
                                       .resolution = 1,
                                       .scale = scale,
-                                      .density = density };
-    made->margins = find_rule_margins(style, scale, (int)density, pool);
-    made->alpha = apr_palloc(pool, SCRATCH * SCRATCH);
+                                      .density = 1 };
+    find_rule_margins(made, style, scale, pool);
     MC_TRY(mc_pixels_create(&made->pixels, SCRATCH, SCRATCH, true, pool));
     mc_pixels_attach(made->pixels, pool);
     MC_TRY(mc_painter_create(&made->painter, style, made->pixels, &made->query, true, pool));
-    made->shines = apr_palloc(pool, (size_t)sieve->width * (size_t)sieve->height);
-    memset(made->shines, OPAQUE, (size_t)sieve->width * (size_t)sieve->height);
+    made->open = apr_palloc(pool, pixels);
+    memset(made->open, 1, pixels);
+    for (int i = 0; i < made->lattices; i++) {
+        made->alpha[i] = apr_palloc(pool, SCRATCH * SCRATCH);
+        made->shines[i] = apr_palloc(pool, sizeof(*made->shines[i]) * pixels);
+        memset(made->shines[i], 0xff, sizeof(*made->shines[i]) * pixels);
+    }
     return MC_OK;
 }
 
 mc_error *
-mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int fineness, int width, int height,
+mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crowded, int width, int height,
                 apr_pool_t *pool)
 {
     mc_sieve *made = apr_pcalloc(pool, sizeof(*made));
@@ -121,37 +163,41 @@ mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int finen
         return mc_error_create(pool, MC_ERR_LIMIT, "a sieve of %d x %d pixels is too large", width, height);
     made->width = width;
     made->height = height;
+    made->lattices = crowded ? LATTICES : EASY;
+    made->hidden = crowded ? HIDDEN_IN_CROWD : HIDDEN;
+    made->faint = is_painted_by_steps(style, scale) ? (crowded ? FAINT_IN_CROWD : FAINT) : 0;
     made->rules = apr_pcalloc(pool, sizeof(mc_rules *) * (size_t)(style->pass_count + 1));
     for (int p = 0; p < style->pass_count; p++) {
         made->rules[made->rule_count++] = mc_rules_create(&style->passes[p], scale, pool);
         made->merged |= mc_painter_pass_is_merged(&style->passes[p], scale);
     }
     made->hides = mc_sieve_hides(style, scale);
-    for (int i = 0; i < WIDTHS && made->hides; i++)
-        MC_TRY(create_width(&made->widths[i], made, style, scale * (i + 1) * (1 - 1e-9 * i), (i + 1) * fineness, pool));
+    if (made->hides)
+        MC_TRY(create_planes(made, style, scale, pool));
     apr_pool_create(&made->scratch, pool);
     *sieve = made;
     return MC_OK;
 }
 
-/* Whether a rule of any pass draws the feature; the margins of its symbols. */
+/* Whether a rule of any pass draws the feature; the margin of its symbols. */
 static bool
-is_drawn_by_rule(int margins[WIDTHS], mc_sieve *sieve, const mc_feature *feature)
+is_drawn_by_rule(int *margin, mc_sieve *sieve, const mc_feature *feature)
 {
     bool drawn = false;
-    memset(margins, 0, sizeof(*margins) * WIDTHS);
+    *margin = 0;
     for (int p = 0; p < sieve->rule_count; p++) {
         mc_rules_find(sieve->rules[p], feature, sieve->scratch);
         for (int r = mc_rules_next(sieve->rules[p], 0); r >= 0; r = mc_rules_next(sieve->rules[p], r + 1)) {
             drawn = true;
-            for (int i = 0; i < WIDTHS && sieve->hides; i++)
-                margins[i] = sieve->widths[i].margins[p][r] > margins[i] ? sieve->widths[i].margins[p][r] : margins[i];
+            if (sieve->hides)
+                *margin = sieve->margins[p][r] > *margin ? sieve->margins[p][r] : *margin;
         }
     }
     apr_pool_clear(sieve->scratch);
     return drawn;
 }
 
+/* Whether anything of the box lies beside the plane. */
 static bool
 clip_box(sieve_box *box, const mc_sieve *sieve)
 {
@@ -165,19 +211,32 @@ clip_box(sieve_box *box, const mc_sieve *sieve)
     return memcmp(&all, box, sizeof(all)) != 0;
 }
 
-/* Whether nothing shines through in the whole box, which lies in the plane. */
+/* With a pixel more on the left and above, for the lattices that lie there. False: it sticks out of the plane, or is
+ * large. *cut: it sticks out of a plane that is closed. */
 static bool
-is_box_hidden(const mc_sieve *sieve, const sieve_width *at, const sieve_box *box)
+find_sieve_box(sieve_box *box, bool *cut, const mc_sieve *sieve, const int32_t bounds[4], int margin)
 {
-    for (int y = box->y0; y < box->y1; y++) {
-        const uint8_t *row = at->shines + (size_t)y * (size_t)sieve->width;
-        uint8_t most = 0;
-        for (int x = box->x0; x < box->x1; x++)
-            most = row[x] > most ? row[x] : most;
-        if (most > HIDDEN)
+    *box = (sieve_box){ (bounds[0] >> 8) - margin, (bounds[1] >> 8) - margin, (bounds[2] >> 8) + 2 + margin,
+                        (bounds[3] >> 8) + 2 + margin };
+    *cut = clip_box(box, sieve);
+    return (!*cut || sieve->closed) && box->x1 - box->x0 <= SCRATCH - BLOCK && box->y1 - box->y0 <= SCRATCH;
+}
+
+static bool
+is_box_hidden(const mc_sieve *sieve, const sieve_box *box)
+{
+    for (int y = box->y0; y < box->y1; y++)
+        if (memchr(sieve->open + (size_t)y * sieve->stride + box->x0, 1, (size_t)(box->x1 - box->x0)) != NULL)
             return false;
-    }
     return true;
+}
+
+bool
+mc_sieve_hides_bounds(const mc_sieve *sieve, const int32_t bounds[4])
+{
+    sieve_box box;
+    bool cut;
+    return sieve->hides && find_sieve_box(&box, &cut, sieve, bounds, sieve->margin) && is_box_hidden(sieve, &box);
 }
 
 static void
@@ -185,77 +244,103 @@ move_geometry(mc_geometry *geometry, int x, int y)
 {
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; i < geometry->shapes[kind].point_count; i++) {
-            geometry->shapes[kind].points[i].x += x * MC_SUBPIXELS;
-            geometry->shapes[kind].points[i].y += y * MC_SUBPIXELS;
+            geometry->shapes[kind].points[i].x += x;
+            geometry->shapes[kind].points[i].y += y;
         }
 }
 
-/* Paints the feature with the corner of the box at that of the canvas. */
+/* Paints the feature with the corner of the box at that of the canvas, as pixels of a lattice. */
 static mc_error *
-paint_alone(sieve_width *at, const mc_feature *feature, const sieve_box *box, mc_ctx *ctx)
+paint_alone(mc_sieve *sieve, const mc_feature *feature, const sieve_box *box, int lattice, mc_ctx *ctx)
 {
+    const int x = lattice_shifts[lattice][0] * (MC_SUBPIXELS / 2) - box->x0 * MC_SUBPIXELS;
+    const int y = lattice_shifts[lattice][1] * (MC_SUBPIXELS / 2) - box->y0 * MC_SUBPIXELS;
     mc_feature moved = *feature;
-    moved.query = &at->query;
-    move_geometry(feature->geometry, -box->x0, -box->y0);
-    mc_error *error = mc_painter_visit(at->painter, &moved, ctx);
-    move_geometry(feature->geometry, box->x0, box->y0);
+    moved.query = &sieve->query;
+    move_geometry(feature->geometry, x, y);
+    mc_error *error = mc_painter_visit(sieve->painter, &moved, ctx);
+    move_geometry(feature->geometry, -x, -y);
     return error;
 }
 
-/* Takes the alpha of a row from the canvas, which is empty then; whether there is any. */
-static bool
-take_alpha_row(uint8_t *alpha, uint8_t *painted, int count)
+/* Pixels of a row of the box, in whole blocks: what is behind the box has no alpha. */
+static int
+row_length(const sieve_box *box)
 {
-    unsigned any = 0;
+    return (box->x1 - box->x0 + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static uint16_t *
+shines_row(const mc_sieve *sieve, int lattice, const sieve_box *box, int y)
+{
+    return sieve->shines[lattice] + (size_t)y * sieve->stride + (size_t)box->x0;
+}
+
+/* While the feature is painted, what it may be laid over comes from memory. */
+static void
+fetch_box(const mc_sieve *sieve, const sieve_box *box)
+{
+    for (int i = 0; i < sieve->lattices; i++)
+        for (int y = box->y0; y < box->y1; y++) {
+            const uint16_t *row = shines_row(sieve, i, box, y);
+            __builtin_prefetch(row, 1);
+            __builtin_prefetch(row + (box->x1 - box->x0), 1);
+        }
+}
+
+/* Takes the alpha of a row from the canvas, which is empty then. */
+static void
+take_alpha(uint8_t *restrict alpha, uint8_t *restrict painted, int count)
+{
+    uint32_t any = 0;
     for (int x = 0; x < count; x++) {
         uint32_t pixel;
         memcpy(&pixel, painted + (size_t)x * BYTES, sizeof(pixel));
         any |= pixel;
+        alpha[x] = (uint8_t)(pixel >> 24);
     }
-    if (any == 0)
-        return false;
-    for (int x = 0; x < count; x++)
-        alpha[x] = painted[x * BYTES + ALPHA];
-    memset(painted, 0, (size_t)count * BYTES);
-    return true;
+    if (any != 0)
+        memset(painted, 0, (size_t)count * BYTES);
+}
+
+/* Whether any of the pixels with alpha shines through. */
+static bool
+is_row_seen(const uint16_t *restrict shines, const uint8_t *restrict alpha, int count, uint16_t hidden)
+{
+    uint16_t seen = 0;
+    for (int x = 0; x < count; x++) /* without branches: the pixels beside a thin line are of both kinds */
+        seen |= (uint16_t)((shines[x] > hidden ? 0xffff : 0) & alpha[x]);
+    return seen != 0;
+}
+
+/* Where the canvas shows the corner of a box, when the feature was painted for the box `whole`. */
+static uint8_t *
+painted_at(const mc_sieve *sieve, const sieve_box *whole, const sieve_box *box)
+{
+    return sieve->pixels->data + (size_t)(box->y0 - whole->y0) * sieve->pixels->stride +
+           (size_t)(box->x0 - whole->x0) * BYTES;
 }
 
 /* Whether the feature, which was painted, is seen in a pixel of the box. Empties the canvas. */
 static bool
-is_seen_in_box(const mc_sieve *sieve, sieve_width *at, const sieve_box *box)
+is_seen_in_box(mc_sieve *sieve, int lattice, const sieve_box *whole, const sieve_box *box)
 {
-    const int count = box->x1 - box->x0;
-    unsigned seen = 0;
-    at->top = at->bottom = -1;
-    for (int y = box->y0; y < box->y1; y++) {
-        uint8_t *alpha = at->alpha + (size_t)(y - box->y0) * SCRATCH;
-        const uint8_t *row = at->shines + (size_t)y * (size_t)sieve->width + box->x0;
-        if (!take_alpha_row(alpha, at->pixels->data + (size_t)(y - box->y0) * at->pixels->stride, count)) {
-            memset(alpha, 0, (size_t)count);
-            continue;
-        }
-        at->top = at->top < 0 ? y : at->top;
-        at->bottom = y;
-        for (int x = 0; x < count; x++) /* without branches: the pixels beside a thin line are of both kinds */
-            seen |= (unsigned)(row[x] > HIDDEN) & (unsigned)(alpha[x] > 0);
+    const int count = row_length(box);
+    bool seen = false;
+    uint8_t *alpha = sieve->alpha[lattice], *painted = painted_at(sieve, whole, box);
+    for (int y = box->y0; y < box->y1; y++, alpha += count, painted += sieve->pixels->stride) {
+        take_alpha(alpha, painted, count);
+        seen = seen || is_row_seen(shines_row(sieve, lattice, box, y), alpha, count, sieve->hidden);
     }
-    return seen != 0;
+    return seen;
 }
 
-/* Lays what was painted over the plane. */
 static void
-lay_painted(const mc_sieve *sieve, const sieve_width *at, const sieve_box *box)
+lay_shines(uint16_t *restrict shines, const uint8_t *restrict alpha, int count, uint8_t faint)
 {
-    const int count = box->x1 - box->x0;
-    for (int y = at->top; y >= 0 && y <= at->bottom; y++) {
-        const uint8_t *alpha = at->alpha + (size_t)(y - box->y0) * SCRATCH;
-        uint8_t *row = at->shines + (size_t)y * (size_t)sieve->width + box->x0;
-        for (int x = 0; sieve->merged && x < count; x++) {
-            const uint8_t through = (uint8_t)(OPAQUE - alpha[x]);
-            row[x] = through < row[x] ? through : row[x];
-        }
-        for (int x = 0; !sieve->merged && x < count; x++) /* rounded up; none is rounded where nothing was painted */
-            row[x] = (uint8_t)(((unsigned)row[x] * (unsigned)(OPAQUE - alpha[x]) + OPAQUE - 1) / OPAQUE);
+    for (int x = 0; x < count; x++) {
+        const uint16_t hides = (uint16_t)((alpha[x] < faint ? alpha[x] / WEAK : alpha[x]) * 257);
+        shines[x] = (uint16_t)(shines[x] - (uint16_t)((uint32_t)shines[x] * hides >> 16));
     }
 }
 
@@ -263,8 +348,12 @@ void
 mc_sieve_close(mc_sieve *sieve)
 {
     sieve->closed = true;
-    for (int i = 0; i < WIDTHS && sieve->hides; i++)
-        memset(sieve->widths[i].shines, 0, (size_t)sieve->width * (size_t)sieve->height);
+    if (!sieve->hides)
+        return;
+    const size_t pixels = sieve->stride * (size_t)sieve->height;
+    memset(sieve->open, 0, pixels);
+    for (int i = 0; i < sieve->lattices; i++)
+        memset(sieve->shines[i], 0, sizeof(*sieve->shines[i]) * pixels);
 }
 
 void
@@ -272,50 +361,136 @@ mc_sieve_open_box(mc_sieve *sieve, int x0, int y0, int x1, int y1)
 {
     sieve_box box = { x0, y0, x1, y1 };
     (void)clip_box(&box, sieve);
-    for (int i = 0; i < WIDTHS && sieve->hides && box.x0 < box.x1; i++)
-        for (int y = box.y0; y < box.y1; y++)
-            memset(sieve->widths[i].shines + (size_t)y * (size_t)sieve->width + box.x0, OPAQUE,
-                   (size_t)(box.x1 - box.x0));
+    if (!sieve->hides || box.x0 == box.x1)
+        return;
+    const size_t count = (size_t)(box.x1 - box.x0);
+    for (int y = box.y0; y < box.y1; y++) {
+        memset(sieve->open + (size_t)y * sieve->stride + (size_t)box.x0, 1, count);
+        for (int i = 0; i < sieve->lattices; i++)
+            memset(shines_row(sieve, i, &box, y), 0xff, sizeof(*sieve->shines[i]) * count);
+    }
 }
 
-static sieve_box
-box_around(const int32_t bounds[4], int margin)
+static void
+lay_merged_row(uint16_t *restrict shines, const uint8_t *restrict alpha, int count)
 {
-    return (sieve_box){ (bounds[0] >> 8) - margin, (bounds[1] >> 8) - margin, (bounds[2] >> 8) + 1 + margin,
-                        (bounds[3] >> 8) + 1 + margin };
+    for (int x = 0; x < count; x++) {
+        const uint16_t through = (uint16_t)((255 - alpha[x]) * 257);
+        shines[x] = through < shines[x] ? through : shines[x];
+    }
+}
+
+/* Lays what was painted over a lattice. */
+static void
+lay_painted(const mc_sieve *sieve, int lattice, const sieve_box *box)
+{
+    const int count = row_length(box);
+    const uint8_t *alpha = sieve->alpha[lattice];
+    for (int y = box->y0; y < box->y1; y++, alpha += count)
+        if (sieve->merged)
+            lay_merged_row(shines_row(sieve, lattice, box, y), alpha, count);
+        else
+            lay_shines(shines_row(sieve, lattice, box, y), alpha, count, sieve->faint);
+}
+
+static void
+note_open_row(uint8_t *restrict open, const uint16_t *restrict shines, int count, uint16_t hidden, uint8_t before)
+{
+    for (int x = 0; x < count; x++)
+        open[x] = (uint8_t)((open[x] & before) | (shines[x] > hidden));
+}
+
+/* Notes where something still shines through any lattice. */
+static void
+note_open(const mc_sieve *sieve, const sieve_box *box)
+{
+    for (int y = box->y0; y < box->y1; y++)
+        for (int i = 0; i < sieve->lattices; i++)
+            note_open_row(sieve->open + (size_t)y * sieve->stride + box->x0, shines_row(sieve, i, box, y),
+                          box->x1 - box->x0, sieve->hidden, i > 0);
+}
+
+/* Adds the pixels of a row to those above them; whether there are any. */
+static bool
+add_row(uint32_t *restrict columns, const uint8_t *restrict painted, int count)
+{
+    uint32_t any = 0;
+    for (int x = 0; x < count; x++) {
+        uint32_t pixel;
+        memcpy(&pixel, painted + (size_t)x * BYTES, sizeof(pixel));
+        columns[x] |= pixel;
+        any |= pixel;
+    }
+    return any != 0;
+}
+
+/* Shrinks the box to what was painted for the first lattice, with a pixel more for those to which the feature is moved
+ * to the right and down. Symbols may reach farther than they mostly do: where lines bend sharply. False: nothing was
+ * painted. */
+static bool
+shrink_box(sieve_box *box, const mc_sieve *sieve)
+{
+    const sieve_box whole = *box;
+    const int count = row_length(box);
+    uint32_t columns[SCRATCH] = { 0 };
+    int top = -1, bottom = -1, left = 0, right = count;
+    for (int y = 0; y < whole.y1 - whole.y0; y++)
+        if (add_row(columns, sieve->pixels->data + (size_t)y * sieve->pixels->stride, count)) {
+            top = top < 0 ? y : top;
+            bottom = y;
+        }
+    if (top < 0)
+        return false;
+    while (columns[left] == 0)
+        left++;
+    while (columns[right - 1] == 0)
+        right--;
+    *box = (sieve_box){ whole.x0 + left, whole.y0 + top, whole.x0 + right + 1, whole.y0 + bottom + 2 };
+    box->x1 = box->x1 > whole.x1 ? whole.x1 : box->x1;
+    box->y1 = box->y1 > whole.y1 ? whole.y1 : box->y1;
+    return box->x0 < box->x1; /* of what sticks out of the plane, something may lie just beside the box */
+}
+
+/* Of what sticks out of the plane, something may lie beside the box. */
+static void
+clear_canvas(const mc_sieve *sieve)
+{
+    memset(sieve->pixels->data, 0, SCRATCH * (size_t)sieve->pixels->stride);
 }
 
 mc_error *
 mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *ctx)
 {
     int32_t bounds[4];
-    int margins[WIDTHS];
-    sieve_box boxes[WIDTHS];
-    bool cut[WIDTHS];
-    bool hidden = true, seen = false;
-    *keeps = is_drawn_by_rule(margins, sieve, feature);
+    int margin;
+    sieve_box box;
+    bool cut;
+    *keeps = is_drawn_by_rule(&margin, sieve, feature);
     if (!*keeps || !sieve->hides ||
-        !mc_geometry_bounds(feature->geometry, &bounds[0], &bounds[1], &bounds[2], &bounds[3]))
+        !mc_geometry_bounds(feature->geometry, &bounds[0], &bounds[1], &bounds[2], &bounds[3]) ||
+        !find_sieve_box(&box, &cut, sieve, bounds, margin)) /* is kept, and hides nothing */
         return MC_OK;
-    for (int i = 0; i < WIDTHS; i++) {
-        boxes[i] = box_around(bounds, margins[i]);
-        cut[i] = clip_box(&boxes[i], sieve);
-        /* What sticks out of the plane, or is large, is kept, and hides nothing. */
-        if ((cut[i] && !sieve->closed) || boxes[i].x1 - boxes[i].x0 > SCRATCH || boxes[i].y1 - boxes[i].y0 > SCRATCH)
-            return MC_OK;
-        hidden = hidden && is_box_hidden(sieve, &sieve->widths[i], &boxes[i]);
-    }
-    *keeps = !hidden;
-    if (hidden)
+    *keeps = false;
+    if (is_box_hidden(sieve, &box))
         return MC_OK;
-    for (int i = 0; i < WIDTHS; i++) {
-        MC_TRY(paint_alone(&sieve->widths[i], feature, &boxes[i], ctx));
-        seen |= is_seen_in_box(sieve, &sieve->widths[i], &boxes[i]);
-        if (cut[i]) /* what lies beside the box is on the canvas */
-            memset(sieve->widths[i].pixels->data, 0, SCRATCH * (size_t)sieve->widths[i].pixels->stride);
+    const sieve_box whole = box;
+    MC_TRY(paint_alone(sieve, feature, &whole, 0, ctx));
+    const bool painted = shrink_box(&box, sieve), hidden = !painted || is_box_hidden(sieve, &box);
+    if (!hidden)
+        fetch_box(sieve, &box);
+    if (painted)
+        *keeps = is_seen_in_box(sieve, 0, &whole, &box);
+    if (cut)
+        clear_canvas(sieve);
+    for (int i = 1; i < sieve->lattices && !hidden; i++) {
+        MC_TRY(paint_alone(sieve, feature, &whole, i, ctx));
+        *keeps |= is_seen_in_box(sieve, i, &whole, &box);
+        if (cut)
+            clear_canvas(sieve);
     }
-    for (int i = 0; i < WIDTHS && seen; i++)
-        lay_painted(sieve, &sieve->widths[i], &boxes[i]);
-    *keeps = seen;
+    for (int i = 0; i < sieve->lattices && *keeps; i++)
+        lay_painted(sieve, i, &box);
+    if (*keeps)
+        note_open(sieve, &box);
     return MC_OK;
 }

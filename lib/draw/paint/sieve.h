@@ -10,8 +10,8 @@
 typedef struct mc_sieve mc_sieve;
 
 enum {
-    MC_SIEVE_PIXELS_MAX = 1 << 25,        /* of the largest plane of a sieve */
-    MC_SIEVE_THINNING = MC_SUBPIXELS / 4, /* of a pixel of a map: as maps thin what they read */
+    MC_SIEVE_PIXELS_MAX = 1 << 24,        /* of the largest plane of a sieve */
+    MC_SIEVE_THINNING = MC_SUBPIXELS / 4, /* of a pixel: as maps thin what they read */
 };
 
 /*
@@ -27,15 +27,15 @@ const char *mc_sieve_refusal(const mc_style *style, double least, double most, b
 bool mc_sieve_hides(const mc_style *style, double scale);
 
 /* Pixels that the plane of a sieve has to have around all geometry, or more is kept than need be. */
-int mc_sieve_margin(const mc_style *style, double scale, int fineness);
+int mc_sieve_margin(const mc_style *style, double scale);
 
 /*
- * A sieve for maps whose scale denominators lie between `scale` and twice that. Geometry is in pixels of the plane,
- * from its upper left corner; the plane has width x height pixels, and `fineness` of them are one of a map of `scale`.
- * Geometry is thinned by MC_SIEVE_THINNING of that one. The style lives as long as `pool`. MC_ERR_LIMIT for more than
- * MC_SIEVE_PIXELS_MAX pixels.
+ * A sieve for maps of one scale denominator. `crowded`: many features lie in a pixel, each of which covers a part of
+ * it; the sieve keeps more then, so that what is left out can be seen in as few pixels. Geometry is in pixels of the
+ * plane, which are those of these maps, from its upper left corner, thinned by MC_SIEVE_THINNING. The style lives as
+ * long as `pool`. MC_ERR_LIMIT for more than MC_SIEVE_PIXELS_MAX pixels.
  */
-mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int fineness, int width, int height,
+mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crowded, int width, int height,
                           apr_pool_t *pool) MC_CHECKED;
 
 /* Whether a feature is kept. The features come in reverse order: the one that is painted last comes first. The geometry
@@ -46,5 +46,9 @@ mc_error *mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature
  * inside. Features may stick out of the plane. */
 void mc_sieve_close(mc_sieve *sieve);
 void mc_sieve_open_box(mc_sieve *sieve, int x0, int y0, int x1, int y1);
+
+/* Whether no feature whose geometry has these bounds (left, top, right, bottom in 1/256 pixel) is kept. Needs not know
+ * more of the feature; false does not mean that one is. */
+bool mc_sieve_hides_bounds(const mc_sieve *sieve, const int32_t bounds[4]);
 
 #endif

@@ -253,8 +253,10 @@ take_set(mc_levels *levels, const mc_postgis_column *column, uint64_t style, mc_
 #define OF_THE_LEVEL "ELSE '' END FROM " MC_LEVELS_SCHEMA ".levels l WHERE l.name = $1"
 
 /* The boxes are compared with some room: the map's is given in eight bytes, as the log has them. */
-static const char static_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") "WHEN $2 > $4 OR $3 > $5 THEN '' " OF_THE_LEVEL;
-static const char logged_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") MC_LEVELS_UNLOGGED
+#define NARROWER "WHEN l.until < $7 THEN '" CHANGED "' " /* an update has left out maps that are further away */
+static const char static_sql[] =
+    "SELECT CASE " MC_LEVELS_UNFIT("$6") NARROWER "WHEN $2 > $4 OR $3 > $5 THEN '' " OF_THE_LEVEL;
+static const char logged_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") MC_LEVELS_UNLOGGED NARROWER
     "WHEN EXISTS (SELECT FROM " MC_LEVELS_UNKNOWN_CHANGES "AND (c.minx IS NULL OR c.srid <> l.srid "
     "OR NOT (c.minx > $4 OR c.maxx < $2 OR c.miny > $5 OR c.maxy < $3))) THEN '" CHANGED "' " OF_THE_LEVEL;
 
@@ -276,10 +278,11 @@ ask_level(const char **reason, const mc_levels *levels, const known_level *level
         coordinate_param(box->maxx, pool),
         coordinate_param(box->maxy, pool),
         { .value = mc_sql_table(levels->config->table, pool), .type = MC_POSTGRES_TEXT },
+        coordinate_param(level->until, pool),
     };
     const char **values;
     const char *sql = level->logged ? logged_sql : static_sql;
-    MC_TRY(mc_postgis_first_row(&values, 1, levels->config, sql, params, 6, ctx, pool));
+    MC_TRY(mc_postgis_first_row(&values, 1, levels->config, sql, params, 7, ctx, pool));
     *reason = values == NULL ? CHANGED : values[0];
     return MC_OK;
 }

@@ -26,7 +26,7 @@
  *   reader, triggers   of the change log (lib/changes/install.sql); null: the operator says that the table is static
  *   rows, built        for people
  *   rows_built         as many were there when the level was built
- *   fineness, places   of the sieve's plane; of a window of blocks
+ *   crowded, places    from which resolution on features were taken for crowded; places of a window of blocks
  */
 #define MC_LEVELS_CREATE_SCHEMA "CREATE SCHEMA IF NOT EXISTS " MC_LEVELS_SCHEMA
 #define MC_LEVELS_CREATE_TABLE                                                                                         \
@@ -39,7 +39,7 @@
 /* What an older version has not made. */
 #define MC_LEVELS_ADD_COLUMNS                                                                                          \
     "ALTER TABLE " MC_LEVELS_SCHEMA ".levels ADD COLUMN IF NOT EXISTS rows_built bigint, ADD COLUMN IF NOT EXISTS "    \
-    "fineness integer, ADD COLUMN IF NOT EXISTS places bigint"
+    "crowded float8, ADD COLUMN IF NOT EXISTS places bigint"
 #define MC_LEVELS_CREATE_NUMBERS "CREATE SEQUENCE IF NOT EXISTS " MC_LEVELS_SCHEMA ".numbers"
 
 /* A number of a block (level_blocks.h) at a byte of it, and where the next one begins. */

@@ -54,24 +54,28 @@ test_context(void)
     return (mc_ctx){ .pool = pool };
 }
 
-/* The map of the features that `keeps` says; all for NULL. */
+/* The map of the features that `keeps` says; all for NULL. Its pixels lie half a pixel to the left of those of the
+ * sieve and above them, or not. */
 static mc_pixels *
-paint_lines(const mc_style *style, int bends, const bool *keeps, int density)
+paint_lines(const mc_style *style, int bends, const bool *keeps, bool left, bool above)
 {
     mc_pixels *pixels;
     mc_painter *painter;
     mc_geometry geometry = { 0 };
     mc_ctx ctx = test_context();
-    const mc_feature_query query = { .pixel_grid = { .thinning = MC_SUBPIXELS / 4 * density },
-                                     .resolution = 1,
-                                     .scale = SCALE * density * (1 - 1e-9),
-                                     .density = density };
+    const mc_feature_query query = {
+        .pixel_grid = { .thinning = MC_SUBPIXELS / 4 }, .resolution = 1, .scale = SCALE, .density = 1
+    };
     ck_assert(mc_pixels_create(&pixels, SIDE, SIDE, true, pool) == MC_OK);
     mc_pixels_attach(pixels, pool);
     ck_assert(mc_painter_create(&painter, style, pixels, &query, false, pool) == MC_OK);
     for (uint32_t i = 0; i < LINES; i++) {
         const char *values[] = { apr_itoa(pool, 1 + (int)(i % 3)) };
         make_line(&geometry, i, bends);
+        for (int k = 0; k < geometry.shapes[MC_SHAPE_LINES].point_count; k++) {
+            geometry.shapes[MC_SHAPE_LINES].points[k].x += left ? 128 : 0;
+            geometry.shapes[MC_SHAPE_LINES].points[k].y += above ? 128 : 0;
+        }
         const mc_feature feature = { .geometry = &geometry, .values = values };
         if (keeps == NULL || keeps[i])
             ck_assert(mc_painter_visit(painter, &feature, &ctx) == MC_OK);
@@ -82,14 +86,14 @@ paint_lines(const mc_style *style, int bends, const bool *keeps, int density)
 }
 
 static int
-sift_lines(bool *keeps, const mc_style *style, int bends)
+sift_lines(bool *keeps, const mc_style *style, int bends, bool crowded)
 {
     mc_sieve *sieve;
     mc_geometry geometry = { 0 };
     mc_ctx ctx = test_context();
     int kept = 0;
-    ck_assert_int_le(mc_sieve_margin(style, SCALE, 1), MARGIN);
-    ck_assert(mc_sieve_create(&sieve, style, SCALE * (1 - 1e-9), 1, SIDE, SIDE, pool) == MC_OK);
+    ck_assert_int_le(mc_sieve_margin(style, SCALE), MARGIN);
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded, SIDE, SIDE, pool) == MC_OK);
     for (int i = LINES - 1; i >= 0; i--) {
         const char *values[] = { apr_itoa(pool, 1 + i % 3) };
         make_line(&geometry, (uint32_t)i, bends);
@@ -114,20 +118,62 @@ most_difference(const mc_pixels *a, const mc_pixels *b)
     return most;
 }
 
+/* A map of all lines and one of those that are kept differ by as little on all lattices that the sieve looks at. */
+static void
+assert_hidden(const mc_style *style, int bends, const bool *keeps, bool crowded)
+{
+    for (int shift = 0; shift < 4; shift++) {
+        const bool left = shift & 1, above = shift & 2;
+        if (crowded || left == above)
+            ck_assert_int_le(most_difference(paint_lines(style, bends, NULL, left, above),
+                                             paint_lines(style, bends, keeps, left, above)),
+                             8);
+    }
+}
+
 START_TEST(what_is_left_out_is_hidden)
 {
     bool keeps[LINES];
+    int kept[2];
     const mc_style *style = style_of(three_rules);
     ck_assert(style != NULL && mc_sieve_hides(style, SCALE));
     for (int bends = 0; bends <= 6; bends += 6) {
-        int kept = sift_lines(keeps, style, bends);
-        ck_assert_int_lt(kept, LINES * 3 / 4);
-        ck_assert_int_gt(kept, LINES / 20);
-        for (int density = 1; density <= 2; density++) /* symbols once and twice as wide */
-            ck_assert_int_le(
-                most_difference(paint_lines(style, bends, NULL, density), paint_lines(style, bends, keeps, density)),
-                8);
+        for (int crowded = 0; crowded < 2; crowded++) {
+            kept[crowded] = sift_lines(keeps, style, bends, crowded);
+            ck_assert_int_lt(kept[crowded], LINES * 9 / 10);
+            ck_assert_int_gt(kept[crowded], LINES / 20);
+            assert_hidden(style, bends, keeps, crowded);
+        }
+        ck_assert_int_lt(kept[0], kept[1]);
     }
+}
+END_TEST
+
+/* A place below a wide line is hidden from what has its bounds there, and no place beside the line. */
+START_TEST(bounds_in_hidden_places_are_known)
+{
+    mc_sieve *sieve;
+    mc_geometry geometry = { 0 };
+    mc_ctx ctx = test_context();
+    bool keeps;
+    const int32_t below[4] = { 79 * 256, 79 * 256, 81 * 256, 81 * 256 },
+                  beside[4] = { 122 * 256, 79 * 256, 123 * 256, 81 * 256 };
+    const mc_style *style = style_of(ONLY("1", STROKE("#c02020", "16")) ONLY("2", STROKE("#2020c0", "1")));
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, false, SIDE, SIDE, pool) == MC_OK);
+    ck_assert(!mc_sieve_hides_bounds(sieve, below));
+    mc_shape *lines = &geometry.shapes[MC_SHAPE_LINES];
+    mc_geometry_clear(&geometry);
+    for (int row = 0; row < 42; row++) { /* the margin of bounds is that of the widest symbol */
+        mc_shape_add(lines, 40 * 256, (80 + (row - 21) * 2) * 256);
+        mc_shape_add(lines, 120 * 256, (80 + (row - 21) * 2) * 256);
+        mc_shape_end_part(lines);
+    }
+    const char *values[] = { "1" };
+    const mc_feature feature = { .geometry = &geometry, .values = values };
+    ck_assert(mc_sieve_keeps(&keeps, sieve, &feature, &ctx) == MC_OK && keeps);
+    ck_assert(mc_sieve_hides_bounds(sieve, below));
+    ck_assert(!mc_sieve_hides_bounds(sieve, beside));
+    mc_geometry_free(&geometry);
 }
 END_TEST
 
@@ -137,9 +183,8 @@ START_TEST(what_a_merged_layer_leaves_out_is_hidden)
     bool keeps[LINES];
     const mc_style *style = style_of("<Rule>" STROKE("#c02020", "6") "</Rule>");
     ck_assert(style != NULL && mc_sieve_hides(style, SCALE));
-    int kept = sift_lines(keeps, style, 0);
-    ck_assert_int_lt(kept, LINES);
-    ck_assert_int_le(most_difference(paint_lines(style, 0, NULL, 1), paint_lines(style, 0, keeps, 1)), 8);
+    ck_assert_int_lt(sift_lines(keeps, style, 0, false), LINES);
+    assert_hidden(style, 0, keeps, false);
 }
 END_TEST
 
@@ -148,7 +193,7 @@ START_TEST(what_no_rule_draws_is_left_out)
 {
     bool keeps[LINES];
     const mc_style *style = style_of(ONLY("2", STROKE("#c02020", "1")) ONLY("9", STROKE("#c02020", "2")));
-    sift_lines(keeps, style, 0);
+    sift_lines(keeps, style, 0, false);
     for (int i = 0; i < LINES; i++)
         ck_assert(i % 3 == 1 || !keeps[i]);
 }
@@ -193,5 +238,48 @@ START_TEST(styles_that_do_not_suit_are_refused)
 }
 END_TEST
 
-UNIT_MAIN("sieve", what_is_left_out_is_hidden, what_a_merged_layer_leaves_out_is_hidden, what_no_rule_draws_is_left_out,
-          styles_that_do_not_suit_are_refused)
+/* Of a plane that is closed, only what reaches into opened boxes is kept, on all lattices; what sticks out of the plane
+ * leaves nothing on the canvas for the next feature. */
+START_TEST(what_does_not_reach_opened_boxes_is_left_out)
+{
+    static const struct {
+        const char *rule;
+        int x0, y0, x1, y1; /* pixels */
+        bool kept;
+    } lines[] = {
+        { "1", 20, 20, 60, 20, false },    { "1", -40, 80, 40, 80, false },  { "1", 150, 150, 200, 200, false },
+        { "1", 60, 80, 90, 80, true },     { "2", 60, 80, 88, 80, false },   { "1", -40, 83, 100, 83, true },
+        { "1", 85, 300, 85, 310, false },  { "1", 200, 90, 300, 90, false }, { "1", 94, 95, 94, 180, true },
+        { "1", 104, 20, 104, 140, false },
+    };
+    mc_geometry geometry = { 0 };
+    mc_ctx ctx = test_context();
+    const mc_style *style = style_of(ONLY("1", STROKE("#c02020", "4")) ONLY("2", STROKE("#2020c0", "1")));
+    for (int crowded = 0; crowded < 2; crowded++) {
+        mc_sieve *sieve;
+        const int32_t inside[4] = { 85 * 256, 90 * 256, 86 * 256, 91 * 256 }, outside[4] = { 0, 0, 512, 512 };
+        ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded, SIDE, SIDE, pool) == MC_OK);
+        mc_sieve_close(sieve);
+        mc_sieve_open_box(sieve, 80, 70, 100, 100);
+        mc_sieve_open_box(sieve, 150, 170, 190, 190); /* beside the plane */
+        ck_assert(!mc_sieve_hides_bounds(sieve, inside) && mc_sieve_hides_bounds(sieve, outside));
+        for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+            bool keeps;
+            mc_shape *shape = &geometry.shapes[MC_SHAPE_LINES];
+            mc_geometry_clear(&geometry);
+            mc_shape_add(shape, lines[i].x0 * 256, lines[i].y0 * 256);
+            mc_shape_add(shape, lines[i].x1 * 256, lines[i].y1 * 256);
+            mc_shape_end_part(shape);
+            const char *values[] = { lines[i].rule };
+            const mc_feature feature = { .geometry = &geometry, .values = values };
+            ck_assert(mc_sieve_keeps(&keeps, sieve, &feature, &ctx) == MC_OK);
+            ck_assert_msg(keeps == lines[i].kept, "line %d, crowded %d", (int)i, crowded);
+        }
+    }
+    mc_geometry_free(&geometry);
+}
+END_TEST
+
+UNIT_MAIN("sieve", what_is_left_out_is_hidden, bounds_in_hidden_places_are_known,
+          what_does_not_reach_opened_boxes_is_left_out, what_a_merged_layer_leaves_out_is_hidden,
+          what_no_rule_draws_is_left_out, styles_that_do_not_suit_are_refused)

@@ -1,0 +1,342 @@
+/*
+ * A level serves maps from its resolution to nearly twice that. A feature is left out of it where it cannot be seen on
+ * maps of either end: each of both has a sieve of its own. The coarser end of a level is most often the finer end of
+ * the next one, and both levels have that sieve in common. A level that serves maps further away than twice its
+ * resolution has a sieve for each doubling.
+ */
+#include "overview/overview_planes.h"
+
+#include <math.h>
+
+#include "draw/paint/sieve.h"
+#include "grid/earth.h"
+
+/* Rows for a pixel, from which on many features cover a part of a pixel each. */
+#define CROWD 4.0
+
+typedef struct overview_plane {
+    double resolution;
+    mc_sieve *sieve;
+    int width, height;
+    mc_pixel_grid grid; /* on the lattice of the tileset's grid */
+    mc_feature_query query;
+    bool seen; /* the feature that is looked at */
+} overview_plane;
+
+typedef struct plane_range {
+    int finest, coarsest; /* planes */
+} plane_range;
+
+struct mc_overview_planes {
+    const mc_overview_job *job;
+    mc_extent area; /* of the geometry that the planes have room for */
+    const mc_overview_level *levels;
+    int level_count;
+    plane_range *ranges; /* of each level */
+    overview_plane *planes;
+    int plane_count;
+    mc_geometry geometry;
+};
+
+static apr_status_t
+free_planes(void *data)
+{
+    mc_overview_planes *planes = data;
+    mc_geometry_free(&planes->geometry);
+    return APR_SUCCESS;
+}
+
+double
+mc_overview_scale(const mc_overview_job *job, double resolution)
+{
+    return resolution * job->grid->metres_per_unit / MC_PIXEL_METRES;
+}
+
+static int
+margin_of_plane(const mc_overview_job *job, double resolution)
+{
+    return mc_sieve_margin(job->layer->style, mc_overview_scale(job, resolution)) + 1;
+}
+
+void
+mc_overview_lattice_box(double box[4], const mc_overview_job *job, double resolution, const mc_extent *area,
+                        double margin)
+{
+    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0);
+    box[0] = floor((area->minx - first.minx) / resolution) - margin;
+    box[1] = floor((first.maxy - area->maxy) / resolution) - margin;
+    box[2] = ceil((area->maxx - first.minx) / resolution) + margin;
+    box[3] = ceil((first.maxy - area->miny) / resolution) + margin;
+}
+
+mc_extent
+mc_overview_level_bounds(const mc_overview_level *level, const mc_overview_job *job, const mc_extent *bounds)
+{
+    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0);
+    const double side = level->resolution;
+    return (mc_extent){ (bounds->minx - first.minx) / side, (first.maxy - bounds->maxy) / side,
+                        (bounds->maxx - first.minx) / side, (first.maxy - bounds->miny) / side };
+}
+
+bool
+mc_overview_plane_fits(const mc_overview_job *job, double resolution, const mc_extent *area)
+{
+    double box[4];
+    mc_overview_lattice_box(box, job, resolution, area, margin_of_plane(job, resolution));
+    const double width = box[2] - box[0], height = box[3] - box[1];
+    return width * height <= MC_SIEVE_PIXELS_MAX && fmax(width, height) <= MC_SHAPE_REACH / MC_SUBPIXELS &&
+           fabs(box[0]) < 1e15 && fabs(box[1]) < 1e15;
+}
+
+double
+mc_overview_find_crowded(const mc_overview_job *job)
+{
+    const double area = (job->bounds.maxx - job->bounds.minx) * (job->bounds.maxy - job->bounds.miny);
+    return sqrt(CROWD * area / fmax(job->rows, 1));
+}
+
+bool
+mc_overview_is_crowded(const mc_overview_job *job, double resolution)
+{
+    return resolution >= job->crowded;
+}
+
+/* `below`: rules that begin at the very scale do not apply. */
+static mc_error *
+make_plane(overview_plane *plane, const mc_overview_planes *planes, double resolution, bool below, apr_pool_t *pool)
+{
+    const mc_overview_job *job = planes->job;
+    const double scale = mc_overview_scale(job, resolution) * (below ? 1 - 1e-9 : 1);
+    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0);
+    double box[4];
+    if (!mc_overview_plane_fits(job, resolution, &planes->area))
+        return mc_error_create(pool, MC_ERR_LIMIT, "the table is too large for a plane");
+    mc_overview_lattice_box(box, job, resolution, &planes->area, margin_of_plane(job, resolution));
+    plane->width = (int)(box[2] - box[0]);
+    plane->height = (int)(box[3] - box[1]);
+    plane->resolution = resolution;
+    plane->grid = (mc_pixel_grid){ .x0 = first.minx,
+                                   .y0 = first.maxy,
+                                   .per_x = 1 / resolution,
+                                   .per_y = 1 / resolution,
+                                   .left = (int64_t)box[0],
+                                   .top = (int64_t)box[1],
+                                   .thinning = MC_SIEVE_THINNING,
+                                   .keep_small = true };
+    plane->query = (mc_feature_query){ .pixel_grid = plane->grid, .resolution = resolution, .scale = scale };
+    return mc_sieve_create(&plane->sieve, job->layer->style, scale, mc_overview_is_crowded(job, resolution),
+                           plane->width, plane->height, pool);
+}
+
+/* Else what no rule draws is left out, and nothing more. */
+static bool
+hides_in(const mc_overview_job *job, double resolution)
+{
+    return mc_sieve_hides(job->layer->style, mc_overview_scale(job, resolution));
+}
+
+/* Whether the coarser end of a level is the finer end of the next one, with the same rules. */
+static bool
+meets_next(const mc_overview_planes *planes, int level)
+{
+    const mc_overview_level *this = &planes->levels[level], *next = this + 1;
+    const double per_pixel = mc_overview_scale(planes->job, 1);
+    return level + 1 < planes->level_count && fabs(this->until - next->resolution) < 1e-9 * next->resolution &&
+           mc_sieve_refusal(planes->job->layer->style, this->resolution * per_pixel, next->until * per_pixel,
+                            planes->job->points) == NULL;
+}
+
+/* Of one level. `met`: its finest plane is the coarsest of the level before. */
+static mc_error *
+make_level_planes(mc_overview_planes *planes, int level, bool met, apr_pool_t *pool)
+{
+    const mc_overview_job *job = planes->job;
+    const mc_overview_level *made = &planes->levels[level];
+    plane_range *range = &planes->ranges[level];
+    range->finest = met ? planes->plane_count - 1 : planes->plane_count;
+    if (!met)
+        MC_TRY(make_plane(&planes->planes[planes->plane_count++], planes, made->resolution, false, pool));
+    for (double at = 2 * made->resolution; hides_in(job, made->resolution); at *= 2) {
+        const bool last = at >= made->until * (1 - 1e-6);
+        const double end = last ? made->until : at;
+        MC_TRY(
+            make_plane(&planes->planes[planes->plane_count++], planes, end, last && !meets_next(planes, level), pool));
+        if (last)
+            break;
+    }
+    range->coarsest = planes->plane_count - 1;
+    return MC_OK;
+}
+
+static mc_error *
+make_planes(mc_overview_planes *planes, apr_pool_t *pool)
+{
+    bool met = false;
+    for (int k = 0; k < planes->level_count; k++) {
+        MC_TRY(make_level_planes(planes, k, met, pool));
+        met = hides_in(planes->job, planes->levels[k].resolution) && meets_next(planes, k);
+    }
+    return MC_OK;
+}
+
+/* At most. */
+static size_t
+count_planes(const mc_overview_level *levels, int count)
+{
+    size_t planes = 1;
+    for (int k = 0; k < count; k++)
+        planes += 2 + (size_t)ceil(log2(levels[k].until / levels[k].resolution));
+    return planes;
+}
+
+static mc_error *
+create_planes_of(mc_overview_planes **planes, const mc_overview_level *levels, int count, const mc_extent *area,
+                 const mc_overview_job *job, apr_pool_t *pool)
+{
+    mc_overview_planes *made = apr_pcalloc(pool, sizeof(*made));
+    *made = (mc_overview_planes){ .job = job, .area = *area, .levels = levels, .level_count = count };
+    made->ranges = apr_pcalloc(pool, sizeof(*made->ranges) * (size_t)(count + 1));
+    made->planes = apr_pcalloc(pool, sizeof(*made->planes) * count_planes(levels, count));
+    apr_pool_cleanup_register(pool, made, free_planes, apr_pool_cleanup_null);
+    MC_TRY(make_planes(made, pool));
+    *planes = made;
+    return MC_OK;
+}
+
+mc_error *
+mc_overview_planes_create(mc_overview_planes **planes, const mc_overview_level *levels, int count,
+                          const mc_overview_job *job, apr_pool_t *pool)
+{
+    return create_planes_of(planes, levels, count, &job->bounds, job, pool);
+}
+
+static void
+open_plane_box(const overview_plane *plane, const mc_overview_job *job, const mc_extent *changed)
+{
+    double box[4];
+    int at[4];
+    mc_overview_lattice_box(box, job, plane->resolution, changed, margin_of_plane(job, plane->resolution));
+    for (int i = 0; i < 4; i++) {
+        const double most = i % 2 == 0 ? plane->width : plane->height;
+        at[i] = (int)fmin(fmax(box[i] - (double)(i % 2 == 0 ? plane->grid.left : plane->grid.top), 0), most);
+    }
+    mc_sieve_open_box(plane->sieve, at[0], at[1], at[2], at[3]);
+}
+
+mc_error *
+mc_overview_planes_open(mc_overview_planes **planes, const mc_overview_level *level, const mc_box_set *changed,
+                        const mc_extent *area, const mc_overview_job *job, apr_pool_t *pool)
+{
+    MC_TRY(create_planes_of(planes, level, 1, area, job, pool));
+    for (int p = 0; p < (*planes)->plane_count; p++) {
+        mc_sieve_close((*planes)->planes[p].sieve);
+        for (int i = 0; i < changed->count; i++)
+            open_plane_box(&(*planes)->planes[p], job, &changed->boxes[i]);
+    }
+    return MC_OK;
+}
+
+double
+mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job *job)
+{
+    double most = margin_of_plane(job, level->resolution) * level->resolution;
+    for (double at = 2 * level->resolution; hides_in(job, level->resolution); at *= 2) {
+        const bool last = at >= level->until * (1 - 1e-6);
+        const double end = last ? level->until : at;
+        most = fmax(most, margin_of_plane(job, end) * end);
+        if (last)
+            break;
+    }
+    return ceil(most / level->resolution);
+}
+
+bool
+mc_overview_narrow_level(mc_overview_level *level, const mc_overview_job *job)
+{
+    if (!hides_in(job, level->resolution) || level->until <= 2 * level->resolution * (1 + 1e-6))
+        return false;
+    level->until = 2 * level->resolution;
+    return true;
+}
+
+static bool
+is_needed(const mc_overview_planes *planes, int plane)
+{
+    for (int k = 0; k < planes->level_count; k++)
+        if (!planes->levels[k].given_up && planes->ranges[k].finest <= plane && plane <= planes->ranges[k].coarsest)
+            return true;
+    return false;
+}
+
+static bool
+is_seen_in_level(const mc_overview_planes *planes, int level)
+{
+    for (int p = planes->ranges[level].finest; p <= planes->ranges[level].coarsest; p++)
+        if (planes->planes[p].seen)
+            return true;
+    return false;
+}
+
+/* Whether all pixels that the feature can touch are hidden, by the bounds of its geometry alone. */
+static bool
+is_hidden_by_bounds(const overview_plane *plane, const mc_extent *bounds)
+{
+    const mc_pixel_grid *grid = &plane->grid;
+    const double at[4] = { ((bounds->minx - grid->x0) * grid->per_x - (double)grid->left) * MC_SUBPIXELS,
+                           ((grid->y0 - bounds->maxy) * grid->per_y - (double)grid->top) * MC_SUBPIXELS,
+                           ((bounds->maxx - grid->x0) * grid->per_x - (double)grid->left) * MC_SUBPIXELS,
+                           ((grid->y0 - bounds->miny) * grid->per_y - (double)grid->top) * MC_SUBPIXELS };
+    if (!(at[0] >= 0 && at[1] >= 0 && at[2] < MC_SHAPE_REACH && at[3] < MC_SHAPE_REACH))
+        return false;
+    const int32_t pixels[4] = { (int32_t)at[0] - 1, (int32_t)at[1] - 1, (int32_t)at[2] + 1, (int32_t)at[3] + 1 };
+    return mc_sieve_hides_bounds(plane->sieve, pixels);
+}
+
+static mc_error *
+look_at_plane(bool *unreadable, mc_overview_planes *planes, overview_plane *plane, const mc_overview_row *row,
+              apr_pool_t *scratch)
+{
+    mc_error *error = mc_wkb_read(&planes->geometry, row->geometry, row->size, &plane->grid, scratch);
+    *unreadable = error != MC_OK;
+    if (error != MC_OK) { /* maps leave it out, too */
+        mc_error_ignore(error);
+        return MC_OK;
+    }
+    if (mc_geometry_is_empty(&planes->geometry))
+        return MC_OK;
+    const mc_feature feature = { .geometry = &planes->geometry, .values = row->values, .query = &plane->query };
+    return mc_sieve_keeps(&plane->seen, plane->sieve, &feature, planes->job->ctx);
+}
+
+/* Bounds of what a plane has read; of curves and collections. */
+static mc_extent
+bounds_in_plane(const mc_overview_planes *planes, const overview_plane *plane)
+{
+    const mc_pixel_grid *grid = &plane->grid;
+    int32_t at[4] = { 0 };
+    (void)mc_geometry_bounds(&planes->geometry, &at[0], &at[1], &at[2], &at[3]);
+    const double left = (double)grid->left, top = (double)grid->top, side = MC_SUBPIXELS;
+    return (mc_extent){ grid->x0 + (left + at[0] / side) / grid->per_x, grid->y0 - (top + at[3] / side) / grid->per_y,
+                        grid->x0 + (left + at[2] / side) / grid->per_x, grid->y0 - (top + at[1] / side) / grid->per_y };
+}
+
+mc_error *
+mc_overview_planes_sift(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
+                        const mc_overview_row *row, apr_pool_t *scratch)
+{
+    bool known = mc_wkb_bounds(bounds, row->geometry, row->size);
+    *unreadable = false;
+    for (int p = 0; p < planes->plane_count; p++) {
+        overview_plane *plane = &planes->planes[p];
+        plane->seen = false;
+        if (*unreadable || !is_needed(planes, p) || (known && is_hidden_by_bounds(plane, bounds)))
+            continue;
+        MC_TRY(look_at_plane(unreadable, planes, plane, row, scratch));
+        if (plane->seen && !known)
+            *bounds = bounds_in_plane(planes, plane);
+        known |= plane->seen;
+    }
+    for (int k = 0; k < planes->level_count; k++)
+        keeps[k] = !planes->levels[k].given_up && is_seen_in_level(planes, k);
+    return MC_OK;
+}

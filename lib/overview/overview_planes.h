@@ -1,0 +1,57 @@
+/* Which levels keep a feature (draw/paint/sieve.h). */
+#ifndef MC_OVERVIEW_OVERVIEW_PLANES_H
+#define MC_OVERVIEW_OVERVIEW_PLANES_H
+
+#include "changes/box_set.h"
+#include "overview/overview_private.h"
+#include "vector/geometry/geometry.h"
+
+typedef struct mc_overview_planes mc_overview_planes;
+
+/* For levels whose resolutions rise. Lives as long as `pool`. */
+mc_error *mc_overview_planes_create(mc_overview_planes **planes, const mc_overview_level *levels, int count,
+                                    const mc_overview_job *job, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * For one level, which is patched: only what can be seen near the changed boxes is kept. `area` has all of these.
+ * MC_ERR_LIMIT where the boxes lie too far from each other (mc_overview_plane_fits).
+ */
+mc_error *mc_overview_planes_open(mc_overview_planes **planes, const mc_overview_level *level,
+                                  const mc_box_set *changed, const mc_extent *area, const mc_overview_job *job,
+                                  apr_pool_t *pool) MC_CHECKED;
+
+/* By how many pixels of the level the symbols of any map that it serves can reach over their geometry. */
+double mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job *job);
+
+/* A level that serves maps further away than twice its resolution does no longer; false: it is none. Symbols of far
+ * maps reach over much of the table, all of whose rows had to be looked at. */
+bool mc_overview_narrow_level(mc_overview_level *level, const mc_overview_job *job);
+
+/* An area in pixels of a resolution, on the lattice of the grid: left, top, right, bottom. */
+void mc_overview_lattice_box(double box[4], const mc_overview_job *job, double resolution, const mc_extent *area,
+                             double margin);
+
+/* Bounds in pixels of the level, on the lattice of the grid. */
+mc_extent mc_overview_level_bounds(const mc_overview_level *level, const mc_overview_job *job, const mc_extent *bounds);
+
+/*
+ * Which of the levels keep a feature; those that were given up do not. The features come in reverse order: the one that
+ * is painted last comes first. *bounds: of its geometry, in units of the CRS, where a level keeps it. *unreadable:
+ * maps leave it out, too. `scratch` is for one feature.
+ */
+mc_error *mc_overview_planes_sift(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
+                                  const mc_overview_row *row, apr_pool_t *scratch) MC_CHECKED;
+
+/* The scale denominator of maps of a resolution. */
+double mc_overview_scale(const mc_overview_job *job, double resolution);
+
+/* From which resolution on maps have many features in a pixel. */
+double mc_overview_find_crowded(const mc_overview_job *job);
+
+/* Whether maps of a resolution have many features in a pixel (job->crowded). */
+bool mc_overview_is_crowded(const mc_overview_job *job, double resolution);
+
+/* Whether a plane of an area has few enough pixels. */
+bool mc_overview_plane_fits(const mc_overview_job *job, double resolution, const mc_extent *area);
+
+#endif
