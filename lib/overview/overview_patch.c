@@ -111,7 +111,7 @@ mark_changed_box(mc_overview_patch *patch, const mc_extent *box)
 }
 
 static mc_extent
-bounds_of_boxes(const mc_box_set *boxes)
+area_of_changes(const mc_box_set *boxes)
 {
     mc_extent all = boxes->boxes[0];
     for (int i = 1; i < boxes->count; i++) {
@@ -128,7 +128,7 @@ make_patch_planes(bool *fits, mc_overview_patch *patch)
 {
     const mc_overview_job *job = &patch->table->job;
     const double side = patch->level->resolution;
-    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0), all = bounds_of_boxes(patch->changed);
+    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0), all = area_of_changes(patch->changed);
     double box[4];
     patch->margin = mc_overview_planes_margin(patch->level, job);
     find_lattice_box(box, patch, &all, patch->margin);
