@@ -145,9 +145,11 @@ build_in_transaction(mc_overview_table *table)
     MC_TRY(mc_overview_run(
         table, apr_psprintf(table->job.pool,
                             "DELETE FROM " MC_LEVELS_SCHEMA
-                            ".levels WHERE relation = %s AND geometry = %s AND style = '%" APR_INT64_T_FMT "'::int8",
-                            table->relation, mc_overview_quote(table->column.name, table->job.pool),
-                            (apr_int64_t)table->job.digest)));
+                            ".levels l WHERE (l.relation = %s OR (l.source = %s AND NOT EXISTS (SELECT FROM pg_class c "
+                            "WHERE c.oid = l.relation))) AND geometry = %s AND style = '%" APR_INT64_T_FMT "'::int8",
+                            table->relation,
+                            mc_overview_quote(mc_sql_table(table->config.table, table->job.pool), table->job.pool),
+                            mc_overview_quote(table->column.name, table->job.pool), (apr_int64_t)table->job.digest)));
     MC_TRY(mc_overview_move_reader(table));
     MC_TRY(table->job.tiles != NULL ? mc_overview_build_tile_levels(&table->job)
                                     : mc_overview_build_levels(&table->job));

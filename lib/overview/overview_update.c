@@ -207,14 +207,23 @@ read_changed_places(bool *few, overview_update *update, double rows)
     return error;
 }
 
-/* Whether any of the levels serves fewer maps from here on. */
-static bool
-narrow_levels(overview_update *update)
+/* The coarsest level serves fewer maps from here on, or none; false: it is the only one, and stays. Readers that know
+ * it find that out by the statement before each map; the next builder drops its table. */
+static mc_error *
+narrow_coarsest_level(bool *narrowed, overview_update *update)
 {
-    bool any = false;
-    for (int i = 0; i < update->count; i++)
-        any |= update->levels[i].narrowed |= mc_overview_narrow_level(&update->levels[i].level, &update->table->job);
-    return any;
+    const mc_overview_table *table = update->table;
+    updated_level *coarsest = &update->levels[update->count - 1];
+    *narrowed = coarsest->narrowed = mc_overview_narrow_level(&coarsest->level, &table->job);
+    if (*narrowed || update->count == 1)
+        return MC_OK;
+    *narrowed = true;
+    update->count--;
+    mc_overview_tell_level(&table->job, &coarsest->level, 0,
+                           "no level until the next build, as too many rows lie near what has changed");
+    return mc_overview_run(table, apr_psprintf(table->job.pool,
+                                               "DELETE FROM " MC_LEVELS_SCHEMA ".levels WHERE quote_ident(name) = %s",
+                                               mc_overview_quote(coarsest->name, table->job.pool)));
 }
 
 static mc_error *
@@ -222,14 +231,17 @@ find_changed_rows(overview_update *update)
 {
     const mc_overview_table *table = update->table;
     double rows;
-    bool few;
+    bool few, narrowed = true;
     MC_TRY(ask_table_size(&rows, update));
     if (update->anew != NULL)
         return MC_OK;
     MC_TRY(mc_overview_run(table, "SET LOCAL enable_seqscan = off"));
     MC_TRY(read_changed_places(&few, update, rows));
-    if (!few && narrow_levels(update))
-        MC_TRY(read_changed_places(&few, update, rows));
+    while (!few && narrowed) {
+        MC_TRY(narrow_coarsest_level(&narrowed, update));
+        if (narrowed)
+            MC_TRY(read_changed_places(&few, update, rows));
+    }
     if (!few)
         update->anew = apr_psprintf(table->job.pool, "too much has changed: %d boxes, %d of %g rows lie near these",
                                     update->changed->count, update->rows, rows);

@@ -326,6 +326,25 @@ def test_update_brings_changed_boxes_up_to_date(build, folder, database):
             assert "built anew" in said and reason in said and "features" in said, said
 
 
+def test_update_leaves_out_levels_that_reach_too_far(build, folder, database):
+    """The symbols of far maps reach over most of the table, all of which had to be read again."""
+    make_roads(database, "roads", 45000)
+    path = configuration(folder, database)
+    watch_roads(build, database)
+    built(build, path)
+    until = "SELECT max(until) FROM mapcache_overviews.levels"
+    names, far = levels(database), float(database.sql(until)[0])
+    with Site(build, folder, path) as site:
+        site.differ(WHOLE)  # the server knows the levels that are there
+        database.sql(CHANGES[0])
+        said = updated(build, path)
+        assert "until the next build" in said and "up to date" in said and "anew" not in said, said
+        assert float(database.sql(until)[0]) < far and levels(database) == names[:len(levels(database))] != []
+        for name in levels(database):
+            assert_rows_of_the_table(database, name)
+        assert_looks_like_the_table(site, random.Random(7))
+
+
 def build_while_the_log_is_trimmed(build, path, database):
     """A builder is a reader of the log before it takes its snapshot: nothing that changes meanwhile is removed."""
     database.sql("DELETE FROM mapcache_changes.readers")
