@@ -189,6 +189,9 @@ LoadModule mpm_{mpm}_module {HTTPD_MODULES}/mod_mpm_{mpm}.so
 LoadModule authz_core_module {HTTPD_MODULES}/mod_authz_core.so
 User www-data
 Group www-data
+<Directory />
+  AllowOverride None
+</Directory>
 StartServers {processes}
 ServerLimit {processes}
 {workers}
