@@ -2,7 +2,6 @@
 #include "vector/postgis/postgis_levels.h"
 
 #include <apr_strings.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,21 +9,17 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/workers.h"
-#include "grid/earth.h"
 #include "text/text.h"
+#include "vector/levels/level_choice.h"
 
 /* For so long no map asks again which overviews there are. */
 #define LEVELS_HOLD apr_time_from_sec(10)
 
 /* Styles, and rules of vector tiles, whose levels are known at a time. */
-enum { LEVELS_MAX = 32, STYLES_MAX = 4 };
-
-/* Two resolutions, or two lengths of a unit, that differ by less are the same. */
-#define SAME 1e-6
+enum { STYLES_MAX = 4 };
 
 typedef struct known_level {
     const char *name;
-    double resolution, until, metres_per_unit;
     bool logged; /* the change log says what is old in it */
 } known_level;
 
@@ -33,7 +28,8 @@ typedef struct level_set {
     _Atomic unsigned references;
     apr_pool_t *pool; /* a root pool of its own */
     uint64_t style;
-    known_level levels[LEVELS_MAX]; /* the finest first */
+    known_level levels[MC_LEVELS_MAX]; /* the finest first */
+    mc_level_range ranges[MC_LEVELS_MAX];
     int count;
 } level_set;
 
@@ -135,10 +131,12 @@ static void
 add_level(level_set *set, const mc_postgres_row *row)
 {
     known_level level = { .logged = strcmp(row->fields[3].data, "true") == 0 };
-    if (set->count == LEVELS_MAX || !mc_parse_double(&level.resolution, row->fields[1].data) ||
-        !mc_parse_double(&level.metres_per_unit, row->fields[2].data) ||
-        !mc_parse_double(&level.until, row->fields[6].data))
+    mc_level_range range;
+    if (set->count == MC_LEVELS_MAX || !mc_parse_double(&range.resolution, row->fields[1].data) ||
+        !mc_parse_double(&range.metres_per_unit, row->fields[2].data) ||
+        !mc_parse_double(&range.until, row->fields[6].data))
         return;
+    set->ranges[set->count] = range;
     level.name = apr_pstrdup(set->pool, row->fields[0].data);
     set->levels[set->count++] = level;
 }
@@ -287,29 +285,12 @@ ask_level(const char **reason, const mc_levels *levels, const known_level *level
     return MC_OK;
 }
 
-/* The coarsest level that is fine enough, where its features were looked at for maps as coarse as this one. */
-static const known_level *
-find_level(const level_set *set, const mc_feature_query *query)
-{
-    double metres = query->scale / mc_query_density(query) * MC_PIXEL_METRES / query->resolution;
-    for (int i = set->count - 1; i >= 0; i--) {
-        const known_level *level = &set->levels[i];
-        if (query->resolution >= level->resolution * (1 - SAME))
-            return query->resolution < level->until * (1 - SAME) && fabs(metres / level->metres_per_unit - 1) < SAME
-                       ? level
-                       : NULL;
-    }
-    return NULL;
-}
-
 /* Whether any level might serve the map: its CRS is the table's, its pixels are square. */
 static bool
 may_have_levels(const mc_levels *levels, const mc_postgis_column *column, const mc_feature_query *query)
 {
-    const mc_pixel_grid *pixels = &query->pixel_grid;
-    return query->style != 0 && levels->config->table != NULL && column->stored && !column->geography &&
-           column->srid != 0 && mc_query_density(query) == 1 && pixels->warp == NULL &&
-           fabs(pixels->per_x / pixels->per_y - 1) < SAME && mc_crs_epsg(query->srs, NULL) == column->srid;
+    return mc_level_may_serve(query) && levels->config->table != NULL && column->stored && !column->geography &&
+           column->srid != 0 && mc_crs_epsg(query->srs, NULL) == column->srid;
 }
 
 mc_level_use
@@ -321,7 +302,8 @@ mc_levels_take(mc_levels *levels, const mc_postgis_column *column, const mc_feat
     if (!may_have_levels(levels, column, query))
         return use;
     level_set *set = use.set = take_set(levels, column, query->style, ctx, pool);
-    const known_level *level = find_level(set, query);
+    const int found = mc_level_find(set->ranges, set->count, query);
+    const known_level *level = found < 0 ? NULL : &set->levels[found];
     mc_error *error = level == NULL ? MC_OK : ask_level(&reason, levels, level, &query->box, ctx, pool);
     if (error != MC_OK)
         reason = mc_error_chain(error, pool);

@@ -14,7 +14,7 @@
 #include "mapcache/trace.h"
 #include "vector/crs/projection.h"
 #include "vector/feature/reading.h"
-#include "vector/shapefile/shp.h"
+#include "vector/shapefile/shapefile_levels.h"
 
 enum { STAMPS = 3 };
 
@@ -24,13 +24,15 @@ typedef struct opened {
     apr_pool_t *pool; /* a root pool of its own */
     mc_stamp stamps[STAMPS];
     mc_shp *shp;
+    mc_level_origin origin; /* for its overviews */
 } opened;
 
 typedef struct shapefile {
     mc_feature_data data;
     mc_shapefile_config config;
     const char *paths[STAMPS];
-    pthread_mutex_t lock; /* of `current` */
+    mc_shapefile_levels *levels; /* its overviews */
+    pthread_mutex_t lock;        /* of `current` */
     opened *current;
 } shapefile;
 
@@ -52,6 +54,7 @@ open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, ap
         return mc_error_wrap(pool, error, error->kind, "the shapefile of layer \"%s\" cannot be read", file->data.name);
     }
     mc_shp_prepare(made->shp, own);
+    made->origin = mc_shapefile_origin(made->shp, file->config.srs != NULL ? file->config.srs : made->shp->projection);
     made->pool = own;
     memcpy(made->stamps, stamps, sizeof(made->stamps));
     atomic_init(&made->references, 1);
@@ -120,6 +123,8 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
 typedef struct shapefile_reading {
     mc_feature_reading base;
     const mc_shp *shp;
+    const mc_level_origin *origin;
+    mc_shapefile_levels *levels;
     const char *srs;               /* of the data; NULL: that of the map */
     const mc_feature_query *query; /* in the CRS of the data */
     const int *fields;             /* of the table, for each wanted attribute; -1: it has none of that name */
@@ -162,13 +167,17 @@ read_all_records(shapefile_reading *r, apr_pool_t *pool)
     return error;
 }
 
-/* What one of the worlds shows. */
+/* What one of the worlds shows: of an overview, where there is one for the map. */
 static mc_error *
 read_shapefile_world(mc_feature_reading *base, apr_pool_t *pool)
 {
     shapefile_reading *r = (shapefile_reading *)base;
     mc_feature_query own;
+    bool used;
     MC_TRY(mc_feature_query_project(&own, base->map, r->srs, base->layer, pool));
+    MC_TRY(mc_shapefile_levels_read(&used, r->levels, base, &own, r->origin, pool));
+    if (used)
+        return MC_OK;
     r->query = &own;
     mc_dbf_begin(&r->table, r->shp->attributes);
     mc_error *error = read_all_records(r, pool);
@@ -191,6 +200,8 @@ shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_
         fields[i] = shp->attributes == NULL ? -1 : mc_dbf_find(shp->attributes, query->attributes[i]);
     shapefile_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx },
                             .shp = shp,
+                            .origin = &files->origin,
+                            .levels = file->levels,
                             .srs = file->config.srs != NULL ? file->config.srs : shp->projection,
                             .fields = fields };
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
@@ -255,6 +266,12 @@ static const mc_feature_ops shapefile_ops = {
     .type = "shapefile", .read = shapefile_read, .fields = shapefile_fields, .place = shapefile_place
 };
 
+const mc_shapefile_config *
+mc_shapefile_config_of(const mc_feature_data *data)
+{
+    return data->ops == &shapefile_ops ? &((const shapefile *)data)->config : NULL;
+}
+
 static apr_status_t
 close_shapefile(void *data)
 {
@@ -281,6 +298,7 @@ mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_po
     made->paths[0] = config->path;
     made->paths[1] = sibling_path(config->path, ".dbf", pool);
     made->paths[2] = sibling_path(config->path, ".qix", pool);
+    made->levels = mc_shapefile_levels_create(made->config.path, layer, pool);
     pthread_mutex_init(&made->lock, NULL);
     apr_pool_cleanup_register(pool, made, close_shapefile, apr_pool_cleanup_null);
     return &made->data;

@@ -16,4 +16,7 @@ typedef struct mc_shapefile_config {
  */
 mc_feature_data *mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_pool_t *pool);
 
+/* The configuration of such data; NULL: it is of another kind. */
+const mc_shapefile_config *mc_shapefile_config_of(const mc_feature_data *data);
+
 #endif

@@ -1,0 +1,106 @@
+/* A shapefile as the source of overviews: its records as well-known binary. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "overview/overview_shapefile.h"
+#include "vector/geometry/wkb_thin.h"
+#include "vector/shapefile/shp_wkb.h"
+
+mc_error *
+mc_overview_find_shapes(mc_overview_shapefile *shapefile)
+{
+    mc_overview_job *job = &shapefile->job;
+    mc_shp_reader reader;
+    mc_shp_record record;
+    job->bounds = (mc_extent){ HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL };
+    mc_shp_begin(&reader, shapefile->shp, NULL, job->pool);
+    while (mc_shp_next(&reader, &record)) {
+        const mc_extent *box = &record.box;
+        if (!record.has_box || !isfinite(box->minx + box->miny + box->maxx + box->maxy))
+            continue;
+        job->rows++;
+        job->bounds.minx = fmin(job->bounds.minx, box->minx);
+        job->bounds.miny = fmin(job->bounds.miny, box->miny);
+        job->bounds.maxx = fmax(job->bounds.maxx, box->maxx);
+        job->bounds.maxy = fmax(job->bounds.maxy, box->maxy);
+    }
+    mc_shp_end(&reader);
+    job->pieces = shapefile->shp->count;
+    job->bytes = (double)(shapefile->shp->main.size + shapefile->shp->table.size);
+    job->points = shapefile->shp->type % 10 == 1 || shapefile->shp->type % 10 == 8;
+    return job->rows > 0 ? MC_OK : mc_overview_refuse(job, "it has no geometry");
+}
+
+static void
+take_record(apr_array_header_t *rows, const mc_overview_shapefile *shapefile, const mc_shp_record *record,
+            mc_dbf_reader *table, mc_wkb_buffer *wkb, apr_pool_t *pool)
+{
+    const int attributes = shapefile->job.attribute_count;
+    wkb->size = 0;
+    if (!mc_dbf_row(table, record->number) || !mc_shp_to_wkb(wkb, record))
+        return;
+    mc_overview_row *row = &APR_ARRAY_PUSH(rows, mc_overview_row);
+    *row = (mc_overview_row){ .geometry = apr_pmemdup(pool, wkb->data, wkb->size),
+                              .size = wkb->size,
+                              .values = apr_palloc(pool, sizeof(char *) * (size_t)(attributes + 1)),
+                              .ordinal = (int64_t)record->number + 1 };
+    for (int i = 0; i < attributes; i++)
+        row->values[i] = mc_dbf_value(table, shapefile->fields[i], pool);
+}
+
+static mc_error *
+read_shapefile_records(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to,
+                       apr_pool_t *pool)
+{
+    const mc_overview_shapefile *shapefile = (const mc_overview_shapefile *)job;
+    mc_wkb_buffer wkb = { 0 };
+    mc_shp_reader reader;
+    mc_shp_record record;
+    mc_dbf_reader table;
+    MC_TRY(mc_ctx_check(job->ctx, job->pool));
+    *rows = apr_array_make(pool, 4096, sizeof(mc_overview_row));
+    mc_dbf_begin(&table, shapefile->shp->attributes);
+    mc_shp_begin(&reader, shapefile->shp, NULL, pool);
+    reader.at = (uint32_t)from;
+    while (reader.at < to && mc_shp_next(&reader, &record))
+        take_record(*rows, shapefile, &record, &table, &wkb, pool);
+    mc_shp_end(&reader);
+    mc_dbf_end(&table);
+    const bool failed = wkb.failed;
+    free(wkb.data);
+    return failed ? mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a shape") : MC_OK;
+}
+
+static int
+compare_squares(const void *a, const void *b)
+{
+    return memcmp(a, b, 2 * sizeof(double));
+}
+
+static mc_error *
+count_shapefile_squares(double *squares, const mc_overview_job *job, double side)
+{
+    const mc_overview_shapefile *shapefile = (const mc_overview_shapefile *)job;
+    double(*begun)[2] = malloc(sizeof(*begun) * ((size_t)job->rows + 1));
+    mc_shp_reader reader;
+    mc_shp_record record;
+    size_t count = 0;
+    if (begun == NULL)
+        return mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for the squares of shapes");
+    mc_shp_begin(&reader, shapefile->shp, NULL, job->pool);
+    while (count < (size_t)job->rows && mc_shp_next(&reader, &record))
+        if (record.has_box && isfinite(record.box.minx + record.box.miny + record.box.maxx + record.box.maxy)) {
+            begun[count][0] = floor(record.box.minx / side) + 0.0; /* no negative zero */
+            begun[count++][1] = floor(record.box.miny / side) + 0.0;
+        }
+    mc_shp_end(&reader);
+    qsort(begun, count, sizeof(*begun), compare_squares);
+    *squares = count > 0;
+    for (size_t i = 1; i < count; i++)
+        *squares += compare_squares(begun[i - 1], begun[i]) != 0;
+    free(begun);
+    return MC_OK;
+}
+
+const mc_overview_source_ops mc_overview_shapefile_source = { read_shapefile_records, count_shapefile_squares };

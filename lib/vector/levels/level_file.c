@@ -1,0 +1,183 @@
+/* See level_file.h. Files are read by position, never mapped: what is cut short gives fewer bytes. */
+#include "vector/levels/level_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/files.h"
+
+mc_level_origin
+mc_level_origin_of(const int files[MC_LEVEL_ORIGINS], uint64_t definition)
+{
+    mc_level_origin origin = { .definition = definition };
+    for (int i = 0; i < MC_LEVEL_ORIGINS; i++) {
+        struct stat status;
+        bool there = files[i] >= 0 && fstat(files[i], &status) == 0;
+        origin.size[i] = there ? (int64_t)status.st_size : -1;
+        origin.changed[i] = there ? (int64_t)status.st_mtim.tv_sec * 1000000000 + (int64_t)status.st_mtim.tv_nsec : 0;
+    }
+    return origin;
+}
+
+bool
+mc_level_origin_equal(const mc_level_origin *a, const mc_level_origin *b)
+{
+    bool same = a->definition == b->definition;
+    for (int i = 0; i < MC_LEVEL_ORIGINS; i++)
+        same = same && a->size[i] == b->size[i] && a->changed[i] == b->changed[i];
+    return same;
+}
+
+static apr_status_t
+close_level_file(void *data)
+{
+    close(((mc_level_file *)data)->fd);
+    return APR_SUCCESS;
+}
+
+static mc_error *
+broken_file_error(const char *path, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_CORRUPT, "%s is no overview of this version, or is broken", path);
+}
+
+static bool
+read_level_place(mc_level_place *place, const mc_level_file *file, const uint8_t *at)
+{
+    *place = (mc_level_place){ .box = { mc_little_double(at), mc_little_double(at + 8), mc_little_double(at + 16),
+                                        mc_little_double(at + 24) },
+                               .begin = mc_little64(at + 32),
+                               .size = mc_little32(at + 40),
+                               .part = mc_little32(at + 44) };
+    return place->box.minx <= place->box.maxx && place->box.miny <= place->box.maxy &&
+           place->size <= MC_LEVEL_BLOCK_MAX && place->begin <= file->size && place->size <= file->size - place->begin;
+}
+
+/* The index of a level. It is no larger than the file. */
+static bool
+read_level_index(mc_level_file *file, int level, uint64_t begin, apr_pool_t *pool)
+{
+    const uint32_t count = file->block_counts[level];
+    const uint64_t size = (uint64_t)count * MC_LEVEL_FILE_BLOCK;
+    if (begin > file->size || size > file->size - begin)
+        return false;
+    uint8_t *bytes = malloc((size_t)size + 1);
+    mc_level_place *places = apr_palloc(pool, sizeof(*places) * ((size_t)count + 1));
+    bool good = bytes != NULL && mc_files_read_at(file->fd, begin, bytes, (size_t)size) == size;
+    for (uint32_t i = 0; good && i < count; i++)
+        good = read_level_place(&places[i], file, bytes + (size_t)i * MC_LEVEL_FILE_BLOCK) &&
+               (i == 0 || places[i].part >= places[i - 1].part);
+    free(bytes);
+    file->places[level] = places;
+    return good;
+}
+
+static bool
+read_file_level(mc_level_file *file, int level, apr_pool_t *pool)
+{
+    uint8_t bytes[MC_LEVEL_FILE_LEVEL];
+    mc_level_range *range = &file->ranges[level];
+    if (mc_files_read_at(file->fd, MC_LEVEL_FILE_HEAD + (uint64_t)level * sizeof(bytes), bytes, sizeof(bytes)) <
+        sizeof(bytes))
+        return false;
+    *range = (mc_level_range){ mc_little_double(bytes), mc_little_double(bytes + 8), mc_little_double(bytes + 16) };
+    file->block_counts[level] = mc_little32(bytes + 28);
+    return range->resolution > 0 && isfinite(range->until) && range->until > range->resolution &&
+           range->metres_per_unit > 0 && isfinite(range->metres_per_unit) &&
+           (level == 0 || range->resolution > file->ranges[level - 1].resolution) &&
+           read_level_index(file, level, mc_little64(bytes + 32), pool);
+}
+
+static bool
+read_level_file(mc_level_file *file, apr_pool_t *pool)
+{
+    uint8_t head[MC_LEVEL_FILE_HEAD];
+    if (mc_files_read_at(file->fd, 0, head, sizeof(head)) < sizeof(head) || memcmp(head, MC_LEVEL_FILE_MAGIC, 8) != 0)
+        return false;
+    const uint32_t levels = mc_little32(head + MC_LEVEL_FILE_HEAD - 8);
+    file->style = mc_little64(head + 8);
+    file->origin.definition = mc_little64(head + 16);
+    for (int i = 0; i < MC_LEVEL_ORIGINS; i++) {
+        file->origin.size[i] = (int64_t)mc_little64(head + 24 + 16 * i);
+        file->origin.changed[i] = (int64_t)mc_little64(head + 32 + 16 * i);
+    }
+    if (levels > MC_LEVELS_MAX || mc_little64(head + MC_LEVEL_FILE_HEAD - 16) != file->size)
+        return false;
+    file->count = (int)levels;
+    for (int i = 0; i < file->count; i++)
+        if (!read_file_level(file, i, pool))
+            return false;
+    return true;
+}
+
+mc_error *
+mc_level_file_open(mc_level_file **file, const char *path, apr_pool_t *pool)
+{
+    char text[128];
+    struct stat status;
+    *file = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return MC_OK;
+    if (fd < 0)
+        return mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(errno, text, sizeof(text)));
+    mc_level_file *made = apr_pcalloc(pool, sizeof(*made));
+    made->fd = fd;
+    apr_pool_cleanup_register(pool, made, close_level_file, apr_pool_cleanup_null);
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return broken_file_error(path, pool);
+    made->size = (uint64_t)status.st_size;
+    if (!read_level_file(made, pool))
+        return broken_file_error(path, pool);
+    *file = made;
+    return MC_OK;
+}
+
+static bool
+is_block_wanted(const mc_level_place *place, const mc_extent *box)
+{
+    return place->box.minx <= box->maxx && place->box.maxx >= box->minx && place->box.miny <= box->maxy &&
+           place->box.maxy >= box->miny;
+}
+
+static mc_error *
+add_file_block(mc_level_reading *r, uint8_t **bytes, const mc_level_file *file, const mc_level_place *place,
+               apr_pool_t *pool)
+{
+    uint8_t *room = realloc(*bytes, (size_t)place->size + 1);
+    if (room == NULL)
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "there is no memory for a block of an overview");
+    *bytes = room;
+    if (mc_files_read_at(file->fd, place->begin, room, place->size) < place->size)
+        return mc_error_create(pool, MC_ERR_CORRUPT, "an overview of layer \"%s\" ends too early", r->base->layer);
+    return mc_error_copy(mc_level_window_add(r->window, room, place->size), pool);
+}
+
+/* A window is whole when the next block is of another part. */
+mc_error *
+mc_level_file_read(mc_level_reading *r, const mc_level_file *file, int level, const mc_extent *box, apr_pool_t *pool)
+{
+    const mc_level_place *places = file->places[level], *last = NULL;
+    uint8_t *bytes = NULL;
+    mc_error *error = MC_OK;
+    for (uint32_t i = 0; error == MC_OK && i < file->block_counts[level]; i++) {
+        if (!is_block_wanted(&places[i], box))
+            continue;
+        if (last != NULL && last->part != places[i].part) {
+            error = mc_ctx_check(r->base->ctx, pool);
+            if (error == MC_OK)
+                error = mc_level_reading_visit(r);
+        }
+        if (error == MC_OK)
+            error = add_file_block(r, &bytes, file, &places[i], pool);
+        last = &places[i];
+    }
+    free(bytes);
+    return error == MC_OK ? mc_level_reading_visit(r) : error;
+}

@@ -1,0 +1,62 @@
+/*
+ * Overviews in a file beside the data: levels of blocks (level_blocks.h) with an index of their boxes. All numbers are
+ * little-endian; boxes, resolutions and metres are doubles.
+ *
+ *   magic "mcover1\n"; u64 digest of the style; u64 of the CRS and the code page of the data
+ *   for each of three files of the data: i64 size (-1: there is none), i64 time of the last change in nanoseconds
+ *   u64 bytes of the whole file; u32 number of levels; u32 0
+ *   for each level, the finest first: resolution, until, metres per unit; i32 decimals, u32 blocks; u64 where its index
+ *   begins, u64 features
+ *   for each block in an index, by parts: box (minx, miny, maxx, maxy); u64 where it begins; u32 bytes; u32 part
+ */
+#ifndef MC_VECTOR_LEVELS_LEVEL_FILE_H
+#define MC_VECTOR_LEVELS_LEVEL_FILE_H
+
+#include "vector/levels/level_choice.h"
+#include "vector/levels/level_reading.h"
+
+#define MC_LEVEL_FILE_MAGIC "mcover1\n"
+
+enum {
+    MC_LEVEL_ORIGINS = 3,
+    MC_LEVEL_FILE_HEAD = 8 + 8 + 8 + 16 * MC_LEVEL_ORIGINS + 8 + 8,
+    MC_LEVEL_FILE_LEVEL = 3 * 8 + 2 * 4 + 2 * 8,
+    MC_LEVEL_FILE_BLOCK = 4 * 8 + 8 + 2 * 4,
+    MC_LEVEL_BLOCK_MAX = 1 << 28, /* bytes of a block */
+};
+
+/* What the data was when the levels were built. */
+typedef struct mc_level_origin {
+    int64_t size[MC_LEVEL_ORIGINS], changed[MC_LEVEL_ORIGINS]; /* of each file; size -1: there is none */
+    uint64_t definition;                                       /* of CRS and code page */
+} mc_level_origin;
+
+/* Looks at open files; -1: there is none. */
+mc_level_origin mc_level_origin_of(const int files[MC_LEVEL_ORIGINS], uint64_t definition);
+bool mc_level_origin_equal(const mc_level_origin *a, const mc_level_origin *b);
+
+typedef struct mc_level_place {
+    mc_extent box;
+    uint64_t begin;
+    uint32_t size, part;
+} mc_level_place;
+
+typedef struct mc_level_file {
+    int fd;
+    uint64_t size, style;
+    mc_level_origin origin;
+    int count; /* of levels */
+    mc_level_range ranges[MC_LEVELS_MAX];
+    uint32_t block_counts[MC_LEVELS_MAX];
+    mc_level_place *places[MC_LEVELS_MAX]; /* of the blocks of each level, by parts */
+} mc_level_file;
+
+/* Opens the file and reads its index until `pool` is cleared; *file NULL: there is none. MC_ERR_IO for what cannot be
+ * opened, MC_ERR_CORRUPT for what is no such file. */
+mc_error *mc_level_file_open(mc_level_file **file, const char *path, apr_pool_t *pool) MC_CHECKED;
+
+/* Visits the features of a level in a box, in drawing order. MC_ERR_CORRUPT for blocks that are none. */
+mc_error *mc_level_file_read(mc_level_reading *r, const mc_level_file *file, int level, const mc_extent *box,
+                             apr_pool_t *pool) MC_CHECKED;
+
+#endif

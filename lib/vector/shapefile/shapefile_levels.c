@@ -1,0 +1,189 @@
+/* See shapefile_levels.h. A look at the file (stat) before each map says whether it is still the one that is open. */
+#include "vector/shapefile/shapefile_levels.h"
+
+#include <apr_strings.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/references.h"
+#include "base/stamp.h"
+#include "base/workers.h"
+#include "mapcache/trace.h"
+#include "vector/levels/level_writer.h"
+
+enum { STYLES = 4 /* whose files stay open */ };
+
+/* A file that is open, or of which it is known that it is not there. Maps that read it hold it. */
+typedef struct open_levels {
+    atomic_uint references;
+    apr_pool_t *pool; /* a root pool of its own */
+    uint64_t style;
+    mc_stamp stamp;
+    mc_level_file *file; /* NULL: none that can be used */
+    const char *reason;  /* why; "" where it is not there */
+} open_levels;
+
+struct mc_shapefile_levels {
+    const char *base, *layer;
+    pthread_mutex_t lock; /* of all below */
+    open_levels *opened[STYLES];
+    int next;
+    uint64_t told; /* hash of the last reason that was logged */
+};
+
+static void
+release_open_levels(open_levels *opened)
+{
+    if (opened != NULL && mc_references_drop(&opened->references))
+        mc_task_pool_release(opened->pool);
+}
+
+static apr_status_t
+close_shapefile_levels(void *data)
+{
+    mc_shapefile_levels *levels = data;
+    for (int i = 0; i < STYLES; i++)
+        release_open_levels(levels->opened[i]);
+    pthread_mutex_destroy(&levels->lock);
+    return APR_SUCCESS;
+}
+
+const char *
+mc_shapefile_base(const char *path, apr_pool_t *pool)
+{
+    const size_t length = strlen(path);
+    return apr_pstrmemdup(pool, path, length < 4 ? length : length - 4);
+}
+
+mc_shapefile_levels *
+mc_shapefile_levels_create(const char *path, const char *layer, apr_pool_t *pool)
+{
+    mc_shapefile_levels *made = apr_pcalloc(pool, sizeof(*made));
+    made->base = mc_shapefile_base(path, pool);
+    made->layer = layer;
+    pthread_mutex_init(&made->lock, NULL);
+    apr_pool_cleanup_register(pool, made, close_shapefile_levels, apr_pool_cleanup_null);
+    return made;
+}
+
+mc_level_origin
+mc_shapefile_origin(const mc_shp *shp, const char *srs)
+{
+    const char *page = shp->attributes == NULL ? NULL : shp->attributes->codepage;
+    uint64_t definition = mc_hash64(srs == NULL ? "" : srs, srs == NULL ? 0 : strlen(srs), 0);
+    definition = mc_hash64(page == NULL ? "" : page, page == NULL ? 0 : strlen(page), definition);
+    const int files[MC_LEVEL_ORIGINS] = { shp->main.fd, shp->entries.fd, shp->table.fd };
+    return mc_level_origin_of(files, definition);
+}
+
+/* Once for each reason that is another than the last one; "" is none. */
+static void
+tell_level_reason(mc_shapefile_levels *levels, const char *reason, mc_ctx *ctx)
+{
+    const uint64_t hash = mc_hash64(reason, strlen(reason), 0);
+    pthread_mutex_lock(&levels->lock);
+    const bool again = levels->told == hash;
+    levels->told = hash;
+    pthread_mutex_unlock(&levels->lock);
+    if (!again && *reason != '\0')
+        mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" is drawn without its overviews: %s", levels->layer, reason);
+}
+
+static open_levels *
+open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp)
+{
+    apr_pool_t *own = mc_task_pool_acquire();
+    open_levels *made = apr_pcalloc(own, sizeof(*made));
+    mc_error *error = mc_level_file_open(&made->file, path, own);
+    made->pool = own;
+    made->style = style;
+    made->stamp = *stamp;
+    made->reason = error == MC_OK ? "" : mc_error_chain(error, own);
+    if (made->file != NULL && made->file->style != style) {
+        made->reason = apr_pstrcat(own, path, " was built for another style", NULL);
+        made->file = NULL;
+    }
+    atomic_init(&made->references, 1);
+    return made;
+}
+
+/* The file as it is now, with a reference for the caller. */
+static open_levels *
+acquire_levels(mc_shapefile_levels *levels, uint64_t style, apr_pool_t *pool)
+{
+    const char *path = mc_level_file_path(levels->base, style, pool);
+    mc_stamp stamp = { 0 };
+    int slot = -1;
+    if (!mc_stamp_take_plain(&stamp, path))
+        stamp = (mc_stamp){ 0 };
+    pthread_mutex_lock(&levels->lock);
+    for (int i = 0; i < STYLES; i++)
+        if (levels->opened[i] != NULL && levels->opened[i]->style == style)
+            slot = i;
+    bool known = slot >= 0 && mc_stamp_equal(&levels->opened[slot]->stamp, &stamp) &&
+                 (stamp.inode == 0 || mc_stamp_settled(&levels->opened[slot]->stamp, apr_time_now()));
+    if (slot < 0) {
+        slot = levels->next;
+        levels->next = (levels->next + 1) % STYLES;
+    }
+    if (!known) {
+        release_open_levels(levels->opened[slot]);
+        levels->opened[slot] = open_style_levels(path, style, &stamp);
+    }
+    open_levels *opened = levels->opened[slot];
+    mc_references_take(&opened->references);
+    pthread_mutex_unlock(&levels->lock);
+    return opened;
+}
+
+static void
+trace_shapefile_level(const mc_level_reading *r, const mc_level_range *range)
+{
+    const mc_ctx *ctx = r->base->ctx;
+    if (ctx->trace != NULL)
+        mc_trace_say(ctx->trace, "shapefile:",
+                     apr_psprintf(ctx->pool, "%" APR_INT64_T_FMT " features, overview of %g units a pixel of layer %s",
+                                  (apr_int64_t)r->features, range->resolution, r->base->layer));
+}
+
+/* A level that turns out to be broken before its first feature is not used. */
+static mc_error *
+read_opened_level(bool *used, mc_shapefile_levels *levels, mc_feature_reading *reading, const mc_level_file *file,
+                  int level, apr_pool_t *pool)
+{
+    mc_level_reading r;
+    mc_level_reading_begin(&r, reading, false, pool);
+    mc_error *error = mc_level_file_read(&r, file, level, &reading->map->box, pool);
+    mc_level_reading_end(&r);
+    *used = true;
+    if (error == MC_OK)
+        trace_shapefile_level(&r, &file->ranges[level]);
+    else if (error->kind == MC_ERR_CORRUPT && r.features == 0) {
+        tell_level_reason(levels, mc_error_chain(error, pool), reading->ctx);
+        *used = false;
+        return MC_OK;
+    }
+    return error;
+}
+
+mc_error *
+mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_reading *reading,
+                         const mc_feature_query *own, const mc_level_origin *origin, apr_pool_t *pool)
+{
+    *used = false;
+    if (own->ids || !mc_level_may_serve(own))
+        return MC_OK;
+    open_levels *opened = acquire_levels(levels, own->style, pool);
+    const mc_level_file *file = opened->file;
+    const char *reason = opened->reason;
+    mc_error *error = MC_OK;
+    if (file != NULL && !mc_level_origin_equal(&file->origin, origin))
+        reason = "the shapefile has changed since they were built: build them again";
+    const int level = file == NULL || *reason != '\0' ? -1 : mc_level_find(file->ranges, file->count, own);
+    tell_level_reason(levels, reason, reading->ctx);
+    if (level >= 0)
+        error = read_opened_level(used, levels, reading, file, level, pool);
+    release_open_levels(opened);
+    return error;
+}
