@@ -1,4 +1,5 @@
 /* A shapefile as the source of overviews: its records as well-known binary. */
+#include <apr_strings.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

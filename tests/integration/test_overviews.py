@@ -1,6 +1,8 @@
 """Overviews of tables of PostGIS: maps that are read from them look as those of the whole table; whatever has changed, and whatever does
 not fit any more, is read from the table itself."""
+import fcntl
 import io
+import json
 import os
 import random
 import shutil
@@ -111,13 +113,14 @@ def make_roads(server, name, rows=12000):
         CREATE INDEX ON {table} USING gist (geom); ANALYZE {table}""")
 
 
-def configuration(folder, server, table="roads", kind="roads"):
+def configuration(folder, server, table="roads", kind="roads", shapefile=None):
     """Tilesets `level`, for whose style overviews are built, and `full`, for whose style there are none."""
     tilesets = ""
     for name in ("level", "full"):
         (folder / f"{name}.sld").write_text(style(SYMBOLS[kind], name))
-        tilesets += f"""<source name="{name}" type="postgis"><layer name="{kind}"><connection>{escape(server.connection())}</connection><table>{escape(table)}</table><style>{name}.sld</style>
-            <transfer>binary</transfer></layer></source><tileset name="{name}"><source>{name}</source><cache>disk</cache>
+        data = (f"<data>{shapefile}</data>" if shapefile else f"<connection>{escape(server.connection())}</connection><table>{escape(table)}</table>"
+                                                              "<transfer>binary</transfer>")
+        tilesets += f"""<source name="{name}" type="{"shapefile" if shapefile else "postgis"}"><layer name="{kind}">{data}<style>{name}.sld</style></layer></source><tileset name="{name}"><source>{name}</source><cache>disk</cache>
             <grid>GoogleMapsCompatible</grid><format>PNG</format></tileset>"""
     path = folder / "mapcache.xml"
     path.write_text(f"""<mapcache><cache name="disk" type="disk"><base>{folder}/tiles</base></cache>{tilesets}<default_format>PNG</default_format>
@@ -511,3 +514,47 @@ def test_vector_tiles_of_overviews_hold_what_those_of_the_tables_do(build, folde
     empty = made_tiles(build, folder, path)
     assert not any(empty[z, 0] for z in range(5)), made
     assert empty[12, 0] == full[12, 0]  # from the tables
+
+
+def write_over(path, old, new):
+    """Another table of the same size and time, as if nobody had written."""
+    times = os.stat(path)
+    path.write_bytes(path.read_bytes().replace(old, new))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.mark.parametrize("kind, table", [("roads", "crowded"), ("areas", "areas")])
+def test_overviews_beside_a_shapefile(build, folder, database, kind, table):
+    shapes = folder / "data.shp"
+    subprocess.run(["ogr2ogr", "-q", "-f", "ESRI Shapefile", shapes, f"PG:{database.connection()}", table], check=True, timeout=patience(60))
+    path = configuration(folder, database, kind=kind, shapefile=shapes)
+    (folder / "data.0123456789abcdef.mcov").write_bytes(b"of another style")
+    lines = [json.loads(line) for line in built(build, path, "--json").splitlines()]
+    assert any(line["table"] == str(shapes) and line.get("features") for line in lines), lines
+    found, = (file for file in folder.glob("data.*.mcov*") if "0123" not in file.name)
+    numbers, painted, off = random.Random(17), 0, 0
+    with Site(build, folder, path) as site:
+        for _ in range(6):
+            side = SIDE * 2 ** numbers.uniform(0, 2)
+            both, different = site.differ(square(X + numbers.uniform(-.5, .5) * side, Y + numbers.uniform(-.5, .5) * side, side))
+            painted, off = painted + both, off + different
+        assert painted > 10_000 and off <= .005 * painted, (painted, off)
+        write_over(shapes.with_suffix(".dbf"), b"1", b"7")
+        write_over(shapes.with_suffix(".dbf"), b"2", b"8")
+        write_over(shapes.with_suffix(".dbf"), b"3", b"9")
+        edge = 128 if kind == "roads" else 64
+        assert not site.map("full", WHOLE, edge)[..., 3].any() and site.map("level", WHOLE, edge)[..., 3].any()  # and so did the maps above
+        whole = found.read_bytes()
+        found.with_suffix(".new").write_bytes(whole[:200])
+        found.with_suffix(".new").rename(found)
+        assert not site.map("level", WHOLE, edge)[..., 3].any() and "is broken" in site.server.log()
+        found.write_bytes(whole)
+        assert site.map("level", WHOLE, edge)[..., 3].any()
+        os.utime(shapes)
+        assert not site.map("level", WHOLE, edge)[..., 3].any() and "the shapefile has changed" in site.server.log()
+    with open(f"{found}.tmp", "w", encoding="ascii") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        refused = overviews(build, path, "build")
+        assert refused.returncode == 1 and f"process {os.getpid()}" in refused.stderr, refused.stderr
+    assert overviews(build, path, "drop").returncode == 0
+    assert [file.name for file in folder.glob("*.mcov*")] == ["data.0123456789abcdef.mcov"]
