@@ -59,7 +59,7 @@ read_level_place(mc_level_place *place, const mc_level_file *file, const uint8_t
            place->size <= MC_LEVEL_BLOCK_MAX && place->begin <= file->size && place->size <= file->size - place->begin;
 }
 
-/* The index of a level. It is no larger than the file. */
+/* The index of a level. The index is no larger than the file, nor are all blocks together: none overlaps another. */
 static bool
 read_level_index(mc_level_file *file, int level, uint64_t begin, apr_pool_t *pool)
 {
@@ -72,7 +72,8 @@ read_level_index(mc_level_file *file, int level, uint64_t begin, apr_pool_t *poo
     bool good = bytes != NULL && mc_files_read_at(file->fd, begin, bytes, (size_t)size) == size;
     for (uint32_t i = 0; good && i < count; i++)
         good = read_level_place(&places[i], file, bytes + (size_t)i * MC_LEVEL_FILE_BLOCK) &&
-               (i == 0 || places[i].part >= places[i - 1].part);
+               (i == 0 ||
+                (places[i].part >= places[i - 1].part && places[i].begin >= places[i - 1].begin + places[i - 1].size));
     free(bytes);
     file->places[level] = places;
     return good;

@@ -148,7 +148,7 @@ mc_level_spool_add(mc_level_spool *spool, const mc_level_place *place, const voi
 }
 
 static int
-compare_places(const void *a, const void *b)
+compare_level_places(const void *a, const void *b)
 {
     const mc_level_place *left = a, *right = b;
     if (left->part != right->part)
@@ -163,14 +163,14 @@ mc_level_spool_keep(mc_level_spool *spool, const mc_level_range *range, int digi
     spool->range = *range;
     spool->digits = digits;
     spool->features = features;
-    qsort(spool->places->elts, (size_t)spool->places->nelts, sizeof(mc_level_place), compare_places);
+    qsort(spool->places->elts, (size_t)spool->places->nelts, sizeof(mc_level_place), compare_level_places);
     if (writer->count < MC_LEVELS_MAX)
         writer->kept[writer->count++] = spool;
     return spool->size + (uint64_t)spool->places->nelts * MC_LEVEL_FILE_BLOCK + MC_LEVEL_FILE_LEVEL;
 }
 
 static uint8_t *
-store_double(uint8_t *at, double value)
+store_little_double(uint8_t *at, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof(bits));
@@ -192,8 +192,8 @@ write_file_head(FILE *out, const mc_level_writer *writer, uint64_t style, const 
     at = mc_store_little32(mc_store_little32(mc_store_little64(at, size), (uint32_t)writer->count), 0);
     for (int i = 0; i < writer->count; i++) {
         const mc_level_spool *spool = writer->kept[i];
-        at = store_double(store_double(at, spool->range.resolution), spool->range.until);
-        at = store_double(at, spool->range.metres_per_unit);
+        at = store_little_double(store_little_double(at, spool->range.resolution), spool->range.until);
+        at = store_little_double(at, spool->range.metres_per_unit);
         at = mc_store_little32(mc_store_little32(at, (uint32_t)spool->digits), (uint32_t)spool->places->nelts);
         at = mc_store_little64(mc_store_little64(at, begin), (uint64_t)spool->features);
         begin += spool->size + (uint64_t)spool->places->nelts * MC_LEVEL_FILE_BLOCK;
@@ -223,8 +223,8 @@ write_file_level(FILE *out, mc_level_spool *spool, uint64_t *begin, uint8_t *buf
     for (int i = 0; good && i < spool->places->nelts; i++) {
         uint8_t entry[MC_LEVEL_FILE_BLOCK];
         const mc_extent *box = &places[i].box;
-        uint8_t *at = store_double(store_double(entry, box->minx), box->miny);
-        at = mc_store_little64(store_double(store_double(at, box->maxx), box->maxy), *begin);
+        uint8_t *at = store_little_double(store_little_double(entry, box->minx), box->miny);
+        at = mc_store_little64(store_little_double(store_little_double(at, box->maxx), box->maxy), *begin);
         (void)mc_store_little32(mc_store_little32(at, places[i].size), places[i].part);
         good = fwrite(entry, 1, sizeof(entry), out) == sizeof(entry);
         *begin += places[i].size;

@@ -60,7 +60,7 @@ find_shp_parts(shp_parts *p, const mc_shp_record *record)
 
 /* Twice the area of a ring, with the sign of its direction. */
 static double
-ring_area(const shp_parts *p, uint32_t begin, uint32_t end)
+signed_ring_area(const shp_parts *p, uint32_t begin, uint32_t end)
 {
     double area = 0;
     const uint8_t *first = p->vertices + (size_t)begin * 16;
@@ -77,8 +77,8 @@ ring_area(const shp_parts *p, uint32_t begin, uint32_t end)
 static bool
 begins_polygon(const shp_parts *p, uint32_t ring)
 {
-    return ring == 0 || (ring_area(p, part_begin(p, ring), part_begin(p, ring + 1)) < 0) ==
-                            (ring_area(p, part_begin(p, 0), part_begin(p, 1)) < 0);
+    return ring == 0 || (signed_ring_area(p, part_begin(p, ring), part_begin(p, ring + 1)) < 0) ==
+                            (signed_ring_area(p, part_begin(p, 0), part_begin(p, 1)) < 0);
 }
 
 static void
