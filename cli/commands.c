@@ -258,7 +258,7 @@ const mc_cli_command mc_cli_commands[] = {
       .page = "overviews.md" },
     { "overviews build", "build what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_BUILD,
-      .about = "Makes overviews of the tables of PostGIS that the maps of a tileset show: beside each table, for each\n"
+      .about = "Makes overviews of the tables of PostGIS and the shapefiles that the maps of a tileset show: beside each, for each\n"
                "resolution, a table of the features that can be seen there. Maps of whole tables are then read from\n"
                "them. A table needs the triggers of the change log (mapcache invalidate), or --static. Whoever draws\n"
                "meanwhile has the old overviews or the new ones.",

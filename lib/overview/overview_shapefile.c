@@ -2,9 +2,14 @@
 #include "overview/overview_shapefile.h"
 
 #include <apr_strings.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "grid/earth.h"
 #include "vector/shapefile/shapefile_levels.h"
+
+enum { STYLE_DIGITS = 16 };
 
 /* The SRID of the grid of the tileset that is in the CRS of the shapefile; 0: there is none. */
 static mc_error *
@@ -26,7 +31,7 @@ find_shapefile_srid(mc_overview_job *job, const mc_tileset *tileset, const char 
 }
 
 static mc_error *
-build_locked(mc_overview_shapefile *shapefile, const mc_tileset *tileset, const char *srs)
+build_locked(mc_overview_shapefile *shapefile, const char *srs)
 {
     mc_overview_job *job = &shapefile->job;
     const mc_level_origin origin = mc_shapefile_origin(shapefile->shp, srs);
@@ -35,7 +40,6 @@ build_locked(mc_overview_shapefile *shapefile, const mc_tileset *tileset, const 
         fields[i] =
             shapefile->shp->attributes == NULL ? -1 : mc_dbf_find(shapefile->shp->attributes, job->attributes[i]);
     shapefile->fields = fields;
-    (void)tileset;
     MC_TRY(mc_overview_find_shapes(shapefile));
     MC_TRY(mc_overview_build_levels(job));
     const mc_level_origin now = mc_shapefile_origin(shapefile->shp, srs);
@@ -67,20 +71,63 @@ mc_overview_build_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *
     MC_TRY(mc_level_writer_open(
         &shapefile->writer,
         mc_level_file_path(mc_shapefile_base(shapefile->config.path, job->pool), job->digest, job->pool), job->pool));
-    return build_locked(shapefile, tileset, srs);
+    return build_locked(shapefile, srs);
+}
+
+/* Whether a file of the folder is an overview of the shapefile, or what is left of building one: NAME.STYLE.mcov, with
+ * an ending behind it or none. */
+static bool
+is_overview_name(const char *name, const char *base)
+{
+    const size_t length = strlen(base);
+    return strncmp(name, base, length) == 0 && name[length] == '.' &&
+           strspn(name + length + 1, "0123456789abcdef") == STYLE_DIGITS &&
+           strncmp(name + length + 1 + STYLE_DIGITS, ".mcov", 5) == 0;
+}
+
+/* The digests in the names of overviews of the shapefile: uint64_t. */
+static mc_error *
+list_styles(apr_array_header_t **styles, const mc_overview_job *job, const char *base)
+{
+    const char *slash = strrchr(base, '/'), *name = slash == NULL ? base : slash + 1;
+    const char *folder = slash == NULL ? "." : apr_pstrmemdup(job->pool, base, (size_t)(slash - base) + 1);
+    const struct dirent *entry;
+    DIR *listing = opendir(folder);
+    *styles = apr_array_make(job->pool, 4, sizeof(uint64_t));
+    if (listing == NULL)
+        return mc_error_create(job->pool, MC_ERR_IO, "the folder %s cannot be read", folder);
+    while ((entry = readdir(listing)) != NULL)
+        if (is_overview_name(entry->d_name, name))
+            APR_ARRAY_PUSH(*styles, uint64_t) = strtoull(entry->d_name + strlen(name) + 1, NULL, 16);
+    closedir(listing);
+    return MC_OK;
 }
 
 mc_error *
 mc_overview_drop_shapefile(mc_overview_shapefile *shapefile)
 {
     mc_overview_job *job = &shapefile->job;
-    bool removed;
-    MC_TRY(mc_level_writer_open(
-        &shapefile->writer,
-        mc_level_file_path(mc_shapefile_base(shapefile->config.path, job->pool), job->layer->style->digest, job->pool),
-        job->pool));
-    MC_TRY(mc_level_writer_remove(&removed, shapefile->writer));
-    mc_overview_tell(job, false, removed ? "levels dropped" : "there are no overviews");
+    const char *base = mc_shapefile_base(shapefile->config.path, job->pool);
+    apr_array_header_t *styles;
+    int dropped = 0;
+    MC_TRY(list_styles(&styles, job, base));
+    for (int i = 0; i < styles->nelts; i++) {
+        const char *path = mc_level_file_path(base, APR_ARRAY_IDX(styles, i, uint64_t), job->pool);
+        apr_pool_t *own;
+        bool removed = false;
+        apr_pool_create(&own, job->pool);
+        mc_error *error = mc_level_writer_open(&shapefile->writer, path, own);
+        if (error == MC_OK)
+            error = mc_level_writer_remove(&removed, shapefile->writer);
+        error = mc_error_copy(error, job->pool);
+        apr_pool_destroy(own);
+        MC_TRY(error);
+        dropped += removed;
+    }
+    if (dropped == 0)
+        mc_overview_tell(job, false, "there are no overviews");
+    else
+        mc_overview_tell(job, false, "%d files dropped", dropped);
     return MC_OK;
 }
 
