@@ -258,10 +258,12 @@ const mc_cli_command mc_cli_commands[] = {
       .page = "overviews.md" },
     { "overviews build", "build what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_BUILD,
-      .about = "Makes overviews of the tables of PostGIS and the shapefiles that the maps of a tileset show: beside each, for each\n"
-               "resolution, a table of the features that can be seen there. Maps of whole tables are then read from\n"
-               "them. A table needs the triggers of the change log (mapcache invalidate), or --static. Whoever draws\n"
-               "meanwhile has the old overviews or the new ones.",
+      .about =
+          "Makes overviews of the tables of PostGIS and of the shapefiles that the maps of a tileset show: for each\n"
+          "resolution the features that can be seen there, in a table beside the table or a file beside the\n"
+          "shapefile. Maps of whole tables are then read from them. A table needs the triggers of the change log\n"
+          "(mapcache invalidate), or --static; a shapefile needs neither. Whoever draws meanwhile has the old\n"
+          "overviews or the new ones.",
       .statuses = OVERVIEWS_STATUSES, .also = "mapcache-invalidate(1) mapcache.xml(5)",
       .examples = "mapcache overviews build -c mapcache.xml -t roads\nthe tables that the tileset roads shows\n"
                   "mapcache overviews build -c mapcache.xml -t relief --static\na table that does not change",
@@ -278,8 +280,8 @@ const mc_cli_command mc_cli_commands[] = {
       .page = "overviews.md" },
     { "overviews drop", "drop what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_DROP,
-      .about = "Drops the overviews of the tables of PostGIS that the maps of a tileset show, whatever the style is\n"
-               "that they were built for. Maps are then read from the tables themselves.",
+      .about = "Drops the overviews of the tables of PostGIS and of the shapefiles that the maps of a tileset\n"
+               "show, whatever the style is that they were built for. Maps are then read from the tables themselves.",
       .statuses = OVERVIEWS_STATUSES, .also = "mapcache.xml(5)",
       .examples = "mapcache overviews drop -c mapcache.xml -t roads\nthe tables that the tileset roads shows",
       .page = "overviews.md" },
