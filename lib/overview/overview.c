@@ -60,7 +60,7 @@ for_each_table(table_task *task, const mc_tileset *tileset, const mc_overview_op
         const mc_shapefile_config *file = mc_shapefile_config_of(vector->layers[i]->data);
         if (file != NULL) {
             tables++;
-            MC_TRY(run_for_shapefile(vector->layers[i], file, task == mc_overview_build_table, tileset, options, ctx,
+            MC_TRY(run_for_shapefile(vector->layers[i], file, task != mc_overview_drop_table, tileset, options, ctx,
                                      pool));
         }
         if (config == NULL || config->table == NULL)

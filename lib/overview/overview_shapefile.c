@@ -150,7 +150,7 @@ pass_window(const mc_overview_job *job, mc_overview_level *level)
     return MC_OK;
 }
 
-/* Parts fall from 0 on, and in the file they are counted without a sign. */
+/* In the file parts are counted without a sign. */
 static mc_error *
 spool_block(const mc_overview_job *job, mc_overview_level *level, const mc_overview_block *block)
 {

@@ -28,6 +28,7 @@ mc_overview_find_shapes(mc_overview_shapefile *shapefile)
     }
     mc_shp_end(&reader);
     job->pieces = shapefile->shp->count;
+    job->piece_ordinals = 1;
     job->bytes = (double)(shapefile->shp->main.size + shapefile->shp->table.size);
     job->points = shapefile->shp->type % 10 == 1 || shapefile->shp->type % 10 == 8;
     return job->rows > 0 ? MC_OK : mc_overview_refuse(job, "it has no geometry");
@@ -45,7 +46,7 @@ take_record(apr_array_header_t *rows, const mc_overview_shapefile *shapefile, co
     *row = (mc_overview_row){ .geometry = apr_pmemdup(pool, wkb->data, wkb->size),
                               .size = wkb->size,
                               .values = apr_palloc(pool, sizeof(char *) * (size_t)(attributes + 1)),
-                              .ordinal = (int64_t)record->number + 1 };
+                              .ordinal = record->number };
     for (int i = 0; i < attributes; i++)
         row->values[i] = mc_dbf_value(table, shapefile->fields[i], pool);
 }
