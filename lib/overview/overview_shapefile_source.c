@@ -2,7 +2,6 @@
 #include <apr_strings.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "overview/overview_shapefile.h"
 #include "vector/geometry/wkb_thin.h"
@@ -74,35 +73,4 @@ read_shapefile_records(apr_array_header_t **rows, const mc_overview_job *job, in
     return failed ? mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a shape") : MC_OK;
 }
 
-static int
-compare_squares(const void *a, const void *b)
-{
-    return memcmp(a, b, 2 * sizeof(double));
-}
-
-static mc_error *
-count_shapefile_squares(double *squares, const mc_overview_job *job, double side)
-{
-    const mc_overview_shapefile *shapefile = (const mc_overview_shapefile *)job;
-    double(*begun)[2] = malloc(sizeof(*begun) * ((size_t)job->rows + 1));
-    mc_shp_reader reader;
-    mc_shp_record record;
-    size_t count = 0;
-    if (begun == NULL)
-        return mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for the squares of shapes");
-    mc_shp_begin(&reader, shapefile->shp, NULL, job->pool);
-    while (count < (size_t)job->rows && mc_shp_next(&reader, &record))
-        if (record.has_box && isfinite(record.box.minx + record.box.miny + record.box.maxx + record.box.maxy)) {
-            begun[count][0] = floor(record.box.minx / side) + 0.0; /* no negative zero */
-            begun[count++][1] = floor(record.box.miny / side) + 0.0;
-        }
-    mc_shp_end(&reader);
-    qsort(begun, count, sizeof(*begun), compare_squares);
-    *squares = count > 0;
-    for (size_t i = 1; i < count; i++)
-        *squares += compare_squares(begun[i - 1], begun[i]) != 0;
-    free(begun);
-    return MC_OK;
-}
-
-const mc_overview_source_ops mc_overview_shapefile_source = { read_shapefile_records, count_shapefile_squares };
+const mc_overview_source_ops mc_overview_shapefile_source = { read_shapefile_records };

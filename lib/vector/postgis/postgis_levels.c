@@ -266,8 +266,8 @@ coordinate_param(double value, apr_pool_t *pool)
 
 /* Why the level is not used for the map; "": it is; CHANGED. */
 static mc_error *
-ask_level(const char **reason, const mc_levels *levels, const known_level *level, const mc_extent *box, mc_ctx *ctx,
-          apr_pool_t *pool)
+ask_level(const char **reason, const mc_levels *levels, const known_level *level, double until, const mc_extent *box,
+          mc_ctx *ctx, apr_pool_t *pool)
 {
     const mc_postgres_param params[] = {
         { .value = level->name, .type = MC_POSTGRES_TEXT },
@@ -276,7 +276,7 @@ ask_level(const char **reason, const mc_levels *levels, const known_level *level
         coordinate_param(box->maxx, pool),
         coordinate_param(box->maxy, pool),
         { .value = mc_sql_table(levels->config->table, pool), .type = MC_POSTGRES_TEXT },
-        coordinate_param(level->until, pool),
+        coordinate_param(until, pool),
     };
     const char **values;
     const char *sql = level->logged ? logged_sql : static_sql;
@@ -304,7 +304,8 @@ mc_levels_take(mc_levels *levels, const mc_postgis_column *column, const mc_feat
     level_set *set = use.set = take_set(levels, column, query->style, ctx, pool);
     const int found = mc_level_find(set->ranges, set->count, query);
     const known_level *level = found < 0 ? NULL : &set->levels[found];
-    mc_error *error = level == NULL ? MC_OK : ask_level(&reason, levels, level, &query->box, ctx, pool);
+    mc_error *error =
+        level == NULL ? MC_OK : ask_level(&reason, levels, level, set->ranges[found].until, &query->box, ctx, pool);
     if (error != MC_OK)
         reason = mc_error_chain(error, pool);
     use.srid = column->srid;
