@@ -48,7 +48,7 @@ static void
 print_overview_json(const mc_overview_news *news)
 {
     mc_cli_json_line line = mc_cli_json_line_begin();
-    mc_json_string(line.json, "table", news->table);
+    mc_json_string(line.json, news->kind, news->name);
     if (news->resolution > 0)
         mc_json_digits(line.json, "resolution", news->resolution, 12);
     if (news->bytes > 0) {
@@ -70,7 +70,7 @@ print_overview_news(void *baton, const mc_overview_news *news)
     if (options->json)
         print_overview_json(news);
     else if (!options->quiet)
-        printf("%s%s: %s%s", terminal ? "\r\033[K" : "", news->table, news->text, news->passing ? "" : "\n");
+        printf("%s%s: %s%s", terminal ? "\r\033[K" : "", news->name, news->text, news->passing ? "" : "\n");
     fflush(stdout);
 }
 

@@ -10,8 +10,8 @@
 
 /* What is being done. */
 typedef struct mc_overview_news {
-    const char *table;
-    const char *text;        /* in words, without the table */
+    const char *kind, *name; /* of the source: "table" and its name, "shapefile" and its path */
+    const char *text;        /* in words, without the name */
     bool passing;            /* the next news say the same anew */
     double resolution;       /* of the level that this is about, units of the table's CRS for a pixel; 0: none */
     int64_t features, bytes; /* of a level that was made; bytes 0: it was not */

@@ -18,6 +18,11 @@
 /* Against the source itself, a single level and all of them together. */
 #define WORTH_OF_TABLE 0.25
 #define WORTH_OF_ALL 0.4
+/* A source that is read as fast as a level (a shapefile): a level has at most this part of its features, or of its
+ * bytes.
+ */
+#define WORTH_OF_FEATURES 0.75
+#define WORTH_OF_BYTES 0.0625
 /* The coarsest level: the source is that many pixels wide, or more. */
 #define PIXELS_LEAST 4
 /* Maps have some cells of blocks in each direction. */
@@ -144,6 +149,14 @@ serves_coarser(const mc_overview_job *job, const mc_overview_level *finer, const
            mc_sieve_refusal(style, finer->resolution * per_pixel, coarser->until * per_pixel, job->points) == NULL;
 }
 
+/* Whether maps that read the level take less time than those that read the source. */
+static bool
+is_worth_reading(const mc_overview_job *job, const mc_overview_level *level)
+{
+    return !job->reads_fast || (double)level->kept <= WORTH_OF_FEATURES * job->rows ||
+           (double)level->bytes <= WORTH_OF_BYTES * job->bytes;
+}
+
 /* Which of the levels that were filled are worth their room: *all is the bytes of these. */
 static void
 choose_worthy_levels(bool *chosen, double *all, mc_overview_level *levels, int count, const mc_overview_job *job)
@@ -153,8 +166,8 @@ choose_worthy_levels(bool *chosen, double *all, mc_overview_level *levels, int c
     for (int i = 0; i < count; i++) {
         const bool both =
             finer != NULL && levels[i].resolution < finer->until * (1 + 1e-6) && serves_coarser(job, finer, &levels[i]);
-        chosen[i] =
-            !levels[i].given_up && (!both || (double)levels[i].bytes <= WORTH_OF_VERTICES * (double)finer->bytes);
+        chosen[i] = !levels[i].given_up && is_worth_reading(job, &levels[i]) &&
+                    (!both || (double)levels[i].bytes <= WORTH_OF_VERTICES * (double)finer->bytes);
         if (both && !chosen[i])
             finer->until = levels[i].until;
         if (chosen[i])
@@ -192,7 +205,8 @@ mc_overview_build_levels(mc_overview_job *job)
             chosen[i] = false;
         }
         if (!chosen[i] && !levels[i].given_up)
-            mc_overview_tell_level(job, &levels[i], 0, "no level, which would not be worth its room");
+            mc_overview_tell_level(job, &levels[i], 0, "no level, which would not be %s",
+                                   is_worth_reading(job, &levels[i]) ? "worth its room" : "faster");
         MC_TRY(chosen[i] ? mc_overview_finish_level(job, &levels[i]) : job->store->drop(job, &levels[i]));
     }
     return MC_OK;

@@ -11,7 +11,8 @@ tell_news(const mc_overview_job *job, mc_overview_news news, const char *format,
         return;
     apr_pool_t *pool;
     apr_pool_create(&pool, job->pool);
-    news.table = job->name;
+    news.kind = job->kind;
+    news.name = job->name;
     news.text = apr_pvsprintf(pool, format, arguments);
     if (news.resolution > 0)
         news.text = apr_psprintf(pool, "%g a pixel: %s", news.resolution, news.text);

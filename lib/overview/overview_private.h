@@ -78,6 +78,7 @@ struct mc_overview_job {
     /* Facts of the source, set before the levels are built. */
     int srid;
     bool points;      /* it has nothing but points */
+    bool reads_fast;  /* its features are read as fast as those of a level */
     mc_extent bounds; /* of all geometry */
     double rows, bytes;
     int64_t pieces;         /* that can be read by themselves: pages, records */

@@ -30,11 +30,23 @@ find_shapefile_srid(mc_overview_job *job, const mc_tileset *tileset, const char 
     return job->srid != 0 ? MC_OK : mc_overview_refuse(job, "the tileset has no grid of its CRS");
 }
 
+/* A change after this look is seen by the times of the files. */
+static mc_error *
+find_shapefile_origin(mc_shapefile_origin *origin, const mc_overview_shapefile *shapefile, const char *srs)
+{
+    const mc_overview_job *job = &shapefile->job;
+    mc_shapefile_origin_look(origin, shapefile->shp, srs);
+    if (mc_level_origin_fresh(&origin->origin, apr_time_now()))
+        apr_sleep(MC_LEVEL_ORIGIN_FRESH);
+    return mc_level_origin_digest(&origin->origin.content, &origin->origin, origin->files, job->ctx, job->pool);
+}
+
 static mc_error *
 build_locked(mc_overview_shapefile *shapefile, const char *srs)
 {
     mc_overview_job *job = &shapefile->job;
-    const mc_level_origin origin = mc_shapefile_origin(shapefile->shp, srs);
+    mc_shapefile_origin origin, now;
+    MC_TRY(find_shapefile_origin(&origin, shapefile, srs));
     int *fields = apr_palloc(job->pool, sizeof(*fields) * (size_t)(job->attribute_count + 1));
     for (int i = 0; i < job->attribute_count; i++)
         fields[i] =
@@ -42,11 +54,11 @@ build_locked(mc_overview_shapefile *shapefile, const char *srs)
     shapefile->fields = fields;
     MC_TRY(mc_overview_find_shapes(shapefile));
     MC_TRY(mc_overview_build_levels(job));
-    const mc_level_origin now = mc_shapefile_origin(shapefile->shp, srs);
-    if (!mc_level_origin_equal(&origin, &now))
+    mc_shapefile_origin_look(&now, shapefile->shp, srs);
+    if (!mc_level_origin_untouched(&origin.origin, &now.origin))
         return mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "%s has changed while it was read: build again",
                                job->name);
-    MC_TRY(mc_level_writer_finish(shapefile->writer, job->digest, &origin));
+    MC_TRY(mc_level_writer_finish(shapefile->writer, job->digest, &origin.origin));
     if (job->levels == 0)
         mc_overview_tell(job, false, "no level is worth its room: maps read the shapefile");
     return MC_OK;

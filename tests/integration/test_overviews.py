@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 from xml.sax.saxutils import escape
 
@@ -47,7 +48,11 @@ def area(color, width):
             f'{parameter("stroke-width", width / 2)}</Stroke></PolygonSymbolizer>')
 
 
-SYMBOLS = {"roads": line, "points": mark, "areas": area}
+def filled(color, _width):
+    return f'<PolygonSymbolizer><Fill>{parameter("fill", color)}</Fill></PolygonSymbolizer>'
+
+
+SYMBOLS = {"roads": line, "points": mark, "areas": area, "fills": filled}
 
 
 def style(symbol, name):
@@ -523,35 +528,84 @@ def write_over(path, old, new):
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-@pytest.mark.parametrize("kind, table", [("roads", "crowded"), ("areas", "areas")])
-def test_overviews_beside_a_shapefile(build, folder, database, kind, table):
+def put(path, content):
+    """In one step, as a builder does."""
+    path.with_suffix(".new").write_bytes(content)
+    path.with_suffix(".new").rename(path)
+
+
+def emptied(content):
+    """The levels of a file (level_file.h) without their blocks: a map that is read from one of them is blank."""
+    made, count = bytearray(content), struct.unpack_from("<I", content, 136)[0]
+    for i in range(count):
+        struct.pack_into("<I", made, 144 + 48 * i + 28, 0)
+    return bytes(made)
+
+
+def kill_a_builder(build, path, folder):
+    """As soon as it has begun to write; what it leaves is not in the way of the next one."""
+    with subprocess.Popen(command(build, path, "overviews", "build"), stdout=subprocess.DEVNULL, env={**os.environ, **sanitizer_environment(build)}) as builder:
+        wait_until(lambda: list(folder.glob("*.tmp*")) or builder.poll() is not None, "the builder writes", 30)
+        builder.kill()
+
+
+# Areas that lie over each other: with a hole, of two parts, and whole.
+ISLANDS = """SELECT kind, CASE kind WHEN 1 THEN ST_Multi(ST_Difference(ST_Buffer(p, 1200, 3), ST_Buffer(p, 600, 3))) WHEN 2 THEN
+    ST_Collect(ST_Buffer(p, 700, 2), ST_Buffer(ST_Translate(p, 1800, 100), 900, 1)) ELSE ST_Multi(ST_Buffer(p, 900, 2)) END AS geom
+    FROM (SELECT kind, ST_StartPoint(geom) AS p FROM crowded LIMIT 8000) roads"""
+
+
+def make_shapefile(folder, database, kind, rows):
+    """And its configuration, and the file that its overviews have."""
     shapes = folder / "data.shp"
-    subprocess.run(["ogr2ogr", "-q", "-f", "ESRI Shapefile", shapes, f"PG:{database.connection()}", table], check=True, timeout=patience(60))
-    path = configuration(folder, database, kind=kind, shapefile=shapes)
-    (folder / "data.0123456789abcdef.mcov").write_bytes(b"of another style")
+    subprocess.run(["ogr2ogr", "-q", "-f", "ESRI Shapefile", shapes, f"PG:{database.connection()}", "-sql", rows], check=True, timeout=patience(60))
+    return shapes, configuration(folder, database, kind=kind, shapefile=shapes)
+
+
+def blank(site):
+    return not site.map("level", WHOLE)[..., 3].any()
+
+
+@pytest.mark.parametrize("kind, rows", [("roads", "SELECT kind, geom FROM crowded"), ("fills", ISLANDS)], ids=["roads", "areas"])
+def test_maps_of_overviews_look_as_those_of_the_shapefile(build, folder, database, kind, rows):
+    shapes, path = make_shapefile(folder, database, kind, rows)
     lines = [json.loads(line) for line in built(build, path, "--json").splitlines()]
-    assert any(line["table"] == str(shapes) and line.get("features") for line in lines), lines
-    found, = (file for file in folder.glob("data.*.mcov*") if "0123" not in file.name)
+    assert any(line["shapefile"] == str(shapes) and line.get("features") for line in lines), lines
+    found, = folder.glob("data.*.mcov*")
     numbers, painted, off = random.Random(17), 0, 0
     with Site(build, folder, path) as site:
-        for _ in range(6):
+        for _ in range(4):
             side = SIDE * 2 ** numbers.uniform(0, 2)
             both, different = site.differ(square(X + numbers.uniform(-.5, .5) * side, Y + numbers.uniform(-.5, .5) * side, side))
             painted, off = painted + both, off + different
         assert painted > 10_000 and off <= .005 * painted, (painted, off)
-        write_over(shapes.with_suffix(".dbf"), b"1", b"7")
-        write_over(shapes.with_suffix(".dbf"), b"2", b"8")
-        write_over(shapes.with_suffix(".dbf"), b"3", b"9")
-        edge = 128 if kind == "roads" else 64
-        assert not site.map("full", WHOLE, edge)[..., 3].any() and site.map("level", WHOLE, edge)[..., 3].any()  # and so did the maps above
-        whole = found.read_bytes()
-        found.with_suffix(".new").write_bytes(whole[:200])
-        found.with_suffix(".new").rename(found)
-        assert not site.map("level", WHOLE, edge)[..., 3].any() and "is broken" in site.server.log()
-        found.write_bytes(whole)
-        assert site.map("level", WHOLE, edge)[..., 3].any()
+        put(found, emptied(found.read_bytes()))
+        assert blank(site), (lines, site.server.log())  # and so were the maps above read from levels
+
+
+def test_overviews_are_those_of_the_bytes_of_a_shapefile(build, folder, database):
+    shapes, path = make_shapefile(folder, database, "fills", ISLANDS)
+    (folder / "data.0123456789abcdef.mcov").write_bytes(b"of another style")
+    kill_a_builder(build, path, folder)
+    built(build, path)
+    found, = (file for file in folder.glob("data.*.mcov*") if "0123" not in file.name)
+    whole = found.read_bytes()
+    put(found, emptied(whole))
+    shutil.copytree(folder, folder / "copied", ignore=shutil.ignore_patterns("*.sock"), copy_function=shutil.copyfile)
+    with Site(build, folder / "copied", configuration(folder / "copied", database, kind="fills", shapefile=folder / "copied/data.shp")) as site:
+        assert blank(site)
+    with Site(build, folder, path) as site:
+        assert blank(site)
         os.utime(shapes)
-        assert not site.map("level", WHOLE, edge)[..., 3].any() and "the shapefile has changed" in site.server.log()
+        assert blank(site)  # the same bytes
+        write_over(shapes.with_suffix(".dbf"), b"1", b"2")
+        assert not blank(site) and site.differ(WHOLE)[1] == 0 and "another one than they were built from" in site.server.log()
+        write_over(shapes.with_suffix(".dbf"), b"2", b"1")
+        built(build, path)
+        put(found, emptied(found.read_bytes()))
+        assert blank(site)
+        put(found, whole[:200])
+        assert not blank(site) and "is broken" in site.server.log()
     with open(f"{found}.tmp", "w", encoding="ascii") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         refused = overviews(build, path, "build")

@@ -12,28 +12,6 @@
 #include "base/bytes.h"
 #include "base/files.h"
 
-mc_level_origin
-mc_level_origin_of(const int files[MC_LEVEL_ORIGINS], uint64_t definition)
-{
-    mc_level_origin origin = { .definition = definition };
-    for (int i = 0; i < MC_LEVEL_ORIGINS; i++) {
-        struct stat status;
-        bool there = files[i] >= 0 && fstat(files[i], &status) == 0;
-        origin.size[i] = there ? (int64_t)status.st_size : -1;
-        origin.changed[i] = there ? (int64_t)status.st_mtim.tv_sec * 1000000000 + (int64_t)status.st_mtim.tv_nsec : 0;
-    }
-    return origin;
-}
-
-bool
-mc_level_origin_equal(const mc_level_origin *a, const mc_level_origin *b)
-{
-    bool same = a->definition == b->definition;
-    for (int i = 0; i < MC_LEVEL_ORIGINS; i++)
-        same = same && a->size[i] == b->size[i] && a->changed[i] == b->changed[i];
-    return same;
-}
-
 static apr_status_t
 close_level_file(void *data)
 {
@@ -104,9 +82,11 @@ read_level_file(mc_level_file *file, apr_pool_t *pool)
     const uint32_t levels = mc_little32(head + MC_LEVEL_FILE_HEAD - 8);
     file->style = mc_little64(head + 8);
     file->origin.definition = mc_little64(head + 16);
+    file->origin.content = mc_little64(head + 24);
     for (int i = 0; i < MC_LEVEL_ORIGINS; i++) {
-        file->origin.size[i] = (int64_t)mc_little64(head + 24 + 16 * i);
-        file->origin.changed[i] = (int64_t)mc_little64(head + 32 + 16 * i);
+        const uint8_t *at = head + 32 + MC_LEVEL_FILE_ORIGIN * i;
+        file->origin.files[i] = (mc_level_origin_file){ (int64_t)mc_little64(at), mc_little64(at + 8),
+                                                        (int64_t)mc_little64(at + 16), (int64_t)mc_little64(at + 24) };
     }
     if (levels > MC_LEVELS_MAX || mc_little64(head + MC_LEVEL_FILE_HEAD - 16) != file->size)
         return false;

@@ -2,8 +2,9 @@
  * Overviews in a file beside the data: levels of blocks (level_blocks.h) with an index of their boxes. All numbers are
  * little-endian; boxes, resolutions and metres are doubles.
  *
- *   magic "mcover1\n"; u64 digest of the style; u64 of the CRS and the code page of the data
- *   for each of three files of the data: i64 size (-1: there is none), i64 time of the last change in nanoseconds
+ *   magic "mcover1\n"; u64 digest of the style; u64 of the CRS and the code page of the data; u64
+ *   digest of the data's bytes
+ *   for each of three files of the data: i64 size (-1: there is none); u64 inode; i64 mtime, i64 ctime in nanoseconds
  *   u64 bytes of the whole file; u32 number of levels; u32 0
  *   for each level, the finest first: resolution, until, metres per unit; i32 decimals, u32 blocks; u64 where its index
  *   begins, u64 features
@@ -13,27 +14,18 @@
 #define MC_VECTOR_LEVELS_LEVEL_FILE_H
 
 #include "vector/levels/level_choice.h"
+#include "vector/levels/level_origin.h"
 #include "vector/levels/level_reading.h"
 
 #define MC_LEVEL_FILE_MAGIC "mcover1\n"
 
 enum {
-    MC_LEVEL_ORIGINS = 3,
-    MC_LEVEL_FILE_HEAD = 8 + 8 + 8 + 16 * MC_LEVEL_ORIGINS + 8 + 8,
+    MC_LEVEL_FILE_ORIGIN = 4 * 8,
+    MC_LEVEL_FILE_HEAD = 4 * 8 + MC_LEVEL_FILE_ORIGIN * MC_LEVEL_ORIGINS + 8 + 8,
     MC_LEVEL_FILE_LEVEL = 3 * 8 + 2 * 4 + 2 * 8,
     MC_LEVEL_FILE_BLOCK = 4 * 8 + 8 + 2 * 4,
     MC_LEVEL_BLOCK_MAX = 1 << 28, /* bytes of a block */
 };
-
-/* What the data was when the levels were built. */
-typedef struct mc_level_origin {
-    int64_t size[MC_LEVEL_ORIGINS], changed[MC_LEVEL_ORIGINS]; /* of each file; size -1: there is none */
-    uint64_t definition;                                       /* of CRS and code page */
-} mc_level_origin;
-
-/* Looks at open files; -1: there is none. */
-mc_level_origin mc_level_origin_of(const int files[MC_LEVEL_ORIGINS], uint64_t definition);
-bool mc_level_origin_equal(const mc_level_origin *a, const mc_level_origin *b);
 
 typedef struct mc_level_place {
     mc_extent box;

@@ -27,8 +27,8 @@ struct mc_level_spool {
 };
 
 struct mc_level_writer {
-    const char *path, *temporary;
-    int fd; /* of the temporary file, which has the lock */
+    const char *path, *temporary, *spool; /* spool: a name that each spool has for a moment */
+    int fd;                               /* of the temporary file, which has the lock */
     apr_pool_t *pool;
     mc_level_spool *kept[MC_LEVELS_MAX];
     int count;
@@ -101,6 +101,8 @@ mc_level_writer_open(mc_level_writer **writer, const char *path, apr_pool_t *poo
     if (made->fd < 0)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "somebody else builds %s: process %d", path, (int)busy);
     apr_pool_cleanup_register(pool, made, close_writer, apr_pool_cleanup_null);
+    made->spool = apr_pstrcat(pool, made->temporary, ".spool", NULL);
+    unlink(made->spool); /* of a builder that was killed */
     *writer = made;
     return MC_OK;
 }
@@ -115,16 +117,15 @@ close_spool(void *data)
 mc_error *
 mc_level_spool_create(mc_level_spool **spool, mc_level_writer *writer)
 {
-    char *name = apr_pstrcat(writer->pool, writer->temporary, ".XXXXXX", NULL);
     mc_level_spool *made = apr_pcalloc(writer->pool, sizeof(*made));
-    int fd = mkostemp(name, O_CLOEXEC);
+    int fd = open(writer->spool, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return write_error(name, writer->pool);
-    unlink(name);
+        return write_error(writer->spool, writer->pool);
+    unlink(writer->spool);
     made->file = fdopen(fd, "w+");
     if (made->file == NULL) {
         close(fd);
-        return write_error(name, writer->pool);
+        return write_error(writer->spool, writer->pool);
     }
     made->writer = writer;
     made->places = apr_array_make(writer->pool, 256, sizeof(mc_level_place));
@@ -187,8 +188,12 @@ write_file_head(FILE *out, const mc_level_writer *writer, uint64_t style, const 
         size += writer->kept[i]->size + (uint64_t)writer->kept[i]->places->nelts * MC_LEVEL_FILE_BLOCK;
     memcpy(at, MC_LEVEL_FILE_MAGIC, 8);
     at = mc_store_little64(mc_store_little64(at + 8, style), origin->definition);
-    for (int i = 0; i < MC_LEVEL_ORIGINS; i++)
-        at = mc_store_little64(mc_store_little64(at, (uint64_t)origin->size[i]), (uint64_t)origin->changed[i]);
+    at = mc_store_little64(at, origin->content);
+    for (int i = 0; i < MC_LEVEL_ORIGINS; i++) {
+        const mc_level_origin_file *file = &origin->files[i];
+        at = mc_store_little64(mc_store_little64(at, (uint64_t)file->size), file->inode);
+        at = mc_store_little64(mc_store_little64(at, (uint64_t)file->changed), (uint64_t)file->touched);
+    }
     at = mc_store_little32(mc_store_little32(mc_store_little64(at, size), (uint32_t)writer->count), 0);
     for (int i = 0; i < writer->count; i++) {
         const mc_level_spool *spool = writer->kept[i];

@@ -24,7 +24,7 @@ typedef struct opened {
     apr_pool_t *pool; /* a root pool of its own */
     mc_stamp stamps[STAMPS];
     mc_shp *shp;
-    mc_level_origin origin; /* for its overviews */
+    mc_shapefile_origin origin; /* for its overviews */
 } opened;
 
 typedef struct shapefile {
@@ -54,7 +54,8 @@ open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, ap
         return mc_error_wrap(pool, error, error->kind, "the shapefile of layer \"%s\" cannot be read", file->data.name);
     }
     mc_shp_prepare(made->shp, own);
-    made->origin = mc_shapefile_origin(made->shp, file->config.srs != NULL ? file->config.srs : made->shp->projection);
+    mc_shapefile_origin_look(&made->origin, made->shp,
+                             file->config.srs != NULL ? file->config.srs : made->shp->projection);
     made->pool = own;
     memcpy(made->stamps, stamps, sizeof(made->stamps));
     atomic_init(&made->references, 1);
@@ -123,7 +124,7 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
 typedef struct shapefile_reading {
     mc_feature_reading base;
     const mc_shp *shp;
-    const mc_level_origin *origin;
+    mc_shapefile_origin *origin;
     mc_shapefile_levels *levels;
     const char *srs;               /* of the data; NULL: that of the map */
     const mc_feature_query *query; /* in the CRS of the data */

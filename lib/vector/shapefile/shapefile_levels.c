@@ -21,6 +21,7 @@ typedef struct open_levels {
     uint64_t style;
     mc_stamp stamp;
     mc_level_file *file; /* NULL: none that can be used */
+    atomic_bool broken;  /* a map has found a block that is none */
     const char *reason;  /* why; "" where it is not there */
 } open_levels;
 
@@ -67,14 +68,33 @@ mc_shapefile_levels_create(const char *path, const char *layer, apr_pool_t *pool
     return made;
 }
 
-mc_level_origin
-mc_shapefile_origin(const mc_shp *shp, const char *srs)
+void
+mc_shapefile_origin_look(mc_shapefile_origin *origin, const mc_shp *shp, const char *srs)
 {
     const char *page = shp->attributes == NULL ? NULL : shp->attributes->codepage;
     uint64_t definition = mc_hash64(srs == NULL ? "" : srs, srs == NULL ? 0 : strlen(srs), 0);
     definition = mc_hash64(page == NULL ? "" : page, page == NULL ? 0 : strlen(page), definition);
-    const int files[MC_LEVEL_ORIGINS] = { shp->main.fd, shp->entries.fd, shp->table.fd };
-    return mc_level_origin_of(files, definition);
+    origin->files[0] = shp->main.fd;
+    origin->files[1] = shp->entries.fd;
+    origin->files[2] = shp->table.fd;
+    origin->origin = mc_level_origin_of(origin->files, definition);
+    atomic_init(&origin->content, 0);
+}
+
+/* Whether a file of levels was built from this shapefile, or from one of the same bytes. */
+static mc_error *
+compare_origins(bool *same, const mc_level_file *file, mc_shapefile_origin *origin, mc_ctx *ctx, apr_pool_t *pool)
+{
+    *same = mc_level_origin_untouched(&file->origin, &origin->origin);
+    if (*same || !mc_level_origin_alike(&file->origin, &origin->origin))
+        return MC_OK;
+    uint64_t content = atomic_load(&origin->content);
+    if (content == 0) {
+        MC_TRY(mc_level_origin_digest(&content, &origin->origin, origin->files, ctx, pool));
+        atomic_store(&origin->content, content);
+    }
+    *same = file->origin.content == content;
+    return MC_OK;
 }
 
 /* Once for each reason that is another than the last one; "" is none. */
@@ -105,6 +125,7 @@ open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp)
         made->file = NULL;
     }
     atomic_init(&made->references, 1);
+    atomic_init(&made->broken, false);
     return made;
 }
 
@@ -147,43 +168,74 @@ trace_shapefile_level(const mc_level_reading *r, const mc_level_range *range)
                                   (apr_int64_t)r->features, range->resolution, r->base->layer));
 }
 
-/* A level that turns out to be broken before its first feature is not used. */
+#define BROKEN "a block of them is broken: build them again"
+
+/* A level that turns out to be broken before its first feature is not used; behind that the map fails, and the next one
+ * reads the shapefile. */
 static mc_error *
-read_opened_level(bool *used, mc_shapefile_levels *levels, mc_feature_reading *reading, const mc_level_file *file,
-                  int level, apr_pool_t *pool)
+read_opened_level(bool *used, open_levels *opened, mc_feature_reading *reading, int level, apr_pool_t *pool)
 {
     mc_level_reading r;
     mc_level_reading_begin(&r, reading, false, pool);
-    mc_error *error = mc_level_file_read(&r, file, level, &reading->map->box, pool);
+    mc_error *error = mc_level_file_read(&r, opened->file, level, &reading->map->box, pool);
     mc_level_reading_end(&r);
     *used = true;
     if (error == MC_OK)
-        trace_shapefile_level(&r, &file->ranges[level]);
-    else if (error->kind == MC_ERR_CORRUPT && r.features == 0) {
-        tell_level_reason(levels, mc_error_chain(error, pool), reading->ctx);
-        *used = false;
-        return MC_OK;
+        trace_shapefile_level(&r, &opened->file->ranges[level]);
+    else if (error->kind == MC_ERR_CORRUPT) {
+        atomic_store(&opened->broken, true);
+        *used = r.features > 0;
     }
+    return *used ? error : MC_OK;
+}
+
+/* *reason: why levels are not used, "": none; *level -1: there is none for the map. */
+static mc_error *
+choose_opened_level(int *level, const char **reason, const open_levels *opened, const mc_feature_query *own,
+                    mc_shapefile_origin *origin, mc_ctx *ctx, apr_pool_t *pool)
+{
+    bool same;
+    *reason = opened->reason;
+    *level = -1;
+    if (opened->file == NULL)
+        return MC_OK;
+    const int found = mc_level_find(opened->file->ranges, opened->file->count, own);
+    if (found < 0)
+        return MC_OK;
+    MC_TRY(compare_origins(&same, opened->file, origin, ctx, pool));
+    if (!same)
+        *reason = "the shapefile is another one than they were built from: build them again";
+    else if (atomic_load(&opened->broken))
+        *reason = BROKEN;
+    else
+        *level = found;
+    return MC_OK;
+}
+
+static mc_error *
+read_levels(bool *used, mc_shapefile_levels *levels, open_levels *opened, mc_feature_reading *reading,
+            const mc_feature_query *own, mc_shapefile_origin *origin, apr_pool_t *pool)
+{
+    const char *reason;
+    int level;
+    mc_error *error = MC_OK;
+    MC_TRY(choose_opened_level(&level, &reason, opened, own, origin, reading->ctx, pool));
+    if (level >= 0)
+        error = read_opened_level(used, opened, reading, level, pool);
+    if (level >= 0 || *reason != '\0')
+        tell_level_reason(levels, atomic_load(&opened->broken) ? BROKEN : reason, reading->ctx);
     return error;
 }
 
 mc_error *
 mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_reading *reading,
-                         const mc_feature_query *own, const mc_level_origin *origin, apr_pool_t *pool)
+                         const mc_feature_query *own, mc_shapefile_origin *origin, apr_pool_t *pool)
 {
     *used = false;
     if (own->ids || !mc_level_may_serve(own))
         return MC_OK;
     open_levels *opened = acquire_levels(levels, own->style, pool);
-    const mc_level_file *file = opened->file;
-    const char *reason = opened->reason;
-    mc_error *error = MC_OK;
-    if (file != NULL && !mc_level_origin_equal(&file->origin, origin))
-        reason = "the shapefile has changed since they were built: build them again";
-    const int level = file == NULL || *reason != '\0' ? -1 : mc_level_find(file->ranges, file->count, own);
-    tell_level_reason(levels, reason, reading->ctx);
-    if (level >= 0)
-        error = read_opened_level(used, levels, reading, file, level, pool);
+    mc_error *error = read_levels(used, levels, opened, reading, own, origin, pool);
     release_open_levels(opened);
     return error;
 }

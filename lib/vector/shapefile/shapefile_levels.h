@@ -2,6 +2,8 @@
 #ifndef MC_VECTOR_SHAPEFILE_SHAPEFILE_LEVELS_H
 #define MC_VECTOR_SHAPEFILE_SHAPEFILE_LEVELS_H
 
+#include <stdatomic.h>
+
 #include "vector/levels/level_file.h"
 #include "vector/shapefile/shp.h"
 
@@ -10,8 +12,15 @@ typedef struct mc_shapefile_levels mc_shapefile_levels;
 /* Of the layer's shapefile `path`. Lives as long as `pool`; so do the texts. */
 mc_shapefile_levels *mc_shapefile_levels_create(const char *path, const char *layer, apr_pool_t *pool);
 
-/* What an open shapefile is, for overviews; `srs`: of its coordinates, or NULL. */
-mc_level_origin mc_shapefile_origin(const mc_shp *shp, const char *srs);
+/* An open shapefile, for overviews; as long as the files are open. */
+typedef struct mc_shapefile_origin {
+    mc_level_origin origin;
+    int files[MC_LEVEL_ORIGINS];
+    atomic_uint_fast64_t content; /* the digest of all bytes, once a map has needed that; 0: none has */
+} mc_shapefile_origin;
+
+/* Looks at the files; `srs`: of the coordinates, or NULL. */
+void mc_shapefile_origin_look(mc_shapefile_origin *origin, const mc_shp *shp, const char *srs);
 
 /* `path` of a .shp without its ending. */
 const char *mc_shapefile_base(const char *path, apr_pool_t *pool);
@@ -21,7 +30,7 @@ const char *mc_shapefile_base(const char *path, apr_pool_t *pool);
  * nothing was visited, and the map is to be read from the shapefile. What does not fit any more is logged once.
  */
 mc_error *mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_reading *reading,
-                                   const mc_feature_query *own, const mc_level_origin *origin,
+                                   const mc_feature_query *own, mc_shapefile_origin *origin,
                                    apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -4,8 +4,11 @@
 
 #include <apr_strings.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -15,7 +18,9 @@ enum { STYLE = 77 };
 
 static char folder[] = "/tmp/mapcache-levels-XXXXXX";
 
-static const mc_level_origin origin = { { 10, -1, 30 }, { 1, 0, 3 }, 99 };
+static const mc_level_origin origin = { .files = { { 10, 5, 1, 2 }, { .size = -1 }, { 30, 6, 3, 4 } },
+                                        .definition = 99,
+                                        .content = 88 };
 
 static void
 remove_file(const char *path)
@@ -25,15 +30,20 @@ remove_file(const char *path)
 }
 
 static const char *
+make_level_folder(void)
+{
+    strcpy(folder + sizeof(folder) - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    return mc_level_file_path(apr_pstrcat(pool, folder, "/a", NULL), STYLE, pool);
+}
+
+static const char *
 write_two_levels(void)
 {
     static const mc_level_range fine = { 10, 20, 1 }, coarse = { 20, 40, 1 };
-    const char *path;
+    const char *path = make_level_folder();
     mc_level_writer *writer;
     mc_level_spool *spools[3];
-    strcpy(folder + sizeof(folder) - 7, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    path = mc_level_file_path(apr_pstrcat(pool, folder, "/a", NULL), STYLE, pool);
     ck_assert(mc_level_writer_open(&writer, path, pool) == MC_OK);
     for (int i = 0; i < 3; i++)
         ck_assert(mc_level_spool_create(&spools[i], writer) == MC_OK);
@@ -56,7 +66,8 @@ START_TEST(what_was_written_is_read)
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(file->count, 2);
     ck_assert_uint_eq(file->style, STYLE);
-    ck_assert(mc_level_origin_equal(&file->origin, &origin));
+    ck_assert(mc_level_origin_untouched(&file->origin, &origin));
+    ck_assert_uint_eq(file->origin.content, origin.content);
     ck_assert_uint_eq(file->block_counts[0], 3);
     ck_assert_uint_eq(file->block_counts[1], 0);
     for (uint32_t i = 0; i < 3; i++) {
@@ -103,4 +114,90 @@ START_TEST(changed_and_short_files_are_bounded)
 }
 END_TEST
 
-UNIT_MAIN("level_file", what_was_written_is_read, changed_and_short_files_are_bounded)
+static void
+write_whole_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+/* What a builder that was killed has left goes; what is there stays where the disk is full, and the error says that. */
+START_TEST(full_disks_and_killed_builders_change_nothing)
+{
+    static const mc_level_range range = { 10, 20, 1 };
+    static const struct rlimit none = { 0, RLIM_INFINITY }, full = { 64 << 10, RLIM_INFINITY };
+    const char *path = make_level_folder(), *temporary = apr_pstrcat(pool, path, ".tmp", NULL);
+    const char *spooled = apr_pstrcat(pool, temporary, ".spool", NULL);
+    const mc_level_place place = { { 0, 0, 1, 1 }, 0, 100 << 10, 0 };
+    static uint8_t block[100 << 10];
+    struct stat status;
+    signal(SIGXFSZ, SIG_IGN);
+    for (int spooling = 0; spooling < 2; spooling++) {
+        mc_level_writer *writer;
+        mc_level_spool *spool;
+        apr_pool_t *own;
+        mc_error *error = MC_OK;
+        apr_pool_create(&own, pool);
+        write_whole_file(path, "old");
+        write_whole_file(temporary, "of a killed builder");
+        write_whole_file(spooled, "of a killed builder");
+        ck_assert(mc_level_writer_open(&writer, path, own) == MC_OK);
+        ck_assert_int_ne(stat(spooled, &status), 0);
+        ck_assert(mc_level_spool_create(&spool, writer) == MC_OK);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, spooling ? &full : &none), 0);
+        if (spooling)
+            error = mc_level_spool_add(spool, &place, block);
+        else
+            ck_assert(mc_level_spool_add(spool, &(mc_level_place){ .size = 3 }, "abc") == MC_OK);
+        mc_level_spool_keep(spool, &range, 1, 1);
+        if (error == MC_OK)
+            error = mc_level_writer_finish(writer, STYLE, &origin);
+        ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(error->message, "File too large"));
+        mc_error_ignore(error);
+        apr_pool_destroy(own);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }), 0);
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_int_eq(status.st_size, 3);
+        ck_assert_int_ne(stat(temporary, &status), 0);
+    }
+    remove_file(path);
+}
+END_TEST
+
+START_TEST(files_are_told_apart_by_their_bytes)
+{
+    const char *path = make_level_folder();
+    mc_ctx ctx = { .pool = pool };
+    uint64_t first = 0, second = 0, third = 0;
+    write_whole_file(path, "one");
+    int files[MC_LEVEL_ORIGINS] = { open(path, O_RDONLY | O_CLOEXEC), -1, -1 };
+    const mc_level_origin before = mc_level_origin_of(files, 7);
+    const mc_level_origin other = mc_level_origin_of(files, 8);
+    ck_assert(mc_level_origin_untouched(&before, &before));
+    ck_assert(!mc_level_origin_untouched(&before, &other) && !mc_level_origin_alike(&before, &other));
+    ck_assert(mc_level_origin_fresh(&before, apr_time_from_sec(1)));
+    ck_assert(!mc_level_origin_fresh(&before, apr_time_now() + apr_time_from_sec(60)));
+    ck_assert(mc_level_origin_digest(&first, &before, files, &ctx, pool) == MC_OK);
+    write_whole_file(path, "two");
+    const mc_level_origin after = mc_level_origin_of(files, 7);
+    ck_assert(mc_level_origin_alike(&before, &after));
+    ck_assert(mc_level_origin_digest(&second, &after, files, &ctx, pool) == MC_OK);
+    ck_assert(first != second && first != 0 && second != 0);
+    write_whole_file(path, "one");
+    ck_assert(mc_level_origin_digest(&third, &before, files, &ctx, pool) == MC_OK);
+    ck_assert_uint_eq(third, first);
+    write_whole_file(path, "on");
+    const mc_level_origin shorter = mc_level_origin_of(files, 7);
+    ck_assert(!mc_level_origin_alike(&before, &shorter));
+    mc_error *error = mc_level_origin_digest(&third, &before, files, &ctx, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_IO);
+    mc_error_ignore(error);
+    close(files[0]);
+    remove_file(path);
+}
+END_TEST
+
+UNIT_MAIN("level_file", what_was_written_is_read, changed_and_short_files_are_bounded,
+          full_disks_and_killed_builders_change_nothing, files_are_told_apart_by_their_bytes)
