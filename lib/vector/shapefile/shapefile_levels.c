@@ -213,8 +213,8 @@ choose_opened_level(int *level, const char **reason, const open_levels *opened, 
 }
 
 static mc_error *
-read_levels(bool *used, mc_shapefile_levels *levels, open_levels *opened, mc_feature_reading *reading,
-            const mc_feature_query *own, mc_shapefile_origin *origin, apr_pool_t *pool)
+read_shapefile_levels(bool *used, mc_shapefile_levels *levels, open_levels *opened, mc_feature_reading *reading,
+                      const mc_feature_query *own, mc_shapefile_origin *origin, apr_pool_t *pool)
 {
     const char *reason;
     int level;
@@ -235,7 +235,7 @@ mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_rea
     if (own->ids || !mc_level_may_serve(own))
         return MC_OK;
     open_levels *opened = acquire_levels(levels, own->style, pool);
-    mc_error *error = read_levels(used, levels, opened, reading, own, origin, pool);
+    mc_error *error = read_shapefile_levels(used, levels, opened, reading, own, origin, pool);
     release_open_levels(opened);
     return error;
 }
