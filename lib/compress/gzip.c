@@ -2,10 +2,10 @@
 #include "compress/gzip.h"
 
 #include <libdeflate.h>
-#include <stdlib.h>
 
 #include "compress/deflate.h"
 #include "compress/quick_deflate.h"
+#include "memory/scratch.h"
 
 enum { SMALLEST = 18, ROOM_AT_FIRST = 16384 };
 
@@ -19,9 +19,9 @@ mc_is_gzip(const void *data, size_t size)
 static size_t
 compress_fast(void *out, size_t room, const void *data, size_t size)
 {
-    void *memory = aligned_alloc(64, (mc_quick_deflate_memory() + 63) & ~(size_t)63);
+    void *memory = mc_scratch_acquire(mc_quick_deflate_memory());
     size_t written = memory == NULL ? 0 : mc_quick_deflate(memory, out, room, data, size, true);
-    free(memory);
+    mc_scratch_release(memory);
     return written;
 }
 

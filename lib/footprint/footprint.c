@@ -7,7 +7,7 @@
 #include "cache/memory.h"
 #include "footprint/footprint_private.h"
 #include "image/box.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 typedef struct footprint {
     mc_footprint head;

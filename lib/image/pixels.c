@@ -9,7 +9,7 @@
 #endif
 
 #include "base/references.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 #define PIXELS_MAX ((int64_t)1 << 28)
 

@@ -12,8 +12,8 @@
 #endif
 
 #include "image/blend.h"
-#include "image/scratch.h"
 #include "mapcache/image.h"
+#include "memory/scratch.h"
 
 #define WEIGHT_BITS 7
 #define WEIGHT_ONE (1 << WEIGHT_BITS)

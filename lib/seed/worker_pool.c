@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 #include "seed/worker_pool_private.h"
 
 enum { WORKERS_MAX = 1000, WAIT_MS = 500, ORDERS_MAX = 2 * WORKERS_MAX };

@@ -13,7 +13,7 @@
 #include "base/workers.h"
 #include "draw/paint/feature_batch.h"
 #include "draw/paint/painter_private.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 enum {
     ALONE_FEATURES = 2048, /* that are painted before others are asked for help, */

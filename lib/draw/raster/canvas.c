@@ -11,7 +11,7 @@
 #endif
 
 #include "draw/raster/blocks.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 enum { STEPS = 16, UNKNOWN = 0xffff };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/budget.h"
-#include "image/scratch.h"
 #include "memory/pages.h"
+#include "memory/scratch.h"
 
 enum { KEPT = 64 };
 

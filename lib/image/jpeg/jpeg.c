@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "image/codec.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 enum { SCANS_MAX = 100 };
 

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "image/jpeg/jpeg_header.h"
 #include "image/jpeg/jpeg_tables.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 /* Larger files gain less than a hundredth, and take longer. Less than a part in WORTH is not worth reading on. An MCU
  * has four blocks of luminance and two of colour.

@@ -10,8 +10,8 @@
 
 #include "base/workers.h"
 #include "image/png/png.h"
-#include "image/scratch.h"
 #include "mapcache/trace.h"
+#include "memory/scratch.h"
 
 /* Bytes of an fdAT before its image data: the sequence number. */
 enum { SEQUENCE_SIZE = 4 };

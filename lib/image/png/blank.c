@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "image/png/png.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 enum { KEPT = 64, KEPT_BYTES_MAX = 65536 };
 

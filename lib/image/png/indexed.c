@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 static apr_status_t
 release_index_rows(void *rows)

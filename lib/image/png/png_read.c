@@ -15,7 +15,7 @@
 #include "image/box.h"
 #include "image/codec.h"
 #include "image/png/png.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 /* Streams that shrink by more than SPARSE_RATIO are mostly repetitions, which libdeflate 1.14 copies byte by byte. */
 enum { HEADER_END = 8 + 25, SPARSE_RATIO = 24 };

@@ -8,7 +8,7 @@
 #include "compress/quick_deflate.h"
 #include "image/codec.h"
 #include "image/png/png.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 mc_error *
 mc_png_chunk(mc_buf *png, const char type[4], const void *data, size_t size, apr_pool_t *pool)

@@ -11,8 +11,8 @@
 
 #include "image/codec.h"
 #include "image/png/indexed.h"
-#include "image/scratch.h"
 #include "mapcache/trace.h"
+#include "memory/scratch.h"
 
 static mc_deflate_level
 level_of(const mc_format *format, mc_purpose purpose)

@@ -8,7 +8,7 @@
 #include "image/png/color_table.h"
 #include "image/png/median_cut.h"
 #include "image/png/png.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 /* Pixels that are looked at together: a run of one colour costs nearly nothing. */
 enum { BLOCK = 16 };

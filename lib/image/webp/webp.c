@@ -4,8 +4,8 @@
 #include "base/bytes.h"
 #include "base/module.h"
 #include "image/codec.h"
-#include "image/scratch.h"
 #include "mapcache/trace.h"
+#include "memory/scratch.h"
 
 enum { SIDE_MAX = 16383, HEAD = 30, HEAD_OF_LOSSLESS = 25 };
 

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "image/scratch.h"
 #include "ingest/pyramid/draw.h"
 #include "ingest/pyramid/vec4f.h"
+#include "memory/scratch.h"
 
 /* What of source index `i` lies between a and b. */
 static inline float

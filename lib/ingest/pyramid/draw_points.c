@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "image/scratch.h"
 #include "ingest/pyramid/draw.h"
 #include "ingest/pyramid/vec4f.h"
+#include "memory/scratch.h"
 
 enum { CELL = 16, FINEST = 16 };
 #define EXACT 0.125

@@ -7,8 +7,8 @@
 #include "image/codec.h"
 #include "image/png/libpng.h"
 #include "image/png/png.h"
-#include "image/scratch.h"
 #include "ingest/raster/raster.h"
+#include "memory/scratch.h"
 
 #define WHOLE_PIXELS ((int64_t)1 << 24)
 #define WHOLE_BYTES ((int64_t)1 << 28)

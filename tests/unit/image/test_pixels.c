@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "image/blend.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 #include "samples.h"
 
 static mc_pixels *

@@ -9,7 +9,7 @@
 #include "base/budget.h"
 #include "base/workers.h"
 #include "draw/paint/parallel_painter.h"
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 enum { WIDTH = 310, HEIGHT = 290, FEATURES = 9000, WORKERS = 3, HUGE_RING = 60000 };
 

@@ -1,6 +1,6 @@
 /* The free list: a bounded number of blocks, at most 16 MB in all unless a program that draws large maps all the time
  * says otherwise. */
-#include "image/scratch.h"
+#include "memory/scratch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
  * Large blocks of memory from a free list of the process: pixels, inflated rows, compressor state. Asking the system
  * for a quarter of a megabyte again for each tile costs more in page faults than decoding a sparse tile does.
  */
-#ifndef MC_IMAGE_SCRATCH_H
-#define MC_IMAGE_SCRATCH_H
+#ifndef MC_MEMORY_SCRATCH_H
+#define MC_MEMORY_SCRATCH_H
 
 #include <stddef.h>
 
