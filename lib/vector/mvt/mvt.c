@@ -14,6 +14,7 @@
 #include "vector/mvt/mvt_mend.h"
 #include "vector/mvt/mvt_parts.h"
 #include "vector/mvt/mvt_shape.h"
+#include "vector/mvt/mvt_star.h"
 
 enum {
     BETWEEN_LOOKS = 1 << 17, /* vertices, in each tile again, from one look at the clock to the next */
@@ -290,6 +291,8 @@ clip_to_tile(mc_mvt *mvt, int32_t x, int32_t y)
     if (in->kind != MC_SHAPE_POLYGONS)
         return a->part_count > 0 ? a : NULL;
     mc_mvt_clip_rings(a, in, low, high, mvt->clipper);
+    if (mc_mvt_is_star(a))
+        return a;
     mc_mvt_clean_rings(b, a);
     return finish_rings(mvt, b, a);
 }
@@ -298,7 +301,7 @@ clip_to_tile(mc_mvt *mvt, int32_t x, int32_t y)
 static const mc_shape *
 clean_whole_shape(mc_mvt *mvt)
 {
-    if (mvt->now->kind != MC_SHAPE_POLYGONS)
+    if (mvt->now->kind != MC_SHAPE_POLYGONS || mc_mvt_is_star(mvt->now))
         return mvt->now->part_count > 0 ? mvt->now : NULL;
     mc_mvt_clean_rings(&mvt->work[0], mvt->now);
     return finish_rings(mvt, &mvt->work[0], &mvt->work[1]);
