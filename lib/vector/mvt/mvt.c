@@ -492,14 +492,15 @@ mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_
     for (int i = 0; i < mvt->layer_count; i++)
         if (has_layer_failed(&t->layers[i]))
             return out_of_memory(pool);
-    uint8_t *bytes = malloc(size + 1);
-    if (bytes == NULL)
+    mc_byte_buffer bytes = { 0 };
+    uint8_t *at = mc_byte_buffer_room(&bytes, size);
+    if (at == NULL)
         return out_of_memory(pool);
-    MC_ASSERT(write_vector_tile(bytes, t, mvt) == bytes + size);
+    MC_ASSERT(write_vector_tile(at, t, mvt) == at + size);
     *result = (mc_mvt_result){ .features = t->count + t->parts.features, .dropped = t->dropped, .bytes = size };
-    mc_error *error = mc_pack(&result->packed, bytes, size, (mc_packing)mvt->options.encoding,
+    mc_error *error = mc_pack(&result->packed, at, size, (mc_packing)mvt->options.encoding,
                               (mc_gzip_level)mvt->options.compression, pool);
-    free(bytes);
+    mc_byte_buffer_free(&bytes);
     return error;
 }
 

@@ -2,6 +2,8 @@
 #ifndef MC_VECTOR_MVT_MVT_LAYER_H
 #define MC_VECTOR_MVT_MVT_LAYER_H
 
+#include <string.h>
+
 #include "vector/feature/feature.h"
 
 /* Bytes that grow. `failed`: no memory; nothing more was added. */
@@ -11,9 +13,26 @@ typedef struct mc_byte_buffer {
     bool failed;
 } mc_byte_buffer;
 
-uint8_t *mc_byte_buffer_room(mc_byte_buffer *bytes,
-                             size_t more); /* where to write; the caller adds to size. NULL: failed */
-void mc_byte_buffer_add(mc_byte_buffer *bytes, const void *data, size_t size);
+uint8_t *mc_byte_buffer_grown(mc_byte_buffer *bytes, size_t more); /* as mc_byte_buffer_room, after making room */
+void mc_byte_buffer_free(mc_byte_buffer *bytes);
+
+/* Where to write `more` bytes; the caller adds to size. NULL: failed. */
+static inline uint8_t *
+mc_byte_buffer_room(mc_byte_buffer *bytes, size_t more)
+{
+    return bytes->room - bytes->size >= more && !bytes->failed ? bytes->data + bytes->size
+                                                               : mc_byte_buffer_grown(bytes, more);
+}
+
+static inline void
+mc_byte_buffer_add(mc_byte_buffer *bytes, const void *data, size_t size)
+{
+    uint8_t *at = mc_byte_buffer_room(bytes, size);
+    if (at == NULL)
+        return;
+    memcpy(at, data, size);
+    bytes->size += size;
+}
 
 /* Writes a number in 7 bits a byte, at most 10 bytes. Returns the place behind the number. */
 static inline uint8_t *

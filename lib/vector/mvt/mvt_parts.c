@@ -233,7 +233,7 @@ mc_mvt_parts_have(const mc_mvt_parts *parts, const char *name)
 void
 mc_mvt_parts_free(mc_mvt_parts *parts)
 {
-    free(parts->layers.data);
-    free(parts->names.data);
+    mc_byte_buffer_free(&parts->layers);
+    mc_byte_buffer_free(&parts->names);
     *parts = (mc_mvt_parts){ 0 };
 }

@@ -4,38 +4,58 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "memory/scratch.h"
 #include "text/text.h"
 #include "text/utf8.h"
 #include "vector/mvt/mvt_layer.h"
 
 enum { STRING = 1, FLOAT = 2, DOUBLE = 3, UINT = 5, SINT = 6, BOOL = 7, FIRST_SLOTS = 64, AT_ONCE = 16 };
 
-uint8_t *
-mc_byte_buffer_room(mc_byte_buffer *bytes, size_t more)
+/* Blocks from this size on come from the free list of the process: those of the tile before have their pages. */
+#define SHARED_FROM ((size_t)64 << 10)
+
+static void *
+take_block(size_t size)
 {
-    if (bytes->failed)
-        return NULL;
-    if (bytes->room - bytes->size < more) {
-        size_t room = bytes->room * 2 > bytes->size + more ? bytes->room * 2 : bytes->size + more + 256;
-        uint8_t *data = realloc(bytes->data, room);
-        if (data == NULL) {
-            bytes->failed = true;
-            return NULL;
-        }
-        bytes->data = data;
-        bytes->room = room;
-    }
-    return bytes->data + bytes->size;
+    return size < SHARED_FROM ? malloc(size) : mc_scratch_require(size);
+}
+
+static void
+free_block(void *block, size_t size)
+{
+    if (size < SHARED_FROM)
+        free(block);
+    else
+        mc_scratch_release(block);
 }
 
 void
-mc_byte_buffer_add(mc_byte_buffer *bytes, const void *data, size_t size)
+mc_byte_buffer_free(mc_byte_buffer *bytes)
 {
-    uint8_t *at = mc_byte_buffer_room(bytes, size);
-    if (at == NULL)
-        return;
-    memcpy(at, data, size);
-    bytes->size += size;
+    free_block(bytes->data, bytes->room);
+    *bytes = (mc_byte_buffer){ 0 };
+}
+
+static bool
+move_to_block(mc_byte_buffer *bytes, size_t room)
+{
+    uint8_t *data = take_block(room);
+    if (data == NULL)
+        return false;
+    if (bytes->size > 0)
+        memcpy(data, bytes->data, bytes->size);
+    free_block(bytes->data, bytes->room);
+    bytes->data = data;
+    bytes->room = room;
+    return true;
+}
+
+uint8_t *
+mc_byte_buffer_grown(mc_byte_buffer *bytes, size_t more)
+{
+    size_t needed = bytes->size + more + 256, twice = bytes->room * 2;
+    bytes->failed = bytes->failed || !move_to_block(bytes, twice > needed ? twice : needed);
+    return bytes->failed ? NULL : bytes->data + bytes->size;
 }
 
 /* Text as a string of protocol buffers, which is UTF-8: what is no character becomes U+FFFD. */
@@ -121,11 +141,12 @@ grow_slots(mc_mvt_layer_data *layer)
     size_t slots = FIRST_SLOTS;
     while (slots <= (count + AT_ONCE) * 2)
         slots *= 2;
-    mc_mvt_slot *made = calloc(slots, sizeof(*made));
+    mc_mvt_slot *made = take_block(slots * sizeof(*made));
     if (made == NULL) {
         layer->failed = true;
         return false;
     }
+    memset(made, 0, slots * sizeof(*made));
     for (size_t i = 0; i < count; i++) {
         uint32_t hash = value_at(layer, (uint32_t)i)->hash;
         size_t slot = hash & (slots - 1);
@@ -133,7 +154,7 @@ grow_slots(mc_mvt_layer_data *layer)
             slot = (slot + 1) & (slots - 1);
         made[slot] = (mc_mvt_slot){ hash, (uint32_t)i + 1 };
     }
-    free(layer->slots);
+    free_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
     layer->slots = made;
     layer->slot_count = slots;
     return true;
@@ -234,7 +255,7 @@ keep_values(mc_mvt_layer_data *layer)
     free(places);
     layer->values.size = kept * sizeof(mc_mvt_value);
     layer->texts.size = text;
-    free(layer->slots);
+    free_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
     layer->slots = NULL;
     layer->slot_count = 0;
     (void)grow_slots(layer);
@@ -269,11 +290,11 @@ mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep)
 void
 mc_mvt_layer_free(mc_mvt_layer_data *layer)
 {
-    free(layer->geometry.data);
-    free(layer->tags.data);
-    free(layer->records.data);
-    free(layer->values.data);
-    free(layer->texts.data);
-    free(layer->slots);
+    mc_byte_buffer_free(&layer->geometry);
+    mc_byte_buffer_free(&layer->tags);
+    mc_byte_buffer_free(&layer->records);
+    mc_byte_buffer_free(&layer->values);
+    mc_byte_buffer_free(&layer->texts);
+    free_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
     *layer = (mc_mvt_layer_data){ 0 };
 }
