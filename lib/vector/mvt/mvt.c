@@ -493,7 +493,7 @@ mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_
         if (has_layer_failed(&t->layers[i]))
             return out_of_memory(pool);
     mc_byte_buffer bytes = { 0 };
-    uint8_t *at = mc_byte_buffer_room(&bytes, size);
+    uint8_t *at = mc_byte_buffer_room(&bytes, size + 1); /* not NULL for an empty tile */
     if (at == NULL)
         return out_of_memory(pool);
     MC_ASSERT(write_vector_tile(at, t, mvt) == at + size);

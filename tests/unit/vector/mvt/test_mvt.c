@@ -304,6 +304,7 @@ START_TEST(a_tile_is_what_the_specification_says)
     mc_buf *bytes = tile_of(1, MC_FIELD_TEXT, values, &options, &result);
     ck_assert_uint_eq(bytes->size, sizeof(expected));
     ck_assert_mem_eq(bytes->data, expected, sizeof(expected));
+    ck_assert_uint_eq(tile_of(0, MC_FIELD_TEXT, values, &options, &result)->size, 0);
 }
 END_TEST
 
