@@ -10,6 +10,8 @@
 /* Lines are painted four pixels at a time: up to three pixels more than needed. */
 enum { MC_OUTLINE_MARGIN = 3 };
 
+enum { MC_STAMP_PIXELS = 16 /* of a short line: four by four */ };
+
 /* One line, in pixels relative to its first point. */
 typedef struct mc_segment {
     float dx, dy;
@@ -42,10 +44,10 @@ mc_segment_columns(int *first, int *last, float y, const mc_segment *s)
  * the line. False, and nothing has been added, where the line is too long for a stamp. */
 bool mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
 
-/* The stamp of a line on a coarse plane: four by four pixels, and the place of the first pixel. NULL where the line is
- * too long. The stamp shows a line as wide as a pixel; the coverage of a thinner line is at most *most in each pixel.
- */
-const uint8_t *mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_shape_point b, float pen);
+/* What such a line covers on a coarse plane: four by four pixels, and the place of the first pixel. False where the line
+ * is too long for a stamp. */
+bool mc_outline_cover_stamp(uint8_t covered[MC_STAMP_PIXELS], int *left, int *top, mc_shape_point a, mc_shape_point b,
+                            float pen);
 
 /* Where the processor has AVX2: paints rows from `top` on, two at a time, and returns the first row that is left. */
 int mc_outline_rows_avx2(mc_outline *outline, const mc_segment *s, int top, int bottom);

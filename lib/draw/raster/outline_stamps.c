@@ -4,6 +4,7 @@
  * then there are few different ones, which are computed once for the process and laid as they are.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #ifdef __SSE4_1__
@@ -21,10 +22,12 @@ enum {
     STAMPS = UNITS * UNITS * (LONGEST + 1) * WIDTHS,
 };
 
-/* Coverage in 16 steps by a line one pixel wide, by where in its pixel the line begins and how it goes on. */
+/* Coverage in 16 steps by a line one pixel wide, by where in its pixel the line begins and how it goes on: four bits for
+ * each pixel, so that more of them stay in the nearest cache. */
 static struct {
     pthread_once_t once;
-    uint8_t stamps[STAMPS][SIDE * SIDE];
+    atomic_bool ready;
+    uint8_t stamps[STAMPS][SIDE * SIDE / 2];
 } made = { .once = PTHREAD_ONCE_INIT };
 
 static inline int
@@ -52,7 +55,7 @@ make_stamp(int fx, int fy, int dx, int dy)
         t = t < 0 ? 0 : t > 1 ? 1 : t;
         float ex = x - t * (float)dx, ey = y - t * (float)dy;
         float covered = 1 - sqrtf(ex * ex + ey * ey) / UNITS;
-        stamp[i] = (uint8_t)((int)((covered < 0 ? 0 : covered) * 15 + 0.5F) * 17);
+        stamp[i / 2] |= (uint8_t)((int)((covered < 0 ? 0 : covered) * 15 + 0.5F) << i % 2 * 4);
     }
 }
 
@@ -64,78 +67,124 @@ make_all_stamps(void)
             for (int dy = 0; dy <= LONGEST; dy++)
                 for (int dx = -LONGEST; dx <= LONGEST; dx++)
                     make_stamp(fx, fy, dx, dy);
+    atomic_store_explicit(&made.ready, true, memory_order_release);
+}
+
+/* The stamp of a line from its upper end, and its first column and row; NULL: the line is too long for one. */
+static inline const uint8_t *
+find_stamp(int *left, int *top, mc_shape_point a, mc_shape_point b)
+{
+    int ax = (a.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT, ay = (a.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT;
+    int dx = ((b.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ax;
+    int dy = ((b.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ay;
+    if (((unsigned)(dx + LONGEST) > 2 * LONGEST) | (dy > LONGEST))
+        return NULL;
+    if (!atomic_load_explicit(&made.ready, memory_order_acquire))
+        pthread_once(&made.once, make_all_stamps);
+    int fx = ax & (UNITS - 1), fy = ay & (UNITS - 1);
+    *left = (ax >> 3) + first_of(fx, dx);
+    *top = (ay >> 3) + first_of(fy, dy);
+    return made.stamps[stamp_number(fx, fy, dx, dy)];
+}
+
+/* Coverage of a line whose pen is as wide as `most` says. */
+#ifdef __SSE4_1__
+static inline __m128i
+stamp_coverage(const uint8_t *stamp, uint8_t most)
+{
+    const __m128i low = _mm_set1_epi8(15), packed = _mm_loadl_epi64((const __m128i *)(const void *)stamp);
+    __m128i steps = _mm_unpacklo_epi8(_mm_and_si128(packed, low), _mm_and_si128(_mm_srli_epi16(packed, 4), low));
+    return _mm_min_epu8(_mm_or_si128(steps, _mm_slli_epi16(steps, 4)) /* times 17 */, _mm_set1_epi8((char)most));
+}
+#endif
+
+static inline void
+write_stamp_coverage(uint8_t covered[SIDE * SIDE], const uint8_t *stamp, uint8_t most)
+{
+#ifdef __SSE4_1__
+    _mm_storeu_si128((__m128i *)(void *)covered, stamp_coverage(stamp, most));
+#else
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const uint8_t value = (uint8_t)((stamp[i / 2] >> i % 2 * 4 & 15) * 17);
+        covered[i] = value < most ? value : most;
+    }
+#endif
+}
+
+/* The most that a pen of at most a pixel covers. */
+static inline uint8_t
+most_of_pen(float pen)
+{
+    return (uint8_t)((int)(pen * 15 + 0.5F) * 17);
 }
 
 /* Where it reaches over the edge of the map. */
 static void
 lay_clipped_stamp(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
 {
+    uint8_t covered[SIDE * SIDE];
+    write_stamp_coverage(covered, stamp, most);
     for (int i = 0; i < SIDE * SIDE; i++) {
         int x = left + i % SIDE, y = top + i / SIDE;
         if (x < 0 || y < 0 || x >= outline->width || y >= outline->height)
             continue;
         uint8_t *at = outline->plane + (size_t)y * (size_t)outline->stride + x;
-        uint8_t value = stamp[i] < most ? stamp[i] : most;
-        *at = value > *at ? value : *at;
+        *at = covered[i] > *at ? covered[i] : *at;
         outline->touched[y] |= mc_blocks_of(x, x, outline->block_bits);
     }
 }
 
-static void
+#ifdef __SSE4_1__
+/* The larger of what is there and of the first four of `covered`. */
+static inline void
+put_larger_four(uint8_t *row, __m128i covered)
+{
+    uint32_t four;
+    memcpy(&four, row, SIDE);
+    four = (uint32_t)_mm_cvtsi128_si32(_mm_max_epu8(_mm_cvtsi32_si128((int)four), covered));
+    memcpy(row, &four, SIDE);
+}
+#endif
+
+static inline void
 lay_whole_stamp(mc_outline *outline, const uint8_t *stamp, int left, int top, uint8_t most)
 {
-    uint8_t *row = outline->plane + (size_t)top * (size_t)outline->stride + left;
-    uint64_t blocks = mc_blocks_of(left, left + SIDE - 1, outline->block_bits);
-    uint8_t limited[SIDE * SIDE];
+    const size_t stride = (size_t)outline->stride;
+    uint8_t *row = outline->plane + (size_t)top * stride + left;
+    const uint64_t blocks = mc_blocks_of(left, left + SIDE - 1, outline->block_bits);
 #ifdef __SSE4_1__
-    __m128i all = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)stamp), _mm_set1_epi8((char)most));
-    _mm_storeu_si128((__m128i *)(void *)limited, all);
+    const __m128i covered = stamp_coverage(stamp, most);
+    put_larger_four(row, covered);
+    put_larger_four(row + stride, _mm_srli_si128(covered, SIDE));
+    put_larger_four(row + 2 * stride, _mm_srli_si128(covered, 2 * SIDE));
+    put_larger_four(row + 3 * stride, _mm_srli_si128(covered, 3 * SIDE));
 #else
-    for (int i = 0; i < SIDE * SIDE; i++)
-        limited[i] = stamp[i] < most ? stamp[i] : most;
-#endif
-    for (int y = 0; y < SIDE; y++, row += outline->stride) {
-#ifdef __SSE4_1__
-        uint32_t here, four;
-        memcpy(&here, row, SIDE);
-        memcpy(&four, limited + (size_t)y * SIDE, SIDE);
-        four = (uint32_t)_mm_cvtsi128_si32(_mm_max_epu8(_mm_cvtsi32_si128((int)here), _mm_cvtsi32_si128((int)four)));
-        memcpy(row, &four, SIDE);
-#else
+    uint8_t covered[SIDE * SIDE];
+    write_stamp_coverage(covered, stamp, most);
+    for (int y = 0; y < SIDE; y++, row += stride)
         for (int x = 0; x < SIDE; x++)
-            row[x] = limited[y * SIDE + x] > row[x] ? limited[y * SIDE + x] : row[x];
+            row[x] = covered[y * SIDE + x] > row[x] ? covered[y * SIDE + x] : row[x];
 #endif
+    for (int y = 0; y < SIDE; y++)
         outline->touched[top + y] |= blocks;
-    }
 }
 
-const uint8_t *
-mc_outline_stamp_of(int *left, int *top, uint8_t *most, mc_shape_point a, mc_shape_point b, float pen)
+bool
+mc_outline_cover_stamp(uint8_t covered[MC_STAMP_PIXELS], int *left, int *top, mc_shape_point a, mc_shape_point b,
+                       float pen)
 {
-    if (a.y > b.y || (a.y == b.y && a.x > b.x)) {
-        mc_shape_point swap = a;
-        a = b;
-        b = swap;
-    }
-    int ax = (a.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT, ay = (a.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT;
-    int dx = ((b.x + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ax;
-    int dy = ((b.y + (1 << (UNIT_SHIFT - 1))) >> UNIT_SHIFT) - ay;
-    if (dx > LONGEST || dx < -LONGEST || dy > LONGEST)
-        return NULL;
-    pthread_once(&made.once, make_all_stamps);
-    int fx = ax & (UNITS - 1), fy = ay & (UNITS - 1);
-    *left = (ax >> 3) + first_of(fx, dx);
-    *top = (ay >> 3) + first_of(fy, dy);
-    *most = (uint8_t)((int)(pen * 15 + 0.5F) * 17);
-    return made.stamps[stamp_number(fx, fy, dx, dy)];
+    const bool upwards = a.y > b.y || (a.y == b.y && a.x > b.x);
+    const uint8_t *stamp = find_stamp(left, top, upwards ? b : a, upwards ? a : b);
+    if (stamp != NULL)
+        write_stamp_coverage(covered, stamp, most_of_pen(pen));
+    return stamp != NULL;
 }
 
 bool
 mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen)
 {
     int left, top;
-    uint8_t most;
-    const uint8_t *stamp = mc_outline_stamp_of(&left, &top, &most, a, b, pen);
+    const uint8_t *stamp = find_stamp(&left, &top, a, b);
     if (stamp == NULL)
         return false;
     if (left <= -SIDE || top <= -SIDE || left >= outline->width || top >= outline->height)
@@ -146,8 +195,8 @@ mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float 
     bottom = bottom >= outline->height ? outline->height - 1 : bottom;
     outline->bottom = bottom > outline->bottom ? bottom : outline->bottom;
     if (left < 0 || top < 0 || top + SIDE > outline->height)
-        lay_clipped_stamp(outline, stamp, left, top, most);
+        lay_clipped_stamp(outline, stamp, left, top, most_of_pen(pen));
     else
-        lay_whole_stamp(outline, stamp, left, top, most);
+        lay_whole_stamp(outline, stamp, left, top, most_of_pen(pen));
     return true;
 }

@@ -10,6 +10,7 @@
 #include "draw/raster/outline_private.h"
 
 enum { SIDE = 256 /* pixels */, BLOCK = 1 << MC_BLOCKS_BITS_MIN };
+_Static_assert((int)MC_STAMP_PIXELS == (int)MC_CANVAS_PIECE, "a stamp is laid as a square");
 
 struct mc_stroke_tile {
     mc_outline *plane;
@@ -52,14 +53,10 @@ static bool
 lay_stamp(mc_canvas *canvas, const mc_stroke_tile *tile, const mc_shape *shape, float width)
 {
     int left, top;
-    uint8_t most, mask[MC_CANVAS_PIECE];
-    if (shape->point_count != 2 || shape->kind != MC_SHAPE_LINES || width > 1 || !tile->plane->coarse)
+    uint8_t mask[MC_CANVAS_PIECE];
+    if (shape->point_count != 2 || shape->kind != MC_SHAPE_LINES || width > 1 || !tile->plane->coarse ||
+        !mc_outline_cover_stamp(mask, &left, &top, shape->points[0], shape->points[1], width))
         return false;
-    const uint8_t *stamp = mc_outline_stamp_of(&left, &top, &most, shape->points[0], shape->points[1], width);
-    if (stamp == NULL)
-        return false;
-    for (int i = 0; i < MC_CANVAS_PIECE; i++)
-        mask[i] = stamp[i] < most ? stamp[i] : most;
     mc_canvas_square(canvas, left, top, mask, &tile->ink);
     return true;
 }
