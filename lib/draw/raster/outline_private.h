@@ -44,8 +44,8 @@ mc_segment_columns(int *first, int *last, float y, const mc_segment *s)
  * the line. False, and nothing has been added, where the line is too long for a stamp. */
 bool mc_outline_stamp(mc_outline *outline, mc_shape_point a, mc_shape_point b, float pen);
 
-/* What such a line covers on a coarse plane: four by four pixels, and the place of the first pixel. False where the line
- * is too long for a stamp. */
+/* What such a line covers on a coarse plane: four by four pixels, and the place of the first pixel. False where the
+ * line is too long for a stamp. */
 bool mc_outline_cover_stamp(uint8_t covered[MC_STAMP_PIXELS], int *left, int *top, mc_shape_point a, mc_shape_point b,
                             float pen);
 

@@ -22,8 +22,8 @@ enum {
     STAMPS = UNITS * UNITS * (LONGEST + 1) * WIDTHS,
 };
 
-/* Coverage in 16 steps by a line one pixel wide, by where in its pixel the line begins and how it goes on: four bits for
- * each pixel, so that more of them stay in the nearest cache. */
+/* Coverage in 16 steps by a line one pixel wide, by where in its pixel the line begins and how it goes on: four bits
+ * for each pixel, so that more of them stay in the nearest cache. */
 static struct {
     pthread_once_t once;
     atomic_bool ready;
