@@ -270,15 +270,21 @@ places_of(uint16_t at[16], __m128i sixteen, __m128i masks)
     _mm_storeu_si128((__m128i *)(void *)(at + 8), _mm_or_si128(last, _mm_unpackhi_epi8(step, zero)));
 }
 
-/* Sixteen pixels of many colours: looked up without a branch, as which of them are covered cannot be foreseen. */
+/* Sixteen pixels of many colours: looked up without a branch, as which of them are covered cannot be foreseen; but of
+ * short strokes the last eight are often none of them. */
 static inline void
 tint_each(uint8_t *pixels, __m128i sixteen, __m128i masks, const uint8_t (*steps)[MC_INK_STEPS])
 {
     uint16_t at[16];
     const uint8_t *table = steps[0];
     places_of(at, sixteen, masks);
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++)
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        pixels[i] = table[at[i]];
+    if (_mm_extract_epi64(masks, 1) == 0)
+        return;
+#pragma GCC unroll 8
+    for (int i = 8; i < 16; i++)
         pixels[i] = table[at[i]];
 }
 
@@ -462,15 +468,22 @@ lay_part(mc_canvas *canvas, int x, int y, const uint8_t *mask, int count, const 
 }
 
 void
-mc_canvas_piece(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink)
+mc_canvas_column(mc_canvas *canvas, int x, int y, int rows, uint8_t *masks, size_t stride, const mc_canvas_ink *ink)
 {
 #ifdef __SSE4_1__
-    if (ink->steps != NULL && x >= 0 && y >= 0 && x + MC_CANVAS_PIECE <= canvas->width && y < canvas->height) {
-        tint_sixteen(mc_indexed_row(canvas->indexed, y) + x, mask, ink->steps);
+    if (ink->steps != NULL && x >= 0 && y >= 0 && x + MC_CANVAS_PIECE <= canvas->width && y + rows <= canvas->height) {
+        uint8_t *pixels = mc_indexed_row(canvas->indexed, y) + x;
+        for (int row = 0; row < rows; row++, pixels += canvas->indexed->stride, masks += stride) {
+            tint_sixteen(pixels, masks, ink->steps);
+            _mm_storeu_si128((__m128i *)(void *)masks, _mm_setzero_si128());
+        }
         return;
     }
 #endif
-    lay_part(canvas, x, y, mask, MC_CANVAS_PIECE, ink);
+    for (int row = 0; row < rows; row++, masks += stride) {
+        lay_part(canvas, x, y + row, masks, MC_CANVAS_PIECE, ink);
+        memset(masks, 0, MC_CANVAS_PIECE);
+    }
 }
 
 #ifdef __SSE4_1__

@@ -56,9 +56,11 @@ typedef struct mc_canvas_ink {
 } mc_canvas_ink;
 mc_canvas_ink mc_canvas_ink_of(const mc_canvas *canvas, mc_color color);
 
-/* Lays sixteen pixels of a row, or four of four rows, some of which may lie beside the canvas. */
+/* Lays sixteen pixels of each of some rows, whose masks, `stride` bytes apart, become empty; or four of four rows. Some
+ * of them may lie beside the canvas. */
 enum { MC_CANVAS_PIECE = 16, MC_CANVAS_SQUARE = 4 };
-void mc_canvas_piece(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink);
+void mc_canvas_column(mc_canvas *canvas, int x, int y, int rows, uint8_t *masks, size_t stride,
+                      const mc_canvas_ink *ink);
 void mc_canvas_square(mc_canvas *canvas, int x, int y, const uint8_t mask[MC_CANVAS_PIECE], const mc_canvas_ink *ink);
 
 /* Rows of a canvas that has a palette or pixels already, as a canvas of their own without a copy; the canvas may only

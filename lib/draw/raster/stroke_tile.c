@@ -90,21 +90,47 @@ move_into_window(mc_shape *out, const mc_shape *shape, int left, int top)
     out->part_count = shape->part_count;
 }
 
-/* Lays what is on the plane, which becomes empty. */
+/* Blocks that are laid from top to bottom where a stroke has few rows: it then touches most of them in each row. */
+enum { FEW_ROWS = 24 };
+
 static void
-lay_window(mc_canvas *canvas, const mc_stroke_tile *tile, int left, int top)
+lay_few_rows(mc_canvas *canvas, const mc_stroke_tile *tile, int left, int top)
+{
+    mc_outline *plane = tile->plane;
+    const int rows = plane->bottom - plane->top + 1;
+    uint64_t bits = 0;
+    for (int y = plane->top; y <= plane->bottom; y++) {
+        bits |= plane->touched[y];
+        plane->touched[y] = 0;
+    }
+    uint8_t *mask = plane->plane + (size_t)plane->top * (size_t)plane->stride;
+    for (; bits != 0; bits &= bits - 1) {
+        const int x = __builtin_ctzll(bits) * BLOCK;
+        mc_canvas_column(canvas, left + x, top + plane->top, rows, mask + x, (size_t)plane->stride, &tile->ink);
+    }
+}
+
+static void
+lay_many_rows(mc_canvas *canvas, const mc_stroke_tile *tile, int left, int top)
 {
     mc_outline *plane = tile->plane;
     for (int y = plane->top; y <= plane->bottom; y++) {
         uint8_t *mask = plane->plane + (size_t)y * (size_t)plane->stride;
         for (uint64_t bits = plane->touched[y]; bits != 0; bits &= bits - 1) {
-            int x = __builtin_ctzll(bits) * BLOCK;
-            mc_canvas_piece(canvas, left + x, top + y, mask + x, &tile->ink);
-            memset(mask + x, 0, BLOCK);
+            const int x = __builtin_ctzll(bits) * BLOCK;
+            mc_canvas_column(canvas, left + x, top + y, 1, mask + x, (size_t)plane->stride, &tile->ink);
         }
         plane->touched[y] = 0;
     }
-    mc_outline_done(plane);
+}
+
+/* Lays what is on the plane, which becomes empty. */
+static void
+lay_window(mc_canvas *canvas, const mc_stroke_tile *tile, int left, int top)
+{
+    const bool few = tile->plane->bottom - tile->plane->top < FEW_ROWS;
+    (few ? lay_few_rows : lay_many_rows)(canvas, tile, left, top);
+    mc_outline_done(tile->plane);
 }
 
 bool
