@@ -273,8 +273,9 @@ const mc_cli_command mc_cli_commands[] = {
       .about =
           "Brings the overviews of the tables of PostGIS that the maps of a tileset show up to date where the\n"
           "tables have changed, as the change log says. Where that is not enough (much of a table has changed,\n"
-          "its columns or the style have, the log has forgotten changes), overviews are built anew. Whoever draws\n"
-          "meanwhile has the overviews as they were, and changed places from the table.",
+          "its columns or the style have, the log has forgotten changes), overviews are built anew, and those of\n"
+          "shapefiles always are. Whoever draws meanwhile has the overviews as they were, and changed places from\n"
+          "the table.",
       .statuses = OVERVIEWS_STATUSES, .also = "mapcache-invalidate(1) mapcache.xml(5)",
       .examples = "mapcache overviews update -c mapcache.xml -t roads\nthe tables that the tileset roads shows",
       .page = "overviews.md" },

@@ -583,6 +583,17 @@ def test_maps_of_overviews_look_as_those_of_the_shapefile(build, folder, databas
         assert blank(site), (lines, site.server.log())  # and so were the maps above read from levels
 
 
+def assert_untrusted(site, folder, found):
+    """Another user's file, where everybody may write."""
+    mode = folder.stat().st_mode
+    os.chown(found, 54321, -1)
+    assert blank(site)
+    folder.chmod(0o1777)
+    os.chown(found, 54322, -1)
+    assert not blank(site) and "another user's" in site.server.log()
+    folder.chmod(mode)
+
+
 def test_overviews_are_those_of_the_bytes_of_a_shapefile(build, folder, database):
     shapes, path = make_shapefile(folder, database, "fills", ISLANDS)
     (folder / "data.0123456789abcdef.mcov").write_bytes(b"of another style")
@@ -604,6 +615,8 @@ def test_overviews_are_those_of_the_bytes_of_a_shapefile(build, folder, database
         built(build, path)
         put(found, emptied(found.read_bytes()))
         assert blank(site)
+        if os.geteuid() == 0:  # who else can give files away
+            assert_untrusted(site, folder, found)
         put(found, whole[:200])
         assert not blank(site) and "is broken" in site.server.log()
     with open(f"{found}.tmp", "w", encoding="ascii") as lock:

@@ -4,6 +4,8 @@
 #include <apr_strings.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/references.h"
@@ -110,8 +112,36 @@ tell_level_reason(mc_shapefile_levels *levels, const char *reason, mc_ctx *ctx)
         mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" is drawn without its overviews: %s", levels->layer, reason);
 }
 
+/* Where everybody may write to the folder, a file is used only if it is root's, the server's or of who owns the
+ * shapefile. */
+static bool
+is_trusted_file(const char *path, int file, int shapefile, apr_pool_t *pool)
+{
+    struct stat folder, own, data;
+    const char *slash = strrchr(path, '/');
+    if (stat(slash == NULL ? "." : apr_pstrmemdup(pool, path, (size_t)(slash - path) + 1), &folder) != 0 ||
+        fstat(file, &own) != 0 || fstat(shapefile, &data) != 0)
+        return false;
+    return (folder.st_mode & S_IWOTH) == 0 || own.st_uid == 0 || own.st_uid == geteuid() || own.st_uid == data.st_uid;
+}
+
+/* Why the file cannot be used; "": it can, or there is none. */
+static const char *
+find_file_fault(const open_levels *opened, const mc_error *error, const char *path, int shapefile)
+{
+    if (error != MC_OK)
+        return mc_error_chain(error, opened->pool);
+    if (opened->file == NULL)
+        return "";
+    if (opened->file->style != opened->style)
+        return apr_pstrcat(opened->pool, path, " was built for another style", NULL);
+    if (!is_trusted_file(path, opened->file->fd, shapefile, opened->pool))
+        return apr_pstrcat(opened->pool, path, " is another user's, in a folder where everybody may write", NULL);
+    return "";
+}
+
 static open_levels *
-open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp)
+open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp, int shapefile)
 {
     apr_pool_t *own = mc_task_pool_acquire();
     open_levels *made = apr_pcalloc(own, sizeof(*made));
@@ -119,11 +149,9 @@ open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp)
     made->pool = own;
     made->style = style;
     made->stamp = *stamp;
-    made->reason = error == MC_OK ? "" : mc_error_chain(error, own);
-    if (made->file != NULL && made->file->style != style) {
-        made->reason = apr_pstrcat(own, path, " was built for another style", NULL);
+    made->reason = find_file_fault(made, error, path, shapefile);
+    if (*made->reason != '\0')
         made->file = NULL;
-    }
     atomic_init(&made->references, 1);
     atomic_init(&made->broken, false);
     return made;
@@ -131,7 +159,7 @@ open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp)
 
 /* The file as it is now, with a reference for the caller. */
 static open_levels *
-acquire_levels(mc_shapefile_levels *levels, uint64_t style, apr_pool_t *pool)
+acquire_levels(mc_shapefile_levels *levels, uint64_t style, int shapefile, apr_pool_t *pool)
 {
     const char *path = mc_level_file_path(levels->base, style, pool);
     mc_stamp stamp = { 0 };
@@ -150,7 +178,7 @@ acquire_levels(mc_shapefile_levels *levels, uint64_t style, apr_pool_t *pool)
     }
     if (!known) {
         release_open_levels(levels->opened[slot]);
-        levels->opened[slot] = open_style_levels(path, style, &stamp);
+        levels->opened[slot] = open_style_levels(path, style, &stamp, shapefile);
     }
     open_levels *opened = levels->opened[slot];
     mc_references_take(&opened->references);
@@ -234,7 +262,7 @@ mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_rea
     *used = false;
     if (own->ids || !mc_level_may_serve(own))
         return MC_OK;
-    open_levels *opened = acquire_levels(levels, own->style, pool);
+    open_levels *opened = acquire_levels(levels, own->style, origin->files[0], pool);
     mc_error *error = read_shapefile_levels(used, levels, opened, reading, own, origin, pool);
     release_open_levels(opened);
     return error;
