@@ -127,7 +127,7 @@ is_trusted_file(const char *path, int file, int shapefile, apr_pool_t *pool)
 
 /* Why the file cannot be used; "": it can, or there is none. */
 static const char *
-find_file_fault(const open_levels *opened, const mc_error *error, const char *path, int shapefile)
+find_levels_fault(const open_levels *opened, const mc_error *error, const char *path, int shapefile)
 {
     if (error != MC_OK)
         return mc_error_chain(error, opened->pool);
@@ -149,7 +149,7 @@ open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp, int s
     made->pool = own;
     made->style = style;
     made->stamp = *stamp;
-    made->reason = find_file_fault(made, error, path, shapefile);
+    made->reason = find_levels_fault(made, error, path, shapefile);
     if (*made->reason != '\0')
         made->file = NULL;
     atomic_init(&made->references, 1);
