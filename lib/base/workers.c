@@ -287,6 +287,7 @@ call_helpers(mc_workers *workers, workers_batch *b, int helpers)
     pthread_cond_init(&b->done, NULL);
     b->wanted = helpers;
     b->queued = true;
+    b->behind = NULL; /* an errand may have been sent before, with another one behind it */
     pthread_mutex_lock(&workers->lock);
     *(workers->last == NULL ? &workers->first : &workers->last->behind) = b;
     workers->last = b;
