@@ -4,7 +4,9 @@
  * the side, the inside of areas runs from one crossing to the next, and those two are joined.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vector/mvt/mvt_shape.h"
 
@@ -32,7 +34,15 @@ struct mc_mvt_clipper {
 typedef struct side {
     bool vertical, upper; /* vertical: of x */
     int32_t limit;
+    int32_t mirror, kept_to; /* for comparing: kept is whose coordinate ^ mirror is at most kept_to */
 } side;
+
+static side
+side_at(bool vertical, bool upper, int32_t limit)
+{
+    int32_t mirror = upper ? 0 : -1; /* ^ -1 turns the order round */
+    return (side){ vertical, upper, limit, mirror, limit ^ mirror };
+}
 
 static apr_status_t
 free_clipper(void *data)
@@ -54,11 +64,40 @@ mc_mvt_clipper_create(apr_pool_t *pool)
     return made;
 }
 
-static bool
+static inline bool
 side_keeps_point(const side *s, mc_shape_point p)
 {
-    int32_t value = s->vertical ? p.x : p.y;
-    return s->upper ? value <= s->limit : value >= s->limit;
+    return ((s->vertical ? p.x : p.y) ^ s->mirror) <= s->kept_to;
+}
+
+/* How many vertices of a ring are kept; *outside: the last one that is not. */
+static int
+count_kept_points(int *outside, const side *s, const mc_shape_point *ring, int count)
+{
+    const int32_t *values = s->vertical ? &ring->x : &ring->y;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        bool keeps = (values[2 * (ptrdiff_t)i] ^ s->mirror) <= s->kept_to;
+        kept += keeps;
+        *outside = keeps ? *outside : i;
+    }
+    return kept;
+}
+
+static inline void
+append_ring_point(mc_shape *shape, mc_shape_point p)
+{
+    if (shape->point_count < shape->point_room || mc_shape_reserve(shape, 1))
+        shape->points[shape->point_count++] = p;
+}
+
+static void
+append_ring_points(mc_shape *shape, const mc_shape_point *points, int count)
+{
+    if (!mc_shape_reserve(shape, count))
+        return;
+    memcpy(shape->points + shape->point_count, points, sizeof(*points) * (size_t)count);
+    shape->point_count += count;
 }
 
 /* Where a..b meets the side, along it. */
@@ -74,7 +113,7 @@ static void
 add_meeting(mc_shape *shape, const side *s, double at)
 {
     int32_t value = (int32_t)lrint(at);
-    mc_shape_add(shape, s->vertical ? s->limit : value, s->vertical ? value : s->limit);
+    append_ring_point(shape, (mc_shape_point){ s->vertical ? s->limit : value, s->vertical ? value : s->limit });
 }
 
 static bool
@@ -103,18 +142,19 @@ cut_ring_chains(mc_mvt_clipper *c, const side *s, const mc_shape_point *ring, in
 {
     bool inside = false;
     mc_shape_point last = ring[first];
-    for (int i = 1; i <= count; i++) {
-        mc_shape_point p = ring[(first + i) % count];
+    for (int i = 1, at = first; i <= count; i++) {
+        at = at + 1 == count ? 0 : at + 1;
+        mc_shape_point p = ring[at];
         bool kept = side_keeps_point(s, p);
         if (kept != inside) {
-            double at = cross_clip_side(s, last, p);
+            double meeting = cross_clip_side(s, last, p);
             if (!grow_chains(c))
                 return;
             mvt_clip_chain *made = &c->chains[c->chain_count];
-            c->crossings[c->chain_count * 2 + inside] = (crossing){ at, c->chain_count, inside };
+            c->crossings[c->chain_count * 2 + inside] = (crossing){ meeting, c->chain_count, inside };
             if (kept)
                 made->begin = c->points.point_count;
-            add_meeting(&c->points, s, at);
+            add_meeting(&c->points, s, meeting);
             if (!kept) {
                 made->end = c->points.point_count;
                 made->used = false;
@@ -122,7 +162,7 @@ cut_ring_chains(mc_mvt_clipper *c, const side *s, const mc_shape_point *ring, in
             }
         }
         if (kept)
-            mc_shape_add(&c->points, p.x, p.y);
+            append_ring_point(&c->points, p);
         inside = kept;
         last = p;
     }
@@ -167,8 +207,7 @@ emit_rings(mc_shape *out, mc_mvt_clipper *c)
             continue;
         for (int at = i; !c->chains[at].used; at = c->chains[at].next) {
             c->chains[at].used = true;
-            for (int p = c->chains[at].begin; p < c->chains[at].end; p++)
-                mc_shape_add(out, c->points.points[p].x, c->points.points[p].y);
+            append_ring_points(out, c->points.points + c->chains[at].begin, c->chains[at].end - c->chains[at].begin);
         }
         mc_shape_end_part(out);
     }
@@ -182,33 +221,52 @@ clip_side(mc_shape *out, const mc_shape *in, const side *s, mc_mvt_clipper *c)
     c->chain_count = 0;
     for (int part = 0, begin = 0; part < in->part_count; begin = in->ends[part++]) {
         const mc_shape_point *ring = in->points + begin;
-        int count = in->ends[part] - begin, kept = 0, outside = 0;
-        for (int i = 0; i < count; i++) {
-            if (side_keeps_point(s, ring[i]))
-                kept++;
-            else
-                outside = i;
-        }
+        int count = in->ends[part] - begin, outside = 0;
+        int kept = count_kept_points(&outside, s, ring, count);
         if (kept > 0 && kept < count)
             cut_ring_chains(c, s, ring, count, outside);
-        for (int i = 0; kept == count && i < count; i++)
-            mc_shape_add(out, ring[i].x, ring[i].y);
-        if (kept == count)
+        if (kept == count) {
+            append_ring_points(out, ring, count);
             mc_shape_end_part(out);
+        }
     }
     out->failed |= c->points.failed;
     if (c->chain_count > 0 && !out->failed)
         emit_rings(out, c);
 }
 
+/* The sides that lie across the rings: the others would leave them as they are. Returns their number. */
+static int
+choose_sides(side sides[4], const mc_shape *in, int low, int high)
+{
+    int32_t minx, miny, maxx, maxy;
+    int count = 0;
+    if (!mc_shape_bounds(in, &minx, &miny, &maxx, &maxy))
+        return 0;
+    if (minx < low)
+        sides[count++] = side_at(true, false, low);
+    if (maxx > high)
+        sides[count++] = side_at(true, true, high);
+    if (miny < low)
+        sides[count++] = side_at(false, false, low);
+    if (maxy > high)
+        sides[count++] = side_at(false, true, high);
+    return count;
+}
+
 void
 mc_mvt_clip_rings(mc_shape *out, mc_shape *in, int low, int high, mc_mvt_clipper *clipper)
 {
-    const side sides[4] = { { true, false, low }, { true, true, high }, { false, false, low }, { false, true, high } };
-    mc_shape *other = &clipper->other;
-    clip_side(other, in, &sides[0], clipper);
-    clip_side(in, other, &sides[1], clipper);
-    clip_side(other, in, &sides[2], clipper);
-    clip_side(out, other, &sides[3], clipper);
+    side sides[4];
+    mc_shape *from = in, *other = &clipper->other;
+    int count = choose_sides(sides, in, low, high);
+    mc_shape_clear(other, MC_SHAPE_POLYGONS);
+    if (count == 0) /* a side that all vertices are on the right side of copies them */
+        sides[count++] = side_at(true, true, INT32_MAX);
+    for (int i = 0; i < count; i++) {
+        mc_shape *to = i == count - 1 ? out : from == in ? other : in;
+        clip_side(to, from, &sides[i], clipper);
+        from = to;
+    }
     out->failed |= in->failed || other->failed;
 }
