@@ -3,6 +3,8 @@
 
 #ifdef __SSE4_2__
 #include <nmmintrin.h>
+
+#include "vector/geometry/simplify_small.h"
 #endif
 
 /* Directions are in quarters of a unit: differences have 28 bits (MC_SHAPE_REACH), so that sums of products of two
@@ -211,12 +213,35 @@ simplify_part(mc_shape_point *out, const mc_shape_point *points, int count, bool
 
 #endif
 
+#ifdef __SSE4_2__
+/* Writes what is left of all parts, for which there is room; false where the shape is too large for that. */
+static bool
+simplify_small_shape(mc_shape *out, const mc_shape *in, int64_t tolerance)
+{
+    mc_shape_point middle;
+    if (!mc_simplify_is_small(&middle, in, tolerance))
+        return false;
+    for (int part = 0; part < in->part_count; part++) {
+        int begin = mc_shape_part_begin(in, part);
+        out->point_count +=
+            mc_simplify_small_part(out->points + out->point_count, in->points + begin, in->ends[part] - begin,
+                                   in->kind == MC_SHAPE_POLYGONS, tolerance, middle);
+        mc_shape_end_part(out);
+    }
+    return true;
+}
+#endif
+
 void
 mc_shape_simplify(mc_shape *out, const mc_shape *in, double tolerance)
 {
     mc_shape_clear(out, in->kind);
     if (!mc_shape_reserve(out, in->point_count + in->part_count + 1))
         return;
+#ifdef __SSE4_2__
+    if (simplify_small_shape(out, in, (int64_t)(tolerance * QUARTERS)))
+        return;
+#endif
     for (int part = 0; part < in->part_count; part++) {
         int begin = mc_shape_part_begin(in, part);
         out->point_count += simplify_part(out->points + out->point_count, in->points + begin, in->ends[part] - begin,
