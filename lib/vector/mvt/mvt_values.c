@@ -25,13 +25,13 @@ enum {
 #define SHARED_FROM ((size_t)64 << 10)
 
 static void *
-take_tile_block(size_t size)
+allocate_mvt_block(size_t size)
 {
     return size < SHARED_FROM ? malloc(size) : mc_scratch_require(size);
 }
 
 static void
-free_tile_block(void *block, size_t size)
+free_mvt_block(void *block, size_t size)
 {
     if (size < SHARED_FROM)
         free(block);
@@ -42,19 +42,19 @@ free_tile_block(void *block, size_t size)
 void
 mc_byte_buffer_free(mc_byte_buffer *bytes)
 {
-    free_tile_block(bytes->data, bytes->room);
+    free_mvt_block(bytes->data, bytes->room);
     *bytes = (mc_byte_buffer){ 0 };
 }
 
 static bool
 move_to_block(mc_byte_buffer *bytes, size_t room)
 {
-    uint8_t *data = take_tile_block(room);
+    uint8_t *data = allocate_mvt_block(room);
     if (data == NULL)
         return false;
     if (bytes->size > 0)
         memcpy(data, bytes->data, bytes->size);
-    free_tile_block(bytes->data, bytes->room);
+    free_mvt_block(bytes->data, bytes->room);
     bytes->data = data;
     bytes->room = room;
     return true;
@@ -151,7 +151,7 @@ grow_slots(mc_mvt_layer_data *layer)
     size_t slots = FIRST_SLOTS;
     while (slots <= (count + AT_ONCE) * 2)
         slots *= 2;
-    mc_mvt_slot *made = take_tile_block(slots * sizeof(*made));
+    mc_mvt_slot *made = allocate_mvt_block(slots * sizeof(*made));
     if (made == NULL) {
         layer->failed = true;
         return false;
@@ -164,7 +164,7 @@ grow_slots(mc_mvt_layer_data *layer)
             slot = (slot + 1) & (slots - 1);
         made[slot] = (mc_mvt_slot){ hash, (uint32_t)i + 1 };
     }
-    free_tile_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
+    free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
     layer->slots = made;
     layer->slot_count = slots;
     return true;
@@ -279,7 +279,7 @@ keep_values(mc_mvt_layer_data *layer)
     free(places);
     layer->values.size = kept * sizeof(mc_mvt_value);
     layer->texts.size = text;
-    free_tile_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
+    free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
     layer->slots = NULL;
     layer->slot_count = 0;
     (void)grow_slots(layer);
@@ -319,6 +319,6 @@ mc_mvt_layer_free(mc_mvt_layer_data *layer)
     mc_byte_buffer_free(&layer->records);
     mc_byte_buffer_free(&layer->values);
     mc_byte_buffer_free(&layer->texts);
-    free_tile_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
+    free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
     *layer = (mc_mvt_layer_data){ 0 };
 }
