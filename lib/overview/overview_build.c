@@ -30,10 +30,10 @@ enum { CELL_PIXELS = 128 };
 /* Bytes of the source that make a window: a map has the blocks of one window in memory at a time. */
 #define WINDOW_BYTES (32 << 20)
 /* Steps of a pixel that the coordinates of a level have at least: so many that a map's vertices fall into the cells of
- * its own thinning as those of the source do. Where many features lie over each other in a pixel, a step between two
- * coverages has effects on all that is laid over it. */
-#define PIXEL_STEPS 1000
-#define PIXEL_STEPS_IN_CROWD 8000
+ * its own thinning as those of the source do, and that bends below a pixel do not turn, at which strokes have mitres.
+ * Where many features lie over each other in a pixel, a step between two coverages has effects on all that is laid over
+ * it. */
+#define PIXEL_STEPS 10000
 /* The first level in which the source has fewer pixels than that serves all maps that are further away, too. */
 #define PIXELS_OF_LAST 20000
 /* Levels that are coarser than the grid. */
@@ -68,14 +68,6 @@ level_refusal(const mc_overview_job *job, const mc_overview_level *level)
     return mc_overview_plane_fits(job, level->resolution, &job->bounds) ? NULL : "it has too many pixels";
 }
 
-/* Decimals of the geometry of a level. */
-static int
-find_digits(const mc_overview_job *job, double resolution)
-{
-    const int steps = mc_overview_is_crowded(job, resolution) ? PIXEL_STEPS_IN_CROWD : PIXEL_STEPS;
-    return mc_twkb_digits(resolution / steps * 10);
-}
-
 /* Whole pieces. */
 int64_t
 mc_overview_find_window(const mc_overview_job *job)
@@ -88,7 +80,7 @@ mc_overview_find_window(const mc_overview_job *job)
 void
 mc_overview_prepare(mc_overview_level *level, const mc_overview_job *job)
 {
-    level->digits = find_digits(job, level->resolution);
+    level->digits = mc_twkb_digits(level->resolution / PIXEL_STEPS * 10);
     level->cell = CELL_PIXELS;
     level->window = mc_overview_find_window(job);
 }
@@ -176,15 +168,34 @@ choose_worthy_levels(bool *chosen, double *all, mc_overview_level *levels, int c
     }
 }
 
+/* How many of the pixels that were compared differ, in words; "": none were. */
+static const char *
+difference_text(const mc_overview_level *level, apr_pool_t *pool)
+{
+    const double percent = 100 * (double)level->off / fmax((double)level->painted, 1);
+    return level->painted == 0 ? "" : apr_psprintf(pool, ", %.2f %% of the pixels differ", percent);
+}
+
 mc_error *
 mc_overview_finish_level(mc_overview_job *job, mc_overview_level *level)
 {
     double bytes;
     MC_TRY(job->store->finish(&bytes, job, level));
     job->levels++;
-    mc_overview_tell_level(job, level, (int64_t)bytes, "%" APR_INT64_T_FMT " features, %.1f MB",
-                           (apr_int64_t)level->kept, bytes / 1e6);
+    mc_overview_tell_level(job, level, (int64_t)bytes, "%" APR_INT64_T_FMT " features, %.1f MB%s",
+                           (apr_int64_t)level->kept, bytes / 1e6, difference_text(level, job->pool));
     return MC_OK;
+}
+
+/* Keeps a level whose maps look as those of the source do. */
+static mc_error *
+finish_good_level(mc_overview_job *job, mc_overview_level *level)
+{
+    if (mc_overview_looks_good(level))
+        return mc_overview_finish_level(job, level);
+    mc_overview_tell_level(job, level, 0, "no level, whose maps would not look as those of the %s%s", job->kind,
+                           difference_text(level, job->pool));
+    return job->store->drop(job, level);
 }
 
 mc_error *
@@ -199,15 +210,16 @@ mc_overview_build_levels(mc_overview_job *job)
     if (count > 0)
         MC_TRY(mc_overview_sift(levels, count, WORTH_OF_TABLE * job->bytes, job));
     choose_worthy_levels(chosen, &all, levels, count, job);
+    for (int i = 0; i < count && all > WORTH_OF_ALL * job->bytes; i++) { /* the finest ones go */
+        all -= chosen[i] ? (double)levels[i].bytes : 0;
+        chosen[i] = false;
+    }
+    MC_TRY(mc_overview_compare(levels, chosen, count, job));
     for (int i = 0; i < count; i++) {
-        if (chosen[i] && all > WORTH_OF_ALL * job->bytes) { /* the finest ones go */
-            all -= (double)levels[i].bytes;
-            chosen[i] = false;
-        }
         if (!chosen[i] && !levels[i].given_up)
             mc_overview_tell_level(job, &levels[i], 0, "no level, which would not be %s",
                                    is_worth_reading(job, &levels[i]) ? "worth its room" : "faster");
-        MC_TRY(chosen[i] ? mc_overview_finish_level(job, &levels[i]) : job->store->drop(job, &levels[i]));
+        MC_TRY(chosen[i] ? finish_good_level(job, &levels[i]) : job->store->drop(job, &levels[i]));
     }
     return MC_OK;
 }

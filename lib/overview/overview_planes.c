@@ -52,8 +52,8 @@ mc_overview_scale(const mc_overview_job *job, double resolution)
     return resolution * job->grid->metres_per_unit / MC_PIXEL_METRES;
 }
 
-static int
-margin_of_plane(const mc_overview_job *job, double resolution)
+int
+mc_overview_symbol_margin(const mc_overview_job *job, double resolution)
 {
     return mc_sieve_margin(job->layer->style, mc_overview_scale(job, resolution)) + 1;
 }
@@ -82,7 +82,7 @@ bool
 mc_overview_plane_fits(const mc_overview_job *job, double resolution, const mc_extent *area)
 {
     double box[4];
-    mc_overview_lattice_box(box, job, resolution, area, margin_of_plane(job, resolution));
+    mc_overview_lattice_box(box, job, resolution, area, mc_overview_symbol_margin(job, resolution));
     const double width = box[2] - box[0], height = box[3] - box[1];
     return width * height <= MC_SIEVE_PIXELS_MAX && fmax(width, height) <= MC_SHAPE_REACH / MC_SUBPIXELS &&
            fabs(box[0]) < 1e15 && fabs(box[1]) < 1e15;
@@ -111,7 +111,7 @@ make_plane(overview_plane *plane, const mc_overview_planes *planes, double resol
     double box[4];
     if (!mc_overview_plane_fits(job, resolution, &planes->area))
         return mc_error_create(pool, MC_ERR_LIMIT, "the table is too large for a plane");
-    mc_overview_lattice_box(box, job, resolution, &planes->area, margin_of_plane(job, resolution));
+    mc_overview_lattice_box(box, job, resolution, &planes->area, mc_overview_symbol_margin(job, resolution));
     plane->width = (int)(box[2] - box[0]);
     plane->height = (int)(box[3] - box[1]);
     plane->resolution = resolution;
@@ -215,7 +215,7 @@ open_plane_box(const overview_plane *plane, const mc_overview_job *job, const mc
 {
     double box[4];
     int at[4];
-    mc_overview_lattice_box(box, job, plane->resolution, changed, margin_of_plane(job, plane->resolution));
+    mc_overview_lattice_box(box, job, plane->resolution, changed, mc_overview_symbol_margin(job, plane->resolution));
     for (int i = 0; i < 4; i++) {
         const double most = i % 2 == 0 ? plane->width : plane->height;
         at[i] = (int)fmin(fmax(box[i] - (double)(i % 2 == 0 ? plane->grid.left : plane->grid.top), 0), most);
@@ -239,11 +239,11 @@ mc_overview_planes_open(mc_overview_planes **planes, const mc_overview_level *le
 double
 mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job *job)
 {
-    double most = margin_of_plane(job, level->resolution) * level->resolution;
+    double most = mc_overview_symbol_margin(job, level->resolution) * level->resolution;
     for (double at = 2 * level->resolution; hides_in(job, level->resolution); at *= 2) {
         const bool last = at >= level->until * (1 - 1e-6);
         const double end = last ? level->until : at;
-        most = fmax(most, margin_of_plane(job, end) * end);
+        most = fmax(most, mc_overview_symbol_margin(job, end) * end);
         if (last)
             break;
     }

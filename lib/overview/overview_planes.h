@@ -23,6 +23,9 @@ mc_error *mc_overview_planes_open(mc_overview_planes **planes, const mc_overview
 /* By how many pixels of the level the symbols of any map that it serves can reach over their geometry. */
 double mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job *job);
 
+/* By how many pixels of a map of a resolution its symbols can reach over their geometry. */
+int mc_overview_symbol_margin(const mc_overview_job *job, double resolution);
+
 /* A level that serves maps further away than twice its resolution does no longer; false: it is none. Symbols of far
  * maps reach over much of the table, all of whose rows had to be looked at. */
 bool mc_overview_narrow_level(mc_overview_level *level, const mc_overview_job *job);

@@ -18,7 +18,8 @@ typedef struct mc_overview_level {
     bool given_up;  /* no more features are added */
     int64_t kept;   /* features */
     int64_t bytes;  /* of its blocks */
-    void *target;   /* the store's own: where the blocks go */
+    int64_t painted, off; /* pixels of the maps that were compared, and those of them that are off */
+    void *target;         /* the store's own: where the blocks go */
 } mc_overview_level;
 
 /* A row of a source, as long as the pool that it was read into. */
@@ -46,6 +47,9 @@ typedef struct mc_overview_source_ops {
     /* The rows with geometry in the source's pieces from `from` to below `to`, in drawing order: mc_overview_row. */
     mc_error *(*read)(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to,
                       apr_pool_t *pool);
+    /* Visits the features of a map, as mc_feature_ops. NULL: levels are not compared with the source. */
+    mc_error *(*draw)(const mc_overview_job *job, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
+                      int64_t *skipped, apr_pool_t *pool);
 } mc_overview_source_ops;
 
 /* Where the blocks of the levels go. What is neither finished nor dropped is gone when the job has failed. */
@@ -56,6 +60,9 @@ typedef struct mc_overview_store_ops {
     mc_error *(*begin)(const mc_overview_job *job, mc_overview_level *level);
     mc_error *(*write)(const mc_overview_job *job, mc_overview_level *level, const mc_overview_block *block);
     mc_error *(*end)(const mc_overview_job *job, mc_overview_level *level);
+    /* Visits the features that a level, all of whose blocks are written, has of a map, as mc_feature_ops. */
+    mc_error *(*draw)(const mc_overview_job *job, const mc_overview_level *level, const mc_feature_query *query,
+                      mc_feature_visitor *visit, void *baton, int64_t *skipped, apr_pool_t *pool);
     /* The level is kept. *bytes: all that it takes. */
     mc_error *(*finish)(double *bytes, const mc_overview_job *job, mc_overview_level *level);
     mc_error *(*drop)(const mc_overview_job *job, mc_overview_level *level);
@@ -107,6 +114,14 @@ mc_error *mc_overview_build_levels(mc_overview_job *job) MC_CHECKED;
 
 /* The level is kept. */
 mc_error *mc_overview_finish_level(mc_overview_job *job, mc_overview_level *level) MC_CHECKED;
+
+/* Draws some maps of the levels that are chosen, whose resolutions rise, and of the source, and counts the pixels that
+ * differ: level->painted, level->off. */
+mc_error *mc_overview_compare(mc_overview_level *levels, const bool *chosen, int count,
+                              const mc_overview_job *job) MC_CHECKED;
+
+/* Whether few enough of these differ, or none were compared. */
+bool mc_overview_looks_good(const mc_overview_level *level);
 
 /* Ordinals of a window: those of whole pieces. */
 int64_t mc_overview_find_window(const mc_overview_job *job);

@@ -38,6 +38,18 @@ mc_error *mc_overview_find_bounds(mc_overview_table *table) MC_CHECKED;
 mc_error *mc_overview_read_rows(apr_array_header_t **rows, const mc_overview_table *table, const char *condition,
                                 apr_pool_t *pool) MC_CHECKED;
 
+/* Visits one row, valid during the call; an error ends the reading and comes back from it. */
+typedef mc_error *mc_overview_row_visitor(void *baton, const mc_overview_row *row);
+
+/* The same rows, while they arrive. */
+mc_error *mc_overview_visit_rows(const mc_overview_table *table, const char *condition, mc_overview_row_visitor *visit,
+                                 void *baton, apr_pool_t *pool) MC_CHECKED;
+
+/* Visits the features of a map of a table, or of one of its levels, in the transaction that builds them (as
+ * mc_feature_ops.read). `level`: the name of the level's table; NULL: the table itself. */
+mc_error *mc_overview_draw_table(const mc_overview_table *table, const char *level, const mc_feature_query *query,
+                                 mc_feature_visitor *visit, void *baton, int64_t *skipped, apr_pool_t *pool) MC_CHECKED;
+
 /* The ordinal of a row from its ctid in the wire form; 0: it has none. */
 int64_t mc_overview_ordinal(const mc_overview_table *table, const mc_postgres_field *ctid);
 

@@ -127,71 +127,11 @@ mc_overview_ask_facts(mc_overview_table *table)
     return find_piece_ordinals(table, facts[FACT_BLOCK_SIZE]);
 }
 
-/* Place, geometry and the attributes of some rows of the table. */
-static const char *
-rows_sql(const mc_overview_table *table, const char *condition, apr_pool_t *pool)
+static mc_error *
+draw_table(const mc_overview_job *job, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
+           int64_t *skipped, apr_pool_t *pool)
 {
-    const mc_overview_job *job = &table->job;
-    const char *geometry = mc_sql_name(table->column.name, pool), *attributes = "";
-    for (int i = 0; i < job->attribute_count; i++)
-        attributes = apr_pstrcat(pool, attributes, ",", mc_sql_name(job->attributes[i], pool), "::text", NULL);
-    if (job->ids)
-        attributes = apr_pstrcat(pool, attributes, ",", mc_sql_name(table->config.id, pool), "::int8::text", NULL);
-    return apr_psprintf(pool,
-                        "SELECT ctid, %s%s FROM %s WHERE %s AND pg_column_size(%s) <= %d AND ST_SRID(%s) IN (0,%d)",
-                        geometry, attributes, mc_sql_table(table->config.table, pool), condition, geometry,
-                        MC_POSTGIS_GEOMETRY_MAX, geometry, table->column.srid);
-}
-
-/* A page and a place in the page; 0: it is none. */
-int64_t
-mc_overview_ordinal(const mc_overview_table *table, const mc_postgres_field *ctid)
-{
-    const uint8_t *bytes = (const uint8_t *)ctid->data;
-    if (ctid->size != 6)
-        return 0;
-    const int64_t page = (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
-    const int64_t place = bytes[4] << 8 | bytes[5];
-    return place < table->job.piece_ordinals ? page * table->job.piece_ordinals + place : 0;
-}
-
-static void
-take_piece_row(mc_overview_row *taken, const mc_postgres_row *row, int attributes, apr_pool_t *pool)
-{
-    const size_t size = (size_t)row->fields[1].size;
-    taken->geometry = apr_pmemdup(pool, row->fields[1].data, size);
-    taken->size = size;
-    taken->values = apr_palloc(pool, sizeof(char *) * (size_t)(attributes + 1));
-    for (int i = 0; i < attributes; i++)
-        taken->values[i] = row->fields[2 + i].size < 0
-                               ? NULL
-                               : apr_pstrmemdup(pool, row->fields[2 + i].data, (size_t)row->fields[2 + i].size);
-}
-
-mc_error *
-mc_overview_read_rows(apr_array_header_t **rows, const mc_overview_table *table, const char *condition,
-                      apr_pool_t *pool)
-{
-    const mc_overview_job *job = &table->job;
-    const int attributes = job->attribute_count + job->ids;
-    const mc_postgres_query query = {
-        .session = table->session, .sql = rows_sql(table, condition, pool), .binary = true, .copy = true
-    };
-    mc_postgres_result *result = NULL;
-    const mc_postgres_row *row;
-    *rows = apr_array_make(pool, 4096, sizeof(mc_overview_row));
-    mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, job->pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        if (row->columns == 2 + attributes && row->fields[1].size >= 0) {
-            const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
-            mc_overview_row *taken = &APR_ARRAY_PUSH(*rows, mc_overview_row);
-            taken->ordinal = ordinal;
-            take_piece_row(taken, row, attributes, pool);
-            if (ordinal == 0)
-                error = mc_overview_refuse(job, "its rows have no places in pages");
-        }
-    mc_postgres_end(result);
-    return error;
+    return mc_overview_draw_table((const mc_overview_table *)job, NULL, query, visit, baton, skipped, pool);
 }
 
 static mc_error *
@@ -204,4 +144,4 @@ read_table_pages(apr_array_header_t **rows, const mc_overview_job *job, int64_t 
         pool);
 }
 
-const mc_overview_source_ops mc_overview_table_source = { read_table_pages };
+const mc_overview_source_ops mc_overview_table_source = { .read = read_table_pages, .draw = draw_table };

@@ -228,9 +228,18 @@ end_level_copy(const mc_overview_job *job, mc_overview_level *level)
     return mc_postgres_copy_end(((const mc_overview_table *)job)->session);
 }
 
+static mc_error *
+draw_level(const mc_overview_job *job, const mc_overview_level *level, const mc_feature_query *query,
+           mc_feature_visitor *visit, void *baton, int64_t *skipped, apr_pool_t *pool)
+{
+    return mc_overview_draw_table((const mc_overview_table *)job, ((const level_table *)level->target)->name, query,
+                                  visit, baton, skipped, pool);
+}
+
 const mc_overview_store_ops mc_overview_table_store = { .create = create_level_table,
                                                         .begin = begin_level_copy,
                                                         .write = copy_block,
                                                         .end = end_level_copy,
+                                                        .draw = draw_level,
                                                         .finish = finish_level_table,
                                                         .drop = drop_level_table };

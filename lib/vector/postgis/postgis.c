@@ -294,7 +294,7 @@ read_postgis_world(mc_feature_reading *base, apr_pool_t *pool)
     mc_level_use use = mc_levels_take(r->layer->levels, r->column, base->map, base->ctx, pool);
     if (use.name == NULL)
         return read_from_layer(r, pool);
-    mc_error *error = mc_levels_read(&visited, base, &use, r->first == 2, r->layer->config.connection, pool);
+    mc_error *error = mc_levels_read(&visited, base, &use, r->first == 2, r->layer->config.connection, NULL, pool);
     mc_levels_give(&use);
     if (error == MC_OK || visited > 0 || (error->kind != MC_ERR_UPSTREAM && error->kind != MC_ERR_CORRUPT))
         return error;

@@ -63,15 +63,18 @@ level_coordinate(double value, apr_pool_t *pool)
 
 mc_error *
 mc_levels_read(int64_t *features, mc_feature_reading *reading, const mc_level_use *use, bool ids,
-               const char *connection, apr_pool_t *pool)
+               const char *connection, mc_postgres_session *session, apr_pool_t *pool)
 {
     mc_level_reading r;
     const mc_extent *box = &reading->map->box;
     const mc_postgres_param params[] = { level_coordinate(box->minx, pool), level_coordinate(box->miny, pool),
                                          level_coordinate(box->maxx, pool), level_coordinate(box->maxy, pool) };
-    const mc_postgres_query query = {
-        .connection = connection, .sql = level_sql(use, pool), .params = params, .param_count = 4, .binary = true
-    };
+    const mc_postgres_query query = { .connection = connection,
+                                      .session = session,
+                                      .sql = level_sql(use, pool),
+                                      .params = params,
+                                      .param_count = 4,
+                                      .binary = true };
     mc_postgres_result *result = NULL;
     mc_level_reading_begin(&r, reading, ids, pool);
     mc_error *error = mc_postgres_start(&result, reading->ctx->process->postgres, &query, reading->ctx, pool);

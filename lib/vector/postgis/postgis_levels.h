@@ -129,10 +129,10 @@ void mc_levels_forget(mc_levels *levels);
 
 /*
  * Visits the features of a level for reading->map, in drawing order; *features: how many were visited. `ids`: the level
- * has the features' numbers, behind the attributes. Errors of the database as of mc_postgres_start, MC_ERR_CORRUPT for
- * what is no block.
+ * has the features' numbers, behind the attributes. `session`: instead of a connection. Errors of the database as of
+ * mc_postgres_start, MC_ERR_CORRUPT for what is no block.
  */
 mc_error *mc_levels_read(int64_t *features, mc_feature_reading *reading, const mc_level_use *use, bool ids,
-                         const char *connection, apr_pool_t *pool) MC_CHECKED;
+                         const char *connection, mc_postgres_session *session, apr_pool_t *pool) MC_CHECKED;
 
 #endif
