@@ -54,6 +54,8 @@ print_overview_json(const mc_overview_news *news)
     if (news->bytes > 0) {
         mc_json_integer(line.json, "features", news->features);
         mc_json_integer(line.json, "size", news->bytes);
+        if (news->differs >= 0)
+            mc_json_digits(line.json, "differs", news->differs, 4);
     } else
         mc_json_string(line.json, "message", news->text);
     mc_cli_json_line_end(&line);

@@ -15,6 +15,7 @@ typedef struct mc_overview_news {
     bool passing;            /* the next news say the same anew */
     double resolution;       /* of the level that this is about, units of the table's CRS for a pixel; 0: none */
     int64_t features, bytes; /* of a level that was made; bytes 0: it was not */
+    double differs;          /* the part of the pixels that look other than in maps without it; negative: not known */
 } mc_overview_news;
 
 typedef struct mc_overview_options {

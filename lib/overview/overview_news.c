@@ -25,7 +25,7 @@ mc_overview_tell(const mc_overview_job *job, bool passing, const char *format, .
 {
     va_list arguments;
     va_start(arguments, format);
-    tell_news(job, (mc_overview_news){ .passing = passing }, format, arguments);
+    tell_news(job, (mc_overview_news){ .passing = passing, .differs = -1 }, format, arguments);
     va_end(arguments);
 }
 
@@ -35,8 +35,11 @@ mc_overview_tell_level(const mc_overview_job *job, const mc_overview_level *leve
 {
     va_list arguments;
     va_start(arguments, format);
-    tell_news(job, (mc_overview_news){ .resolution = level->resolution, .features = level->kept, .bytes = bytes },
-              format, arguments);
+    const double differs = level->painted == 0 ? -1 : (double)level->off / (double)level->painted;
+    const mc_overview_news news = {
+        .resolution = level->resolution, .features = level->kept, .bytes = bytes, .differs = differs
+    };
+    tell_news(job, news, format, arguments);
     va_end(arguments);
 }
 

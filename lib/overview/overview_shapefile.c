@@ -182,9 +182,36 @@ keep_level_spool(double *bytes, const mc_overview_job *job, mc_overview_level *l
     return MC_OK;
 }
 
+typedef struct spool_reading {
+    mc_feature_reading base;
+    mc_level_spool *spool;
+} spool_reading;
+
+static mc_error *
+read_spool_map(mc_feature_reading *base, apr_pool_t *pool)
+{
+    mc_level_reading r;
+    mc_level_reading_begin(&r, base, false, pool);
+    mc_error *error = mc_level_spool_read(&r, ((spool_reading *)base)->spool, &base->map->box, pool);
+    mc_level_reading_end(&r);
+    return error;
+}
+
+static mc_error *
+draw_level_spool(const mc_overview_job *job, const mc_overview_level *level, const mc_feature_query *query,
+                 mc_feature_visitor *visit, void *baton, int64_t *skipped, apr_pool_t *pool)
+{
+    spool_reading r = { .base = { .layer = job->layer->name, .visit = visit, .baton = baton, .ctx = job->ctx },
+                        .spool = level->target };
+    mc_error *error = mc_reading_worlds(&r.base, query, NULL, NULL, read_spool_map, pool);
+    *skipped += r.base.skipped;
+    return error;
+}
+
 const mc_overview_store_ops mc_overview_file_store = { .create = create_level_spool,
                                                        .begin = pass_window,
                                                        .write = spool_block,
                                                        .end = pass_window,
+                                                       .draw = draw_level_spool,
                                                        .finish = keep_level_spool,
                                                        .drop = pass_window };

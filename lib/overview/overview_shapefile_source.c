@@ -74,4 +74,14 @@ read_shapefile_records(apr_array_header_t **rows, const mc_overview_job *job, in
     return failed ? mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a shape") : MC_OK;
 }
 
-const mc_overview_source_ops mc_overview_shapefile_source = { read_shapefile_records };
+/* As servers draw it without overviews. */
+static mc_error *
+draw_shapefile(const mc_overview_job *job, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
+               int64_t *skipped, apr_pool_t *pool)
+{
+    mc_feature_query all = *query;
+    all.style = 0;
+    return job->layer->data->ops->read(job->layer->data, &all, visit, baton, skipped, job->ctx, pool);
+}
+
+const mc_overview_source_ops mc_overview_shapefile_source = { .read = read_shapefile_records, .draw = draw_shapefile };

@@ -601,6 +601,7 @@ def test_maps_of_overviews_look_as_those_of_the_shapefile(build, folder, databas
     shapes, path = make_shapefile(folder, database, kind, rows)
     lines = [json.loads(line) for line in built(build, path, "--json").splitlines()]
     assert any(line["shapefile"] == str(shapes) and line.get("features") for line in lines), lines
+    assert all(line["differs"] <= .005 for line in lines if "features" in line), lines
     found, = folder.glob("data.*.mcov*")
     numbers, painted, off = random.Random(17), 0, 0
     with Site(build, folder, path) as site:

@@ -157,6 +157,17 @@ compare_level_places(const void *a, const void *b)
     return left->begin < right->begin ? -1 : left->begin > right->begin;
 }
 
+mc_error *
+mc_level_spool_read(mc_level_reading *r, mc_level_spool *spool, const mc_extent *box, apr_pool_t *pool)
+{
+    mc_level_file file = { .fd = fileno(spool->file), .count = 1, .block_counts = { (uint32_t)spool->places->nelts } };
+    if (fflush(spool->file) != 0)
+        return write_error(spool->writer->path, pool);
+    qsort(spool->places->elts, (size_t)spool->places->nelts, sizeof(mc_level_place), compare_level_places);
+    file.places[0] = (mc_level_place *)spool->places->elts;
+    return mc_level_file_read(r, &file, 0, box, pool);
+}
+
 uint64_t
 mc_level_spool_keep(mc_level_spool *spool, const mc_level_range *range, int digits, int64_t features)
 {

@@ -23,6 +23,10 @@ mc_error *mc_level_writer_open(mc_level_writer **writer, const char *path, apr_p
 mc_error *mc_level_spool_create(mc_level_spool **spool, mc_level_writer *writer) MC_CHECKED;
 mc_error *mc_level_spool_add(mc_level_spool *spool, const mc_level_place *place, const void *bytes) MC_CHECKED;
 
+/* Visits the features of a level, whose blocks are all there, as mc_level_file_read. */
+mc_error *mc_level_spool_read(mc_level_reading *r, mc_level_spool *spool, const mc_extent *box,
+                              apr_pool_t *pool) MC_CHECKED;
+
 /* The level is part of the file: the finest one comes first. Its blocks come in the order of their parts. Returns the
  * bytes that it takes. */
 uint64_t mc_level_spool_keep(mc_level_spool *spool, const mc_level_range *range, int digits, int64_t features);
