@@ -50,7 +50,7 @@ read_compared(mc_feature_data *data, const mc_feature_query *query, mc_feature_v
                             : d->job->store->draw(d->job, d->level, query, visit, baton, skipped, pool);
 }
 
-/* As a server draws it, with the layer alone. */
+/* As a server draws it, with the layer alone. Without a process: a command's own process makes no palettes. */
 static mc_error *
 draw_compared(mc_pixels **pixels, const mc_overview_job *job, const mc_overview_level *level, const mc_render *wanted,
               apr_pool_t *pool)
@@ -60,8 +60,10 @@ draw_compared(mc_pixels **pixels, const mc_overview_job *job, const mc_overview_
     mc_vector_layer layer = *job->layer, *layers[] = { &layer };
     mc_vector_source source = { .layers = layers, .layer_count = 1 };
     mc_rendered map = { 0 };
+    mc_ctx ctx = *job->ctx;
+    ctx.process = NULL;
     layer.data = &data.base;
-    MC_TRY(mc_vector_render(&map, &source.base.source, wanted, job->ctx, pool));
+    MC_TRY(mc_vector_render(&map, &source.base.source, wanted, &ctx, pool));
     *pixels = map.pixels;
     return MC_OK;
 }
