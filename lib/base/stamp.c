@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/stamp.h"
 
@@ -41,6 +42,34 @@ mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name)
         return false;
     }
     *stamp = stamp_of_status(&info);
+    return true;
+}
+
+static int64_t
+statx_nanoseconds(const struct statx_timestamp *time)
+{
+    return time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+bool
+mc_stamp_take_sole(mc_stamp *stamp, bool *sole, int folder, const char *name)
+{
+    struct statx info;
+    int failed = statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &info);
+    *sole = failed != 0 && errno == ENOENT;
+    if (*sole)
+        return false;
+    if (failed != 0 || !S_ISREG(info.stx_mode))
+        return mc_stamp_take_in(stamp, folder, name); /* as it is found without that call, or what a link leads to */
+    const uint64_t mounted = STATX_ATTR_MOUNT_ROOT;
+    *sole = info.stx_nlink == 1 && (info.stx_attributes_mask & mounted) != 0 && (info.stx_attributes & mounted) == 0;
+    *stamp = (mc_stamp){ .device = makedev(info.stx_dev_major, info.stx_dev_minor),
+                         .inode = info.stx_ino,
+                         .size = (int64_t)info.stx_size,
+                         .mtime_ns = statx_nanoseconds(&info.stx_mtime),
+                         .ctime_ns = statx_nanoseconds(&info.stx_ctime),
+                         .wal_size = -1,
+                         .wal_mtime_ns = -1 };
     return true;
 }
 

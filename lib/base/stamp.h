@@ -27,6 +27,10 @@ bool mc_stamp_take_plain(mc_stamp *stamp, const char *path);
 /* As mc_stamp_take_plain, also of a folder, whose stamp is that of the list of its files. */
 bool mc_stamp_take_any(mc_stamp *stamp, const char *path);
 
+/* As mc_stamp_take_in. *sole: the file has this name only (no link of either kind, no mount point), or there is nothing
+ * of this name. */
+bool mc_stamp_take_sole(mc_stamp *stamp, bool *sole, int folder, const char *name);
+
 /* The two halves of mc_stamp_take: the file `name` of an open folder (AT_FDCWD: a path), without its -wal; and the -wal
  * of `path`, after it. */
 bool mc_stamp_take_in(mc_stamp *stamp, int folder, const char *name);

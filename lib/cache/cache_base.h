@@ -145,6 +145,7 @@ void mc_cache_note_place(const mc_cache *cache, apr_hash_t *places, const char *
 typedef struct mc_store_location {
     mc_cache *cache;      /* the cache that holds the tile: the cache itself or a part of it; NULL: no SQLite file */
     uint64_t identity;    /* of how it is read: differs where the same file and key may give something else */
+    uint64_t paths;       /* of how the path is made of a key */
     const char *coverage; /* statement that tells which tiles the file has, or NULL */
     bool by_tile;         /* other tiles of the same tileset, grid and dimensions may stand elsewhere */
     bool needed;          /* a missing file is an error, unless the tileset can render */

@@ -44,21 +44,30 @@ typedef struct mc_footprints mc_footprints;
 mc_error *mc_footprints_look(mc_footprints **batch, mc_cache *cache, mc_footprint_want *wants, int count, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* Many combinations of dimensions that share many tiles. */
+typedef struct mc_footprint_sift {
+    mc_tile_key key;                             /* of any of the tiles, but without the dimensions */
+    const mc_dimension_value *const *dimensions; /* by combination; they live as long as the batch */
+    int count;
+    mc_tile_range range; /* the tiles, of the key's level */
+} mc_footprint_sift;
+
 /*
- * The same in two steps, for many combinations of dimensions that share many tiles: mc_footprints_begin looks at the
- * file of each combination, mc_footprints_may_have tells where the combination has no tiles, and mc_footprints_complete
- * takes the wants that are left. `key` has all but the dimensions. *batch is NULL where tiles of one combination may
- * stand in several files: mc_footprints_look has to be asked. The dimensions live as long as the batch.
+ * The same in two steps: mc_footprints_begin finds the combinations that may have tiles in the range at all,
+ * mc_footprints_may_have tells of each of them where it has none, and mc_footprints_complete takes the wants that are
+ * left. The files of all combinations are looked at, unless their folders are watched and nothing is reported of them.
+ * combinations (room for all): the numbers of those that are left, from the last to the first, *kept of them; the
+ * others have certainly no tile there, and none is made. *batch is NULL where tiles of one combination may stand in
+ * several files: mc_footprints_look has to be asked.
  */
-mc_error *mc_footprints_begin(mc_footprints **batch, mc_cache *cache, const mc_tile_key *key,
-                              const mc_dimension_value *const *dimensions, int count, mc_ctx *ctx,
-                              apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_footprints_begin(mc_footprints **batch, int *combinations, int *kept, mc_cache *cache,
+                              const mc_footprint_sift *sift, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* False: combination number `combination` has certainly no tile in that range of the key's level, and none is made. */
-bool mc_footprints_may_have(mc_footprints *batch, int combination, const mc_tile_range *range);
+/* False: combinations[index] has certainly no tile in that range of the key's level, and none is made. */
+bool mc_footprints_may_have(mc_footprints *batch, int index, const mc_tile_range *range);
 
-/* The wants; combinations[i] is the number of the combination of wants[i]. Once for each mc_footprints_begin. */
-mc_error *mc_footprints_complete(mc_footprints *batch, mc_footprint_want *wants, const int *combinations, int count,
+/* The wants; combinations[indexes[i]] is that of wants[i]. Once for each mc_footprints_begin. */
+mc_error *mc_footprints_complete(mc_footprints *batch, mc_footprint_want *wants, const int *indexes, int count,
                                  mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /*

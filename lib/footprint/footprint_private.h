@@ -63,7 +63,7 @@ typedef struct mc_batch_file {
     int missing;      /* errno of the look, 0: it is there */
     bool rollback;    /* known to have no -wal: it was not looked for */
     bool wal_looked;
-    bool settled; /* what is read may be remembered */
+    bool sole; /* it is written to under this name only (mc_stamp_take_sole) */
     mc_stamp stamp;
 } mc_batch_file;
 
@@ -75,6 +75,7 @@ typedef struct mc_batch_series {
     mc_cache *cache;      /* that has the file */
     const char *coverage; /* its statement, or NULL */
     uint64_t how;         /* identity of the way it is read */
+    uint64_t paths;       /* identity of the way its path is made */
     bool needed;
     bool by_tile; /* other tiles of these dimensions may stand in other files */
     mc_identity stampless, identity;
@@ -94,7 +95,7 @@ struct mc_footprints {
     int count;
     mc_footprint **held; /* the references of the batch, by want */
     int *series_of;      /* by want */
-    int *combinations;   /* their series, between mc_footprints_begin and _complete */
+    int *combinations;   /* series of those that are left, between mc_footprints_begin and _complete */
     int skips;           /* tiles that coverage has ruled out before they were wanted */
     mc_batch_series *series;
     int series_count;
@@ -103,6 +104,32 @@ struct mc_footprints {
     apr_time_t taken; /* before the first look at a file */
     _Atomic(mc_batch_held *) facts;
 };
+
+/* The folder that the last file was in, so that those beside it are looked at without walking the whole path again.
+ * Begins as { NULL, 0, -1 }. */
+typedef struct mc_folder_cursor {
+    const char *path; /* up to and without the last '/', of `size` bytes */
+    size_t size;
+    int descriptor; /* -1: not open */
+} mc_folder_cursor;
+
+/* As mc_stamp_take_sole, of a path that lives until the next look. */
+bool mc_folder_cursor_look(mc_stamp *stamp, bool *sole, mc_folder_cursor *cursor, const char *path);
+void mc_folder_cursor_close(mc_folder_cursor *cursor);
+
+/* Everything that is remembered of a series depends on, but the stamp of its file. generation: of our own writes. */
+mc_identity mc_series_identity(const mc_batch_series *series, const char *path, unsigned generation);
+
+/* Of the products of a catalogue: the files of all these combinations of the key, which are read as `series` is, whose
+ * key has dimensions of its own. */
+mc_identity mc_roster_identity(const mc_batch_series *series, const mc_dimension_value *const *dimensions, int count);
+
+/* The steps of a look: an empty batch; wants, about which nothing is known yet; their series and files; what memory
+ * knows of the wants. */
+mc_footprints *mc_batch_create(mc_cache *cache, apr_pool_t *pool);
+void mc_batch_take(mc_footprints *batch, mc_footprint_want *wants, int count, apr_pool_t *pool);
+void mc_batch_look(mc_footprints *batch, mc_ctx *ctx);
+void mc_batch_recall(mc_footprints *batch, mc_ctx *ctx);
 
 /* Sorts the wants into series and files. What fails for a want makes it one of a store without files: its fetch says
  * what is wrong. */

@@ -116,6 +116,7 @@ add_footprint_series(sorting *sorting, const mc_tile_key *key, int group, int fi
     made->cache = sorting->location.cache;
     made->coverage = sorting->location.coverage;
     made->how = sorting->location.identity;
+    made->paths = sorting->location.paths;
     made->needed = sorting->location.needed;
     made->by_tile = sorting->location.by_tile;
     return batch->series_count++;

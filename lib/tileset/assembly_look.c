@@ -85,42 +85,28 @@ range_of_tiles(const assembly_look *look)
     return range;
 }
 
-/* The combinations, front to back, that may have a tile among these. */
-static int
-sift_combinations(int *kept, const assembly_look *look)
-{
-    mc_tile_range range = range_of_tiles(look);
-    int count = 0;
-    for (int i = look->lists[0].count - 1; i >= 0; i--)
-        if (mc_footprints_may_have(look->wants->batch, i, &range))
-            kept[count++] = i;
-    return count;
-}
-
-/* After mc_footprints_begin. */
+/* After mc_footprints_begin, which has left these combinations, front to back. */
 static mc_error *
-look_at_sifted(const assembly_look *look, mc_ctx *ctx, apr_pool_t *pool)
+look_at_sifted(const assembly_look *look, const int *kept, int kept_count, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_assembly_wants *wants = look->wants;
-    int *kept = apr_palloc(pool, sizeof(int) * (size_t)(look->lists[0].count + 1));
-    int kept_count = sift_combinations(kept, look);
     size_t most = (size_t)kept_count * (size_t)look->count;
     make_room_for_wants(look, most, pool);
-    int *combinations = apr_palloc(pool, sizeof(int) * (most + 1));
+    int *indexes = apr_palloc(pool, sizeof(int) * (most + 1));
     for (int i = 0; i < look->count; i++) {
         const mc_assembled *tile = &look->tiles[i];
         mc_tile_range range = { tile->x, tile->y, tile->x + 1, tile->y + 1 };
         mc_tile_key key = key_of_look(look, tile);
         wants->first[i] = wants->count;
         for (int j = 0; j < kept_count; j++) {
-            if (!mc_footprints_may_have(wants->batch, kept[j], &range))
+            if (!mc_footprints_may_have(wants->batch, j, &range))
                 continue;
-            combinations[wants->count] = kept[j];
+            indexes[wants->count] = j;
             add_assembly_want(look, &key, look->lists[0].list[kept[j]]);
         }
     }
     wants->first[look->count] = wants->count;
-    return mc_footprints_complete(wants->batch, wants->list, combinations, wants->count, ctx, pool);
+    return mc_footprints_complete(wants->batch, wants->list, indexes, wants->count, ctx, pool);
 }
 
 mc_error *
@@ -129,10 +115,10 @@ mc_assembly_look(mc_assembly_wants *wants, const mc_assembly_order *order, const
 {
     assembly_look look = { wants, order, tiles, lists, count };
     *wants = (mc_assembly_wants){ .batch = NULL };
-    if (may_be_sifted(&look)) {
-        mc_tile_key key = key_of_look(&look, tiles);
-        MC_TRY(
-            mc_footprints_begin(&wants->batch, order->tileset->cache, &key, lists[0].list, lists[0].count, ctx, pool));
-    }
-    return wants->batch != NULL ? look_at_sifted(&look, ctx, pool) : look_at_each(&look, ctx, pool);
+    if (!may_be_sifted(&look))
+        return look_at_each(&look, ctx, pool);
+    mc_footprint_sift sift = { key_of_look(&look, tiles), lists[0].list, lists[0].count, range_of_tiles(&look) };
+    int kept_count, *kept = apr_palloc(pool, sizeof(int) * (size_t)(lists[0].count + 1));
+    MC_TRY(mc_footprints_begin(&wants->batch, kept, &kept_count, order->tileset->cache, &sift, ctx, pool));
+    return wants->batch == NULL ? look_at_each(&look, ctx, pool) : look_at_sifted(&look, kept, kept_count, ctx, pool);
 }

@@ -7,10 +7,7 @@
 
 #include "mapcache/error.h"
 
-enum {
-    LEVELS = 64,
-    BITS_AT_MOST = 1 << 15, /* of a level; a larger box stands alone */
-};
+enum { BITS_AT_MOST = 1 << 15 /* of a level; a larger box stands alone */ };
 
 typedef struct level {
     int x, y, width, height; /* width 0: no tiles */
@@ -20,7 +17,7 @@ typedef struct level {
 
 struct mc_coverage {
     size_t bytes;
-    level levels[LEVELS];
+    level levels[MC_COVERAGE_LEVELS];
     uint64_t bits[];
 };
 
@@ -28,7 +25,8 @@ static bool
 is_within(const mc_coverage_tile *tile)
 {
     const int most = INT_MAX / 2;
-    return tile->z >= 0 && tile->z < LEVELS && tile->x > -most && tile->x < most && tile->y > -most && tile->y < most;
+    return tile->z >= 0 && tile->z < MC_COVERAGE_LEVELS && tile->x > -most && tile->x < most && tile->y > -most &&
+           tile->y < most;
 }
 
 static void
@@ -55,14 +53,14 @@ bit_of(const level *level, int x, int y)
 mc_coverage *
 mc_coverage_create(const mc_coverage_tile *tiles, int count)
 {
-    level levels[LEVELS] = { { 0 } };
+    level levels[MC_COVERAGE_LEVELS] = { { 0 } };
     for (int i = 0; i < count; i++) {
         if (!is_within(&tiles[i]))
             return NULL;
         widen_coverage_level(&levels[tiles[i].z], &tiles[i]);
     }
     size_t words = 0;
-    for (int z = 0; z < LEVELS; z++) {
+    for (int z = 0; z < MC_COVERAGE_LEVELS; z++) {
         int64_t bits = (int64_t)levels[z].width * levels[z].height;
         levels[z].exact = bits <= BITS_AT_MOST;
         levels[z].first = (uint32_t)words;
@@ -86,7 +84,7 @@ mc_coverage_create(const mc_coverage_tile *tiles, int count)
 bool
 mc_coverage_may_have(const mc_coverage *coverage, int z, int x, int y)
 {
-    if (z < 0 || z >= LEVELS)
+    if (z < 0 || z >= MC_COVERAGE_LEVELS)
         return false;
     const level *level = &coverage->levels[z];
     if (x < level->x || y < level->y || x - level->x >= level->width || y - level->y >= level->height)
@@ -100,11 +98,19 @@ mc_coverage_may_have(const mc_coverage *coverage, int z, int x, int y)
 bool
 mc_coverage_may_touch(const mc_coverage *coverage, int z, int minx, int miny, int maxx, int maxy)
 {
-    if (z < 0 || z >= LEVELS)
+    if (z < 0 || z >= MC_COVERAGE_LEVELS)
         return false;
     const level *level = &coverage->levels[z];
     return level->width > 0 && minx < level->x + level->width && maxx > level->x && miny < level->y + level->height &&
            maxy > level->y;
+}
+
+bool
+mc_coverage_box(mc_tile_range *box, const mc_coverage *coverage, int z)
+{
+    const level *level = &coverage->levels[z];
+    *box = (mc_tile_range){ level->x, level->y, level->x + level->width, level->y + level->height };
+    return level->width > 0;
 }
 
 size_t

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mapcache/grid.h"
+
 /* Files with more tiles than this keep their coverage to themselves. */
-enum { MC_COVERAGE_TILES = 4096 };
+enum { MC_COVERAGE_TILES = 4096, MC_COVERAGE_LEVELS = 64 };
 
 typedef struct mc_coverage_tile {
     int z, x, y;
@@ -25,6 +27,9 @@ bool mc_coverage_may_have(const mc_coverage *coverage, int z, int x, int y);
 
 /* False: there is certainly no tile of level z in that range (columns and rows, the last ones excluded). */
 bool mc_coverage_may_touch(const mc_coverage *coverage, int z, int minx, int miny, int maxx, int maxy);
+
+/* The tiles of a level as a box; false: there are none, and the box is empty. */
+bool mc_coverage_box(mc_tile_range *box, const mc_coverage *coverage, int z);
 
 size_t mc_coverage_bytes(const mc_coverage *coverage);
 

@@ -50,6 +50,7 @@ typedef struct sqlite_cache {
     bool bare;            /* small files may be read without SQLite's machine: */
     mc_plain_get plain;   /* `get`, taken apart */
     uint64_t identity;
+    uint64_t paths; /* of the way from keys to paths: another configuration may have another one */
     bool single_file;
     /* Gives x and y (or column and row: `north_west`) of at most :most tiles of an area, in some order of the two,
      * behind those of the key; NULL: not known. */

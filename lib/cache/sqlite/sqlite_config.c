@@ -204,6 +204,7 @@ mc_sqlite_read(sqlite_cache *cache, const mc_cache_ops *ops, bool fixed_writes, 
     for (int i = 0; i < cache->reading.pragma_count; i++)
         cache->bare = cache->bare && strcasecmp(cache->reading.pragmas[i].name, "journal_mode") == 0;
     cache->identity = mc_hash64(cache->get, strlen(cache->get), 1);
+    cache->paths = mc_hash64(cache->path_text, strlen(cache->path_text), mc_node_hash(node));
     atomic_init(&cache->plan, cache->index_check == 2 ? 1 : 0);
     if (cache->immutable && cache->base.cache.max_size > 0) {
         mc_complain(build->diagnostics, MC_REFUSED, mc_node_child(node, "max_size"),

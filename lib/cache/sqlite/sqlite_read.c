@@ -105,6 +105,7 @@ mc_sqlite_location(mc_store_location *found, mc_cache *base, const mc_tile_key *
     const sqlite_cache *cache = (const sqlite_cache *)base;
     found->cache = base;
     found->identity = cache->identity;
+    found->paths = cache->paths;
     found->coverage = cache->coverage;
     found->by_tile = mc_template_by_tile(cache->template);
     found->needed = cache->single_file;

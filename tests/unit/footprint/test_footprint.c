@@ -59,106 +59,6 @@ START_TEST(files_have_numbers_of_their_own)
 }
 END_TEST
 
-/* What both ways find of some products and the tiles 0..4 of a row: all at once, and combination by combination. */
-enum { SIFTED = 5, SIFTED_TILES = 5 };
-static const char *const sifted_names[SIFTED] = { "a", "b", "nothing", "wal", "c" };
-
-static mc_footprints *
-begin_sifting(mc_cache *cache, const mc_dimension_value **dimensions)
-{
-    mc_footprints *batch;
-    mc_tile_key key = product_key("", 3, 0, 2);
-    for (int i = 0; i < SIFTED; i++)
-        dimensions[i] = product_key(sifted_names[i], 3, 0, 2).dimensions;
-    ck_ok(mc_footprints_begin(&batch, cache, &key, dimensions, SIFTED, &ctx, pool));
-    return batch;
-}
-
-/* The number of wants that are left; they are the same footprints as without sifting. */
-static int
-compare_sifted(mc_cache *cache)
-{
-    const mc_dimension_value *dimensions[SIFTED];
-    mc_footprints *batch = begin_sifting(cache, dimensions);
-    ck_assert_ptr_nonnull(batch);
-    mc_footprint_want wants[SIFTED * SIFTED_TILES];
-    int combinations[SIFTED * SIFTED_TILES], count = 0, next = 0;
-    for (int i = 0; i < SIFTED; i++) {
-        bool any = mc_footprints_may_have(batch, i, &(mc_tile_range){ 0, 2, SIFTED_TILES, 3 });
-        for (int x = 0; x < SIFTED_TILES; x++) {
-            bool may = mc_footprints_may_have(batch, i, &(mc_tile_range){ x, 2, x + 1, 3 });
-            ck_assert(any || !may);
-            combinations[count] = i;
-            wants[count].key = product_key("", 3, x, 2);
-            wants[count].key.dimensions = dimensions[i];
-            count += may;
-        }
-    }
-    ck_ok(mc_footprints_complete(batch, wants, combinations, count, &ctx, pool));
-    for (int i = 0; i < count; i++)
-        ck_ok(mc_footprints_fetch(batch, i, &ctx));
-    for (int i = 0; i < SIFTED; i++)
-        for (int x = 0; x < SIFTED_TILES; x++) {
-            bool wanted = next < count && combinations[next] == i && wants[next].key.x == x;
-            const mc_footprint *sifted = wanted ? wants[next].footprint : NULL;
-            mc_tile_key key = product_key(sifted_names[i], 3, x, 2);
-            shown plain = show_key(cache, &key);
-            ck_ok(plain.error);
-            ck_assert_int_eq(plain.footprint == NULL, sifted == NULL);
-            ck_assert(sifted == NULL || sifted->tag == plain.footprint->tag);
-            next += wanted;
-        }
-    return count;
-}
-
-/* Whatever happens to the files is seen by the next who sifts. */
-START_TEST(sifting_leaves_out_what_is_not_there)
-{
-    mc_cache *cache = product_cache("");
-    static const patch one = { 1, 1, 8, 8, 255 }, other = { 2, 2, 9, 9, 255 };
-    put_patch(cache, "a", 3, 1, 2, one);
-    put_patch(cache, "a", 3, 3, 2, one);
-    put_patch(cache, "b", 3, 0, 7, one);
-    put_patch(cache, "c", 4, 1, 2, one);
-    put_patch(cache, "wal", 3, 0, 5, one);
-    write_outside("wal", "PRAGMA journal_mode=wal");
-    wait_settled();
-    ck_assert_int_eq(compare_sifted(cache), 4 * SIFTED_TILES); /* nothing is known but that one file is not there */
-    wait_settled();                                            /* whoever reads in WAL mode makes the -wal */
-    compare_sifted(cache);
-    uint64_t skips = counted_events(MC_COUNT_coverage_skips_total);
-    ck_assert_int_eq(compare_sifted(cache), 2);
-    ck_assert_uint_gt(counted_events(MC_COUNT_coverage_skips_total), skips);
-    write_outside("b", apr_psprintf(pool, "UPDATE tiles SET y = 2, data = %s", patch_literal(other)));
-    write_outside("wal", "UPDATE tiles SET y = 2");
-    put_patch(cache, "nothing", 3, 4, 2, other);
-    compare_sifted(cache);
-    wait_settled();
-    compare_sifted(cache);
-    ck_assert_int_eq(compare_sifted(cache), 5);
-    write_outside("b", "UPDATE tiles SET dim = 'c'");
-    ck_assert_int_eq(
-        rename(apr_pstrcat(pool, cache_folder, "/b.db", NULL), apr_pstrcat(pool, cache_folder, "/c.db", NULL)), 0);
-    ck_assert_int_eq(unlink(apr_pstrcat(pool, cache_folder, "/a.db", NULL)), 0);
-    compare_sifted(cache);
-    wait_settled();
-    compare_sifted(cache);
-    ck_assert_int_eq(compare_sifted(cache), 3);
-}
-END_TEST
-
-START_TEST(files_by_tile_are_not_sifted)
-{
-    const mc_dimension_value *dimensions[SIFTED];
-    mc_cache *cache = cache_of(
-        apr_psprintf(pool,
-                     "<cache name='c' type='sqlite3'><dbfile>%s/{dim:product}-{x}.db</dbfile><xcount>1</xcount>"
-                     "<ycount>1</ycount></cache>",
-                     cache_folder));
-    ck_assert_ptr_null(begin_sifting(cache, dimensions));
-}
-END_TEST
-
 START_TEST(what_is_no_image_is_an_error_each_time)
 {
     mc_cache *cache = product_cache("");
@@ -383,7 +283,6 @@ START_TEST(threads_share_footprints_while_files_change)
 }
 END_TEST
 
-CACHE_MAIN("footprint", a_footprint_is_the_box_of_what_shows, sifting_leaves_out_what_is_not_there,
-           files_by_tile_are_not_sifted, files_have_numbers_of_their_own, what_is_no_image_is_an_error_each_time,
-           every_kind_of_cache_has_footprints, layered_caches_have_footprints, a_colour_is_a_footprint,
-           memory_keeps_its_bound, threads_share_footprints_while_files_change)
+CACHE_MAIN("footprint", a_footprint_is_the_box_of_what_shows, files_have_numbers_of_their_own,
+           what_is_no_image_is_an_error_each_time, every_kind_of_cache_has_footprints, layered_caches_have_footprints,
+           a_colour_is_a_footprint, memory_keeps_its_bound, threads_share_footprints_while_files_change)
