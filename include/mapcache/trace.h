@@ -106,6 +106,9 @@ typedef struct mc_span {
 void mc_trace_begin(mc_span *span);
 void mc_trace_end(mc_span *span);
 
+/* A span that takes no time: BEGIN and END of one look at the clock. */
+void mc_trace_moment(mc_trace *trace, const char *name);
+
 static inline mc_span
 mc_span_open(mc_trace *trace, const char *name)
 {
@@ -129,7 +132,14 @@ mc_span_close(mc_span *span)
 #define MC_SPAN(ctx, name)                                                                                             \
     __attribute__((cleanup(mc_span_close), unused)) mc_span MC_SPAN_NAME_(__LINE__) = mc_span_open((ctx)->trace, name)
 
-/* The same as a named variable, for mc_span_note. */
+/* A span for something that has just happened, and took no time worth a second look at the clock. */
+#define MC_SPAN_MOMENT(ctx, name)                                                                                      \
+    do {                                                                                                               \
+        if (__builtin_expect((ctx)->trace != 0, 0))                                                                    \
+            mc_trace_moment((ctx)->trace, name);                                                                       \
+    } while (0)
+
+/* MC_SPAN as a named variable, for mc_span_note. */
 #define MC_SPAN_AS(variable, ctx, name)                                                                                \
     __attribute__((cleanup(mc_span_close), unused)) mc_span variable = mc_span_open((ctx)->trace, name)
 

@@ -1,6 +1,6 @@
 /*
- * Writes trace lines, and tells trace_record.c of spans. One line costs some copies: the second's date and the thread's
- * number are formatted once for each thread and second, the middle of the line once for each trace.
+ * Writes trace lines, and tells trace_record.c of spans. One line costs a look at the clock and some copies: what it
+ * begins with is formatted once for each trace, thread and second, but for the digits of the microsecond.
  */
 
 #include <apr_strings.h>
@@ -17,8 +17,13 @@
 #include "base/metrics.h"
 #include "base/trace_private.h"
 
-enum { NAME_SIZE_MAX = 96, FIRST_BUFFER = 8 << 10, FULL_BUFFER = 128 << 10 };
-enum { LINE_SIZE = MC_TRACE_MIDDLE_MAX + 2 * NAME_SIZE_MAX + 64, DETAIL_MAX = 2100 };
+enum { NAME_SIZE_MAX = 96, FIRST_BUFFER = 32 << 10, FULL_BUFFER = 128 << 10 };
+enum { LINE_SIZE = MC_TRACE_START_MAX + 2 * NAME_SIZE_MAX + 64, DETAIL_MAX = 2100 };
+
+/* How long the time of day is told by the clock of durations, before both are compared again. */
+#define COMPARED_EVERY APR_USEC_PER_SEC
+
+enum { DATE_SIZE = 19, FRACTION_AT = 1 + DATE_SIZE + 1, FRACTION_DIGITS = 6 };
 
 static const char event_word[] = "MOCKUP ";
 
@@ -26,7 +31,7 @@ static const char event_word[] = "MOCKUP ";
 static _Thread_local struct {
     long id;
     time_t second;
-    char date[24]; /* "Wed Jan 15 12:17:50" */
+    char date[DATE_SIZE + 1]; /* "Wed Jan 15 12:17:50" */
     char year[8];
     size_t year_size;
 } self;
@@ -90,6 +95,7 @@ mc_trace_create(mc_trace_sink *sink, void *baton, const char *client, const char
         trace->client = trace_field_text(client, 64, pool);
         trace->location = trace_field_text(location == NULL ? "mapcache" : location, 64, pool);
     }
+    trace->compared = INT64_MIN / 2; /* never yet */
     trace->root = trace;
     pthread_mutex_init(&trace->lock, NULL);
     apr_pool_cleanup_register(pool, trace, end_trace, apr_pool_cleanup_null);
@@ -109,6 +115,8 @@ mc_trace_fork(const mc_trace *parent, unsigned inside, apr_pool_t *job_pool)
     trace->client = parent->client; /* outlives the job, as the caller of a batch does */
     trace->location = parent->location;
     trace->metrics = parent->metrics;
+    trace->compared = parent->compared;
+    trace->behind = parent->behind;
     trace->root = parent->root;
     apr_pool_cleanup_register(job_pool, trace, end_trace, apr_pool_cleanup_null);
     return trace;
@@ -171,13 +179,17 @@ format_second(time_t second)
     self.second = second;
 }
 
+/* "[Wed Jan 15 12:17:50.000000 2020] [mapcache:debug] [pid 1:tid 2] file(line): [client address] MOCKUP " */
 static void
-format_middle(mc_trace *trace, long thread)
+format_start(mc_trace *trace, time_t second, long thread)
 {
-    trace->middle_size = (size_t)apr_snprintf(trace->middle, sizeof(trace->middle),
-                                              "] [mapcache:debug] [pid %ld:tid %ld] %s: [client %s] %s", (long)getpid(),
-                                              thread, trace->location, trace->client, event_word);
+    if (second != self.second || self.year_size == 0)
+        format_second(second);
+    trace->start_size = (size_t)apr_snprintf(
+        trace->start, sizeof(trace->start), "[%s.000000 %s] [mapcache:debug] [pid %ld:tid %ld] %s: [client %s] %s",
+        self.date, self.year, (long)getpid(), thread, trace->location, trace->client, event_word);
     trace->thread = thread;
+    trace->second = second;
 }
 
 static inline char *
@@ -187,27 +199,25 @@ put_trace_bytes(char *to, const char *text, size_t size)
     return to + size;
 }
 
-/* What a line begins with, at `now`: up to "MOCKUP "; called with room for it. */
+/* What a line begins with, at `now` by mc_clock_now(): up to "MOCKUP "; called with room for it. */
 static char *
 write_start(mc_trace *trace, apr_time_t now)
 {
-    time_t second = (time_t)apr_time_sec(now);
+    if (now >= trace->compared + COMPARED_EVERY) {
+        trace->compared = now;
+        trace->behind = apr_time_now() - now;
+    }
+    apr_time_t date = now + trace->behind;
+    time_t second = (time_t)apr_time_sec(date);
     long thread = mc_trace_thread();
-    if (second != self.second || self.year_size == 0)
-        format_second(second);
-    if (thread != trace->thread)
-        format_middle(trace, thread);
+    if (second != trace->second || thread != trace->thread)
+        format_start(trace, second, thread);
     char *to = trace->buffer + trace->size;
-    *to++ = '[';
-    to = put_trace_bytes(to, self.date, 19);
-    *to++ = '.';
-    unsigned fraction = (unsigned)apr_time_usec(now);
-    for (int i = 5; i >= 0; i--, fraction /= 10)
+    memcpy(to, trace->start, trace->start_size);
+    unsigned fraction = (unsigned)apr_time_usec(date);
+    for (int i = FRACTION_AT + FRACTION_DIGITS - 1; i >= FRACTION_AT; i--, fraction /= 10)
         to[i] = (char)('0' + fraction % 10);
-    to += 6;
-    *to++ = ' ';
-    to = put_trace_bytes(to, self.year, self.year_size);
-    return put_trace_bytes(to, trace->middle, trace->middle_size);
+    return to + trace->start_size;
 }
 
 /* "BEGIN name" or "END name note" at `now`. */
@@ -232,7 +242,7 @@ mc_trace_say(mc_trace *trace, const char *text, const char *detail)
 {
     if (trace->sink == NULL || !reserve_trace_room(trace, LINE_SIZE + DETAIL_MAX))
         return;
-    char *to = write_start(trace, apr_time_now()) - (sizeof(event_word) - 1);
+    char *to = write_start(trace, mc_clock_now()) - (sizeof(event_word) - 1);
     to = put_trace_bytes(to, text, strnlen(text, NAME_SIZE_MAX));
     *to++ = ' ';
     size_t size = strnlen(detail, DETAIL_MAX);
@@ -250,21 +260,30 @@ mc_trace_say_request(mc_trace *trace)
         mc_trace_say(trace, "REQUEST", mc_account_text(trace->account, trace->pool));
 }
 
+/* The number of a span that is recorded; 0: none is. */
+static unsigned
+number_span(mc_trace *trace)
+{
+    if ((trace->kept & MC_TRACE_SPANS) == 0)
+        return 0;
+    return atomic_fetch_add_explicit(&trace->root->numbers, 1, memory_order_relaxed) + 1;
+}
+
 void
 mc_trace_begin(mc_span *span)
 {
     mc_trace *trace = span->trace;
     span->inside = trace->inside;
     trace->inside = 0;
-    if ((trace->kept & MC_TRACE_SPANS) != 0) {
-        span->number = atomic_fetch_add_explicit(&trace->root->numbers, 1, memory_order_relaxed) + 1;
+    span->number = number_span(trace);
+    if (span->number != 0) {
         span->parent = trace->open;
         trace->open = span->number;
     }
     span->begin = mc_clock_now();
     if (trace->sink == NULL)
         return;
-    write_line(trace, apr_time_now(), "BEGIN ", 6, span->name, NULL);
+    write_line(trace, span->begin, "BEGIN ", 6, span->name, NULL);
     if (trace->root != trace && !trace->told)
         mc_trace_say_request(trace); /* a job's lines name the request, too */
 }
@@ -273,7 +292,8 @@ void
 mc_trace_end(mc_span *span)
 {
     mc_trace *trace = span->trace;
-    int64_t duration = mc_clock_now() - span->begin;
+    apr_time_t now = mc_clock_now();
+    int64_t duration = now - span->begin;
     if ((trace->kept & MC_TRACE_SUMS) != 0)
         mc_trace_add_sum(trace, span->name, duration, duration - trace->inside);
     if (span->number != 0) {
@@ -283,5 +303,23 @@ mc_trace_end(mc_span *span)
     trace->inside = span->inside + duration;
     mc_observe(trace->metrics, span->name, duration);
     if (trace->sink != NULL)
-        write_line(trace, apr_time_now(), "END ", 4, span->name, span->note);
+        write_line(trace, now, "END ", 4, span->name, span->note);
+}
+
+void
+mc_trace_moment(mc_trace *trace, const char *name)
+{
+    mc_span span = { .trace = trace, .name = name, .number = number_span(trace), .parent = trace->open };
+    span.begin = mc_clock_now();
+    if (trace->sink != NULL) {
+        write_line(trace, span.begin, "BEGIN ", 6, name, NULL);
+        if (trace->root != trace && !trace->told)
+            mc_trace_say_request(trace);
+        write_line(trace, span.begin, "END ", 4, name, NULL);
+    }
+    if ((trace->kept & MC_TRACE_SUMS) != 0)
+        mc_trace_add_sum(trace, name, 0, 0);
+    if (span.number != 0)
+        mc_trace_record(trace, &span, 0, mc_trace_thread());
+    mc_observe(trace->metrics, name, 0);
 }

@@ -7,7 +7,7 @@
 
 #include "mapcache/trace.h"
 
-enum { MC_TRACE_NAMES_MAX = 48, MC_TRACE_MIDDLE_MAX = 256, MC_TRACE_CHUNK = 16 };
+enum { MC_TRACE_NAMES_MAX = 48, MC_TRACE_START_MAX = 288, MC_TRACE_CHUNK = 16 };
 
 typedef struct mc_span_sum {
     const char *name;
@@ -39,9 +39,12 @@ struct mc_trace {
     char *buffer;  /* malloc'ed: it grows, and it must not stay in the pool */
     size_t size;
     size_t capacity;
-    long thread;                      /* that `middle` was formatted for */
-    char middle[MC_TRACE_MIDDLE_MAX]; /* from the year's end to "MOCKUP " */
-    size_t middle_size;
+    apr_time_t compared; /* by mc_clock_now(): when `behind` was measured */
+    apr_time_t behind;   /* the time of day less mc_clock_now() */
+    long thread;         /* that `start` was formatted for, and its second */
+    time_t second;
+    char start[MC_TRACE_START_MAX]; /* of a line, up to "MOCKUP " */
+    size_t start_size;
     mc_span_sums *sums;          /* of this trace alone; NULL: nothing yet */
     int64_t inside;              /* spent in the spans that have ended inside the innermost open one */
     unsigned open;               /* number of the innermost open span that is recorded; 0: none */

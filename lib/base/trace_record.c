@@ -5,17 +5,31 @@
 
 #include "base/trace_private.h"
 
+/* Constants of two files may be of equal text: most are found by their address. */
+static mc_span_sum *
+find_span_sum(mc_span_sums *sums, const char *name)
+{
+    for (int i = 0; i < sums->count; i++)
+        if (sums->spans[i].name == name)
+            return &sums->spans[i];
+    for (int i = 0; i < sums->count; i++)
+        if (strcmp(sums->spans[i].name, name) == 0)
+            return &sums->spans[i];
+    return NULL;
+}
+
 static void
 add_span_sum(mc_span_sums *sums, const char *name, int64_t microseconds, int64_t own)
 {
-    for (int i = 0; i < sums->count; i++)
-        if (sums->spans[i].name == name || strcmp(sums->spans[i].name, name) == 0) {
-            sums->spans[i].microseconds += microseconds;
-            sums->spans[i].own += own;
-            return;
-        }
-    if (sums->count < MC_TRACE_NAMES_MAX)
-        sums->spans[sums->count++] = (mc_span_sum){ name, microseconds, own };
+    mc_span_sum *sum = find_span_sum(sums, name);
+    if (sum == NULL && sums->count < MC_TRACE_NAMES_MAX) {
+        sum = &sums->spans[sums->count++];
+        *sum = (mc_span_sum){ name, 0, 0 };
+    }
+    if (sum != NULL) {
+        sum->microseconds += microseconds;
+        sum->own += own;
+    }
 }
 
 void

@@ -150,7 +150,7 @@ recall_want(mc_footprints *batch, int index, tally *tally, mc_ctx *ctx)
             want->known = true;
             tally->skips++;
         } else if (mc_footprint_find(&batch->held[index], &series->identity, &want->key, ctx)) {
-            MC_SPAN(ctx, "mc_footprint_get");
+            MC_SPAN_MOMENT(ctx, "mc_footprint_get");
             want->footprint = batch->held[index];
             want->known = want->footprint != NULL || !want->key.renderable;
             tally->footprints += want->footprint != NULL;
