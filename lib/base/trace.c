@@ -199,6 +199,16 @@ put_trace_bytes(char *to, const char *text, size_t size)
     return to + size;
 }
 
+/* Six digits, two at a time. */
+static inline void
+write_fraction(char *to, unsigned fraction)
+{
+    for (int i = FRACTION_DIGITS - 2; i >= 0; i -= 2, fraction /= 100) {
+        to[i] = (char)('0' + fraction % 100 / 10);
+        to[i + 1] = (char)('0' + fraction % 10);
+    }
+}
+
 /* What a line begins with, at `now` by mc_clock_now(): up to "MOCKUP "; called with room for it. */
 static char *
 write_start(mc_trace *trace, apr_time_t now)
@@ -214,9 +224,7 @@ write_start(mc_trace *trace, apr_time_t now)
         format_start(trace, second, thread);
     char *to = trace->buffer + trace->size;
     memcpy(to, trace->start, trace->start_size);
-    unsigned fraction = (unsigned)apr_time_usec(date);
-    for (int i = FRACTION_AT + FRACTION_DIGITS - 1; i >= FRACTION_AT; i--, fraction /= 10)
-        to[i] = (char)('0' + fraction % 10);
+    write_fraction(to + FRACTION_AT, (unsigned)apr_time_usec(date));
     return to + trace->start_size;
 }
 
@@ -233,6 +241,26 @@ write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size
         *to++ = ' ';
         to = put_trace_bytes(to, note, strnlen(note, NAME_SIZE_MAX));
     }
+    *to++ = '\n';
+    trace->size = (size_t)(to - trace->buffer);
+}
+
+/* "BEGIN name" and "END name" of the same moment. */
+static void
+write_moment(mc_trace *trace, apr_time_t now, const char *name)
+{
+    if (!reserve_trace_room(trace, 2 * LINE_SIZE))
+        return;
+    size_t size = strnlen(name, NAME_SIZE_MAX);
+    const char *start = trace->buffer + trace->size;
+    char *to = write_start(trace, now);
+    size_t start_size = (size_t)(to - start);
+    to = put_trace_bytes(to, "BEGIN ", 6);
+    to = put_trace_bytes(to, name, size);
+    *to++ = '\n';
+    to = put_trace_bytes(to, start, start_size);
+    to = put_trace_bytes(to, "END ", 4);
+    to = put_trace_bytes(to, name, size);
     *to++ = '\n';
     trace->size = (size_t)(to - trace->buffer);
 }
@@ -311,10 +339,11 @@ mc_trace_moment(mc_trace *trace, const char *name)
 {
     mc_span span = { .trace = trace, .name = name, .number = number_span(trace), .parent = trace->open };
     span.begin = mc_clock_now();
-    if (trace->sink != NULL) {
+    if (trace->sink != NULL && (trace->root == trace || trace->told)) {
+        write_moment(trace, span.begin, name);
+    } else if (trace->sink != NULL) {
         write_line(trace, span.begin, "BEGIN ", 6, name, NULL);
-        if (trace->root != trace && !trace->told)
-            mc_trace_say_request(trace);
+        mc_trace_say_request(trace);
         write_line(trace, span.begin, "END ", 4, name, NULL);
     }
     if ((trace->kept & MC_TRACE_SUMS) != 0)
