@@ -237,6 +237,48 @@ START_TEST(own_time_is_told_once)
 }
 END_TEST
 
+/* The number of a line's second and microsecond in its text: "[Wed Jan 15 12:17:50.503563 2020] ...". */
+static apr_time_t
+time_of_line(const char *line)
+{
+    struct tm parts = { .tm_isdst = -1 };
+    char *rest = strptime(line, "[%a %b %d %H:%M:%S.", &parts);
+    ck_assert_ptr_nonnull(rest);
+    parts.tm_year = atoi(rest + 7) - 1900;
+    return apr_time_from_sec(mktime(&parts)) + atoi(rest);
+}
+
+/* BEGIN and END of the same time, also where they are the first lines of a job; counted as a span without a length. */
+START_TEST(a_moment_is_a_span_without_length)
+{
+    apr_pool_t *job_pool;
+    out.size = 0;
+    setenv("TZ", "UTC", 1); /* no hour comes twice */
+    tzset();
+    ctx.trace = mc_trace_create(sink, &out, NULL, NULL, pool);
+    apr_time_t before = apr_time_now();
+    MC_SPAN_MOMENT(&ctx, "mc_example_found");
+    mc_trace_flush(ctx.trace);
+    apr_pool_create(&job_pool, NULL);
+    mc_ctx job = { .pool = job_pool, .trace = mc_trace_fork(ctx.trace, 0, job_pool) };
+    MC_SPAN_MOMENT(&job, "mc_example_found");
+    apr_pool_destroy(job_pool);
+    apr_time_t after = apr_time_now();
+    char *rest, *begin = NULL;
+    int lines = 0;
+    for (char *line = strtok_r(out.text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest), lines++) {
+        ck_assert_ptr_nonnull(
+            strstr(line, lines % 2 == 0 ? "MOCKUP BEGIN mc_example_found" : "MOCKUP END mc_example_found"));
+        ck_assert_int_ge(time_of_line(line), before - 1000000); /* somebody may set the clock, a little */
+        ck_assert_int_le(time_of_line(line), after + 1000000);
+        ck_assert(lines % 2 == 0 || time_of_line(line) == time_of_line(begin));
+        begin = line;
+    }
+    ck_assert_int_eq(lines, 4);
+    ck_assert_str_eq(mc_trace_server_timing(ctx.trace, pool), "mc_example_found;dur=0.000");
+}
+END_TEST
+
 UNIT_MAIN("trace", lines_have_the_published_form, the_pool_flushes_and_much_is_flushed_in_pieces,
           a_client_cannot_break_lines, a_child_process_has_its_own_number, jobs_add_to_the_sums_of_their_request,
-          without_a_sink_there_are_only_sums, own_time_is_told_once)
+          without_a_sink_there_are_only_sums, own_time_is_told_once, a_moment_is_a_span_without_length)
