@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "mapcache/error.h"
 
@@ -55,7 +56,7 @@ mc_folder_watches_create(void)
     mc_folder_watches *watches = calloc(1, sizeof(*watches));
     MC_ASSERT(watches != NULL);
     pthread_mutex_init(&watches->lock, NULL);
-    watches->owner = getpid();
+    watches->owner = mc_files_own_process();
     watches->queue = -1;
     watches->taken = 1;
     return watches;
@@ -152,7 +153,7 @@ int
 mc_folder_watch(mc_folder_watches *watches, const char *folder, mc_ctx *ctx)
 {
     struct stat info;
-    if (watches->owner != getpid() || stat(folder, &info) != 0)
+    if (watches->owner != mc_files_own_process() || stat(folder, &info) != 0)
         return 0;
     pthread_mutex_lock(&watches->lock);
     const folder_with_watch *known = find_watched_folder(watches, info.st_dev, info.st_ino);
@@ -213,7 +214,7 @@ read_folder_events(mc_folder_watches *watches)
 uint64_t
 mc_folder_watches_take(mc_folder_watches *watches)
 {
-    if (watches->owner != getpid())
+    if (watches->owner != mc_files_own_process())
         return 0;
     pthread_mutex_lock(&watches->lock);
     bool all = watches->queue < 0;
