@@ -49,6 +49,7 @@ typedef struct mc_process {
     struct mc_flights *flights;               /* who renders which metatile (lib/lock) */
     struct mc_memory *memory;                 /* stored tiles, footprints, absences (lib/cache) */
     struct mc_folder_watches *watches;        /* folders of products of which changes are reported (lib/footprint) */
+    struct mc_coverage_index *coverages;      /* what a file tells of products (lib/footprint) */
     struct mc_clock_cache *query_results;     /* what the databases of dimensions have said (lib/dimension) */
     struct mc_clock_cache *provisional;       /* tiles that are not to be stored (lib/tileset) */
     struct mc_documents *documents;           /* capabilities as they were written last (lib/service) */

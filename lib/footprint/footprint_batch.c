@@ -9,9 +9,13 @@
 #include "base/metrics.h"
 #include "cache/memory.h"
 #include "cache/uses.h"
+#include "footprint/coverage_index.h"
 #include "footprint/footprint_counters.h"
 #include "footprint/footprint_private.h"
 #include "mapcache/trace.h"
+
+/* So many files are worth a look into the index of coverage. */
+enum { MANY = 64 };
 
 static apr_status_t
 release_footprint_batch(void *data)
@@ -88,11 +92,16 @@ look_at_files(mc_footprints *batch)
  * known not to use one, its look is spared.
  */
 static void
-recall_series(mc_batch_series *series, mc_batch_file *file, unsigned generation, mc_ctx *ctx)
+recall_series(mc_batch_series *series, mc_batch_file *file, unsigned generation, bool many, mc_ctx *ctx)
 {
-    series->stampless = mc_series_identity(series, file->path, generation);
+    series->stampless = mc_series_identity(mc_identity_first(), series, file->path, generation);
     series->identity = mc_identity_of(&series->stampless, &file->stamp, offsetof(mc_stamp, wal_size));
     mc_file_facts *facts = mc_file_facts_find(&series->identity, ctx);
+    if (facts == NULL && many && generation == 0) {
+        facts = mc_coverage_index_recall(ctx->process->coverages, series, file);
+        if (facts != NULL)
+            mc_file_facts_keep(&series->identity, facts, ctx);
+    }
     if (facts != NULL && facts->rollback)
         file->rollback = true;
     if (!file->rollback && !file->wal_looked) {
@@ -123,7 +132,7 @@ look_at_series(mc_footprints *batch, mc_ctx *ctx)
             file->wal_looked = true;
             continue;
         }
-        recall_series(series, file, mc_memory_generation(memory, file->path), ctx);
+        recall_series(series, file, mc_memory_generation(memory, file->path), batch->series_count >= MANY, ctx);
         if (!mc_stamp_settled(&file->stamp, batch->taken)) /* the -wal */
             series->identity = (mc_identity){ 0, 0 };
     }

@@ -21,14 +21,14 @@ add_identity_text(mc_identity *identity, char *bytes, size_t size, const char *t
 }
 
 mc_identity
-mc_series_identity(const mc_batch_series *series, const char *path, unsigned generation)
+mc_series_identity(mc_identity base, const mc_batch_series *series, const char *path, unsigned generation)
 {
     const mc_tile_key *key = series->key;
     const mc_level *level = &key->grid->levels[key->grid->level_count - 1];
     uint64_t head[4] = { series->how, (uint64_t)generation << 32 | (unsigned)key->dimension_count,
                          (uint64_t)(unsigned)level->columns << 32 | (unsigned)level->rows, key->grid->definition };
     char bytes[MC_PATH_MAX];
-    mc_identity identity = mc_identity_first();
+    mc_identity identity = base;
     memcpy(bytes, head, sizeof(head));
     size_t size = add_identity_text(&identity, bytes, sizeof(head), path);
     size = add_identity_text(&identity, bytes, size, key->tileset);
@@ -41,7 +41,7 @@ mc_series_identity(const mc_batch_series *series, const char *path, unsigned gen
 mc_identity
 mc_roster_identity(const mc_batch_series *series, const mc_dimension_value *const *dimensions, int count)
 {
-    mc_identity identity = mc_series_identity(series, "", 0);
+    mc_identity identity = mc_series_identity(mc_identity_first(), series, "", 0);
     uint64_t head[2] = { series->paths, (unsigned)count };
     char bytes[MC_PATH_MAX];
     memcpy(bytes, head, sizeof(head));

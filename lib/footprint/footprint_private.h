@@ -117,8 +117,9 @@ typedef struct mc_folder_cursor {
 bool mc_folder_cursor_look(mc_stamp *stamp, bool *sole, mc_folder_cursor *cursor, const char *path);
 void mc_folder_cursor_close(mc_folder_cursor *cursor);
 
-/* Everything that is remembered of a series depends on, but the stamp of its file. generation: of our own writes. */
-mc_identity mc_series_identity(const mc_batch_series *series, const char *path, unsigned generation);
+/* Everything that is remembered of a series depends on, but the stamp of its file. base: mc_identity_first(), or what a
+ * file of identities begins with. generation: of our own writes. */
+mc_identity mc_series_identity(mc_identity base, const mc_batch_series *series, const char *path, unsigned generation);
 
 /* Of the products of a catalogue: the files of all these combinations of the key, which are read as `series` is, whose
  * key has dimensions of its own. */

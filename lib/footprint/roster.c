@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/memory.h"
+#include "footprint/coverage_index.h"
 #include "footprint/folder_watch.h"
 #include "footprint/footprint_counters.h"
 
@@ -387,12 +388,14 @@ mc_roster_learn(mc_roster_use *use, const mc_footprints *batch, mc_ctx *ctx)
     if (made)
         fill_roster(use->roster, use, batch);
     update_roster(use, batch);
-    if (!made)
+    if (!made) {
         mc_clock_cache_release(use->entry);
-    else if (use->roster->open <= use->roster->count / LEAST_SHARE)
+    } else if (use->roster->open <= use->roster->count / LEAST_SHARE) {
         mc_memory_keep(ctx, MC_SHARE_SMALL, &use->identity, sizeof(use->identity), use->roster,
                        roster_bytes(use->roster), free_roster);
-    else
+        mc_coverage_index_keep(ctx->process->coverages, batch);
+    } else {
         free_roster(use->roster);
+    }
     use->roster = NULL;
 }

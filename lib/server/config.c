@@ -311,6 +311,7 @@ read_locker(mc_config *config, const root_config *root, mc_build *build)
         config->locker = mc_locker_from_config(root->locker, build);
     else
         config->locker = mc_locker_disk(root->lock_dir, 120, build->pool);
+    config->lock_dir = root->locker != NULL ? NULL : root->lock_dir;
     if (build->diagnostics->thorough && config->locker != NULL)
         mc_locker_inspect(config->locker, root->locker, build->diagnostics, build->pool);
     for (int i = 0; i < config->tilesets->nelts; i++) {

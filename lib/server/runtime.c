@@ -20,6 +20,7 @@
 #include "db/postgres/postgres.h"
 #include "db/sqlite/handles.h"
 #include "draw/raster/plane.h"
+#include "footprint/coverage_index.h"
 #include "footprint/folder_watch.h"
 #include "http/http.h"
 #include "mapcache/cache.h"
@@ -199,6 +200,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     mc_budget_set(budget_of_process(config, processes), &budget_hooks);
     process->memory = mc_memory_create(mc_config_memory(config) / processes);
     process->watches = threads ? mc_folder_watches_create() : NULL;
+    process->coverages = mc_coverage_index_create(config->lock_dir);
     process->query_results = query_results_create(mc_config_memory(config) / processes);
     process->provisional = threads && has_sources(config) ? mc_clock_cache_create(PROVISIONAL_BYTES) : NULL;
     process->documents = mc_documents_create(threads ? documents_of_process(config, processes) : 0);
@@ -267,6 +269,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     if (process->memory != NULL)
         mc_memory_destroy(process->memory);
     mc_folder_watches_destroy(process->watches);
+    mc_coverage_index_destroy(process->coverages);
     mc_clock_cache_destroy(process->query_results);
     mc_clock_cache_destroy(process->provisional);
     mc_documents_destroy(process->documents);

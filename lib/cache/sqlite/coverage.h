@@ -31,6 +31,12 @@ bool mc_coverage_may_touch(const mc_coverage *coverage, int z, int minx, int min
 /* The tiles of a level as a box; false: there are none, and the box is empty. */
 bool mc_coverage_box(mc_tile_range *box, const mc_coverage *coverage, int z);
 
+/* For a file: writes what mc_coverage_read reads to `bytes`, unless that is NULL. Returns how many bytes. */
+size_t mc_coverage_write(uint8_t *bytes, const mc_coverage *coverage);
+
+/* NULL: these bytes, which may be anybody's, are no coverage. */
+mc_coverage *mc_coverage_read(const uint8_t *bytes, size_t size);
+
 size_t mc_coverage_bytes(const mc_coverage *coverage);
 
 /* What a tile is found by in a table of tiles: names of columns, by MC_TILE_Z and so on. */

@@ -1,10 +1,14 @@
 /* Many products of which few are in sight: what is left out has nothing there, whatever happens to the files, and also
  * where the folder is watched and nobody looks at them. */
+#include "cache/cache_counters.h"
+#include "footprint/coverage_index.h"
 #include "footprint/folder_watch.h"
 #include "footprint/footprint_counters.h"
 #include "footprint_fixture.h"
 
 #include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -375,7 +379,126 @@ START_TEST(a_forked_process_does_not_use_the_watch)
 }
 END_TEST
 
+/* --- the index of coverage ------------------------------------------------------------------------------------------
+ */
+
+static void
+end_process(void)
+{
+    mc_coverage_index_destroy(process.coverages);
+    process.coverages = NULL;
+    end_watches();
+}
+
+/* A process without a memory of its own, but with the file that the one before has left. */
+static void
+restart_process(void)
+{
+    end_process();
+    mc_memory_destroy(process.memory);
+    process.memory = mc_memory_create(64 << 20);
+    process.coverages = mc_coverage_index_create(cache_folder);
+    watch_folders();
+}
+
+/* Files that a map of some tiles has read. */
+static uint64_t
+count_reads(int shown_tiles)
+{
+    uint64_t before = counted_events(MC_COUNT_cache_misses_total) + counted_events(MC_COUNT_cache_hits_total);
+    ck_assert_int_eq(count_shown(), shown_tiles);
+    return counted_events(MC_COUNT_cache_misses_total) + counted_events(MC_COUNT_cache_hits_total) - before;
+}
+
+static const char *
+path_of_index(void)
+{
+    glob_t found;
+    ck_assert_int_eq(glob(apr_pstrcat(pool, cache_folder, "/mapcache-coverage-*", NULL), 0, NULL, &found), 0);
+    ck_assert_uint_eq(found.gl_pathc, 1);
+    const char *path = apr_pstrdup(pool, found.gl_pathv[0]);
+    globfree(&found);
+    return path;
+}
+
+/* False where folders cannot be watched: then no file is written either. */
+static bool
+write_index(void)
+{
+    make_products();
+    process.coverages = mc_coverage_index_create(cache_folder);
+    bool watched = watch_folders();
+    learn_products(watched);
+    return watched;
+}
+
+START_TEST(the_first_map_of_a_process_reads_what_has_changed)
+{
+    if (write_index()) {
+        struct stat info;
+        ck_assert_int_eq(stat(path_of_index(), &info), 0);
+        ck_assert_int_eq(info.st_mode & 0777, 0600);
+        restart_process();
+        ck_assert_uint_eq(count_reads(0), 0);
+        move_into_sight(path_of_product(5));
+        restart_process();
+        ck_assert_uint_ge(count_reads(1), 1);
+        restart_process();
+        ck_assert_uint_lt(count_reads(1), 10);
+    }
+    end_process();
+}
+END_TEST
+
+static void
+put_byte(const char *path, long at, int value)
+{
+    FILE *file = fopen(path, "r+");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, at, SEEK_SET), 0);
+    ck_assert_int_eq(fputc(value, file), value);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(an_index_that_is_broken_or_foreign_is_not_there)
+{
+    if (write_index()) {
+        const char *path = path_of_index();
+        run_shell("cp %s/mapcache-coverage-* %s/whole");
+        for (int i = 0; i < 6; i++) {
+            run_shell("rm -f %s/mapcache-coverage-*");
+            run_shell(apr_psprintf(pool, "cp -p %s/whole %s", "%s", path));
+            if (i < 3)
+                put_byte(path, (long)i * 20000 + 3, 0x5a);
+            else if (i == 3)
+                ck_assert_int_eq(truncate(path, 50000), 0);
+            else if (i == 4)
+                ck_assert_int_eq(chmod(path, 0666), 0);
+            else
+                run_shell(apr_psprintf(pool, "rm %s && ln -s whole %s", path, path));
+            restart_process();
+            ck_assert_uint_ge(count_reads(0), PRODUCTS);
+        }
+    }
+    end_process();
+}
+END_TEST
+
+/* Nobody may write there: all is as without. */
+START_TEST(an_index_that_cannot_be_written_is_no_error)
+{
+    make_products();
+    process.coverages = mc_coverage_index_create("/proc/self");
+    bool watched = watch_folders();
+    learn_products(watched);
+    ck_assert_uint_eq(count_reads(0), 0);
+    end_process();
+}
+END_TEST
+
 CACHE_MAIN("roster", sifting_leaves_out_what_is_not_there, so_it_does_where_the_folder_is_watched,
            files_by_tile_are_not_sifted, commits_of_another_process_are_seen_by_the_next_map,
            a_write_by_another_name_is_seen_soon, links_are_looked_at, a_folder_that_is_exchanged_is_looked_at,
-           too_many_changes_are_no_error, a_forked_process_does_not_use_the_watch)
+           too_many_changes_are_no_error, a_forked_process_does_not_use_the_watch,
+           the_first_map_of_a_process_reads_what_has_changed, an_index_that_is_broken_or_foreign_is_not_there,
+           an_index_that_cannot_be_written_is_no_error)
