@@ -247,7 +247,7 @@ write_line(mc_trace *trace, apr_time_t now, const char *event, size_t event_size
 
 /* "BEGIN name" and "END name" of the same moment. */
 static void
-write_moment(mc_trace *trace, apr_time_t now, const char *name)
+write_trace_moment(mc_trace *trace, apr_time_t now, const char *name)
 {
     if (!reserve_trace_room(trace, 2 * LINE_SIZE))
         return;
@@ -340,7 +340,7 @@ mc_trace_moment(mc_trace *trace, const char *name)
     mc_span span = { .trace = trace, .name = name, .number = number_span(trace), .parent = trace->open };
     span.begin = mc_clock_now();
     if (trace->sink != NULL && (trace->root == trace || trace->told)) {
-        write_moment(trace, span.begin, name);
+        write_trace_moment(trace, span.begin, name);
     } else if (trace->sink != NULL) {
         write_line(trace, span.begin, "BEGIN ", 6, name, NULL);
         mc_trace_say_request(trace);

@@ -21,11 +21,12 @@ enum {
 };
 
 typedef struct index_head {
-    char magic[8]; /* MCCOVER1, whose second half is a number of the machine's byte order */
+    char magic[8];
     uint32_t order, count;
     uint64_t salt, size, sum; /* sum: of all behind the head */
 } index_head;
 
+/* The number at its end grows when coverages or identities are made in another way. */
 static const char magic[8] = { 'M', 'C', 'C', 'O', 'V', 'E', 'R', '1' };
 enum { BYTE_ORDER_MARK = 0x01020304 };
 
