@@ -142,6 +142,26 @@ add_edge(mc_area *plane, int32_t x0, int32_t y0, int32_t x1, int32_t y1)
     }
 }
 
+/* An edge inside one pixel, as most are where data is dense; false, and nothing is added: it is none. The same numbers
+ * as from add_edge, which do not depend on the edge's direction but for their sign. */
+static inline bool
+add_edge_in_pixel(mc_area *plane, mc_shape_point a, mc_shape_point b)
+{
+    const int32_t upper = a.y < b.y ? a.y : b.y, lower = a.y < b.y ? b.y : a.y;
+    const int column = a.x >> SHIFT, y = upper >> SHIFT;
+    if (((column ^ (b.x >> SHIFT)) | (y ^ ((lower - 1) >> SHIFT))) != 0 || (unsigned)column >= (unsigned)plane->width ||
+        (unsigned)y >= (unsigned)plane->height)
+        return false;
+    int32_t *cells = plane->cells + (size_t)y * (size_t)plane->stride + column;
+    const int32_t inside = (a.x & (MC_SUBPIXELS - 1)) + (b.x & (MC_SUBPIXELS - 1)), dy = b.y - a.y;
+    add_cell_area(&cells[0], dy * (2 * MC_SUBPIXELS - inside));
+    add_cell_area(&cells[1], dy * inside);
+    plane->touched[y] |= mc_blocks_of(column, column + 1, plane->block_bits);
+    plane->top = y < plane->top ? y : plane->top;
+    plane->bottom = y > plane->bottom ? y : plane->bottom;
+    return true;
+}
+
 void
 mc_area_add(mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy)
 {
@@ -149,10 +169,12 @@ mc_area_add(mc_area *coverage, const mc_shape *shape, int32_t dx, int32_t dy)
     coverage->dirty = true;
     for (int part = 0; part < shape->part_count; part++) {
         int end = shape->ends[part];
-        mc_shape_point last = shape->points[end - 1];
+        mc_shape_point last = { shape->points[end - 1].x + dx, shape->points[end - 1].y + dy };
         for (int i = begin; i < end; i++) {
             mc_shape_point p = shape->points[i];
-            add_edge(coverage, last.x + dx, last.y + dy, p.x + dx, p.y + dy);
+            p = (mc_shape_point){ p.x + dx, p.y + dy };
+            if (!add_edge_in_pixel(coverage, last, p))
+                add_edge(coverage, last.x, last.y, p.x, p.y);
             last = p;
         }
         begin = end;
@@ -163,7 +185,8 @@ void
 mc_area_add_edge(mc_area *coverage, mc_shape_point a, mc_shape_point b)
 {
     coverage->dirty = true;
-    add_edge(coverage, a.x, a.y, b.x, b.y);
+    if (!add_edge_in_pixel(coverage, a, b))
+        add_edge(coverage, a.x, a.y, b.x, b.y);
 }
 
 #ifdef __SSE4_1__
