@@ -91,6 +91,7 @@ paint_symbol(mc_painter *painter, mc_pass *to, const mc_symbolizer *symbol, cons
 {
     mc_canvas *canvas;
     MC_TRY(mc_painter_target(&canvas, painter, to));
+    painter->of_style = symbol;
     if (symbol->kind == MC_SYMBOL_POINT)
         return mc_graphic_paint(painter, canvas, symbol, feature);
     for (int kind = 0; kind < 3; kind++)

@@ -15,6 +15,7 @@ enum {
     MC_PASSES_AT_ONCE = 16, /* that are painted while features come; the features of all others are kept */
     MC_PICTURES_MAX = 16,
     MC_CELLS_MAX = 16,
+    MC_PENS_KNOWN = 16,
 };
 
 /* The features of one rule, gathered to be painted at once. */
@@ -49,6 +50,12 @@ typedef struct mc_known_cell {
     mc_pixels *pixels;
 } mc_known_cell;
 
+/* The pen of a symbolizer of the style that is the same for all features. */
+typedef struct mc_known_pen {
+    const mc_symbolizer *symbol; /* NULL: none */
+    mc_pen pen;
+} mc_known_pen;
+
 /* Marks that are the same for all features (draw/paint/graphic.c). */
 typedef struct mc_known_mark mc_known_mark;
 
@@ -81,10 +88,12 @@ struct mc_painter {
     mc_known_picture pictures[MC_PICTURES_MAX];
     mc_known_cell cells[MC_CELLS_MAX];
     int picture_count, cell_count;
-    mc_known_mark *marks; /* a list */
-    mc_sprites *sprites;  /* NULL: none so far */
-    apr_hash_t *placed;   /* by filters, for `placed_for` */
-    apr_hash_t *worlds;   /* `placed` by query; NULL: none so far */
+    const mc_symbolizer *of_style;    /* the style's symbolizer that is being painted; those of marks come and go */
+    mc_known_pen pens[MC_PENS_KNOWN]; /* of the style's symbolizers, by a hash of their places */
+    mc_known_mark *marks;             /* a list */
+    mc_sprites *sprites;              /* NULL: none so far */
+    apr_hash_t *placed;               /* by filters, for `placed_for` */
+    apr_hash_t *worlds;               /* `placed` by query; NULL: none so far */
     const mc_feature_query *placed_for;
     bool warned;               /* a missing picture has been logged */
     mc_ctx *ctx;               /* of the feature that is being painted */

@@ -38,6 +38,19 @@ paint_by_distance(bool *done, mc_painter *painter, mc_canvas *canvas, const mc_s
     return mc_canvas_outline(canvas, painter->outline, color);
 }
 
+/* The pen of a symbolizer of the style whose width is no expression: worked out once for a map. */
+static const mc_pen *
+find_known_pen(mc_painter *painter, const mc_symbolizer *symbol)
+{
+    const uint64_t hash = (uint64_t)(uintptr_t)symbol * UINT64_C(0x9E3779B97F4A7C15);
+    mc_known_pen *known = &painter->pens[hash >> 60];
+    _Static_assert(MC_PENS_KNOWN == 1 << (64 - 60), "the hash's highest bits are places");
+    if (known->symbol != symbol)
+        *known = (mc_known_pen){ symbol, mc_painter_pen(painter, symbol,
+                                                        mc_painter_pixels(painter, symbol, symbol->stroke.width)) };
+    return &known->pen;
+}
+
 static mc_error *
 paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol, const mc_shape *shape,
              const mc_feature *feature)
@@ -48,9 +61,10 @@ paint_stroke(mc_painter *painter, mc_canvas *canvas, const mc_symbolizer *symbol
     double width = mc_painter_value(painter, stroke->width_value, stroke->width, feature);
     if (!stroke->paint.present || !(width > 0))
         return MC_OK;
-    width = mc_painter_pixels(painter, symbol, width);
     shape = mc_painter_straight(painter, symbol, shape);
-    mc_pen pen = mc_painter_pen(painter, symbol, width);
+    const mc_pen pen = stroke->width_value == NULL && symbol == painter->of_style
+                           ? *find_known_pen(painter, symbol)
+                           : mc_painter_pen(painter, symbol, mc_painter_pixels(painter, symbol, width));
     bool done = false;
     MC_TRY(paint_by_distance(&done, painter, canvas, symbol, shape, &pen, feature));
     if (done)
