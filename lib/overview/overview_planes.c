@@ -7,7 +7,9 @@
 #include "overview/overview_planes.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/workers.h"
 #include "draw/paint/sieve.h"
 #include "grid/earth.h"
 
@@ -20,8 +22,14 @@ typedef struct overview_plane {
     int width, height;
     mc_pixel_grid grid; /* on the lattice of the tileset's grid */
     mc_feature_query query;
-    bool seen; /* the feature that is looked at */
+    mc_geometry geometry;
+    apr_pool_t *pool;    /* a root pool: planes are looked at on several threads */
+    apr_pool_t *scratch; /* of a feature */
+    uint8_t *seen;       /* for each feature of the batch: how it looks */
 } overview_plane;
+
+/* How a feature looks in a plane. */
+enum { UNSEEN, SEEN, UNREADABLE };
 
 typedef struct plane_range {
     int finest, coarsest; /* planes */
@@ -35,14 +43,23 @@ struct mc_overview_planes {
     plane_range *ranges; /* of each level */
     overview_plane *planes;
     int plane_count;
-    mc_geometry geometry;
+    struct mc_workers *workers;  /* NULL: none */
+    int helpers;                 /* of these that take part */
+    const mc_overview_row *rows; /* the batch */
+    int row_count;
+    mc_extent bounds[MC_OVERVIEW_BATCH]; /* of the geometry of each, */
+    bool known[MC_OVERVIEW_BATCH];       /* where they are known */
 };
 
 static apr_status_t
 free_planes(void *data)
 {
     mc_overview_planes *planes = data;
-    mc_geometry_free(&planes->geometry);
+    for (int p = 0; p < planes->plane_count; p++) {
+        mc_geometry_free(&planes->planes[p].geometry);
+        if (planes->planes[p].pool != NULL)
+            mc_task_pool_release(planes->planes[p].pool);
+    }
     return APR_SUCCESS;
 }
 
@@ -124,8 +141,13 @@ make_plane(overview_plane *plane, const mc_overview_planes *planes, double resol
                                    .thinning = MC_SIEVE_THINNING,
                                    .keep_small = true };
     plane->query = (mc_feature_query){ .pixel_grid = plane->grid, .resolution = resolution, .scale = scale };
-    return mc_sieve_create(&plane->sieve, job->layer->style, scale, mc_overview_is_crowded(job, resolution),
-                           plane->width, plane->height, pool);
+    plane->pool = mc_task_pool_acquire();
+    apr_pool_create(&plane->scratch, plane->pool);
+    plane->seen = apr_palloc(plane->pool, MC_OVERVIEW_BATCH);
+    return mc_error_copy(mc_sieve_create(&plane->sieve, job->layer->style, scale,
+                                         mc_overview_is_crowded(job, resolution), plane->width, plane->height,
+                                         plane->pool),
+                         pool);
 }
 
 /* Else what no rule draws is left out, and nothing more. */
@@ -210,6 +232,13 @@ mc_overview_planes_create(mc_overview_planes **planes, const mc_overview_level *
     return create_planes_of(planes, levels, count, &job->bounds, job, pool);
 }
 
+void
+mc_overview_planes_share(mc_overview_planes *planes, struct mc_workers *workers, int helpers)
+{
+    planes->workers = workers;
+    planes->helpers = helpers;
+}
+
 static void
 open_plane_box(const overview_plane *plane, const mc_overview_job *job, const mc_extent *changed)
 {
@@ -269,10 +298,10 @@ is_needed(const mc_overview_planes *planes, int plane)
 }
 
 static bool
-is_seen_in_level(const mc_overview_planes *planes, int level)
+is_seen_in_level(const mc_overview_planes *planes, int level, int row)
 {
     for (int p = planes->ranges[level].finest; p <= planes->ranges[level].coarsest; p++)
-        if (planes->planes[p].seen)
+        if (planes->planes[p].seen[row] == SEEN)
             return true;
     return false;
 }
@@ -292,51 +321,96 @@ is_hidden_by_bounds(const overview_plane *plane, const mc_extent *bounds)
     return mc_sieve_hides_bounds(plane->sieve, pixels);
 }
 
+/* A feature in a plane; what cannot be read maps leave out, too. */
 static mc_error *
-look_at_plane(bool *unreadable, mc_overview_planes *planes, overview_plane *plane, const mc_overview_row *row,
-              apr_pool_t *scratch)
+look_at_plane(uint8_t *seen, overview_plane *plane, const mc_overview_row *row, mc_ctx *ctx)
 {
-    mc_error *error = mc_wkb_read(&planes->geometry, row->geometry, row->size, &plane->grid, scratch);
-    *unreadable = error != MC_OK;
-    if (error != MC_OK) { /* maps leave it out, too */
+    bool keeps = false;
+    mc_error *error = mc_wkb_read(&plane->geometry, row->geometry, row->size, &plane->grid, plane->scratch);
+    *seen = error != MC_OK ? UNREADABLE : UNSEEN;
+    if (error != MC_OK)
         mc_error_ignore(error);
+    if (error != MC_OK || mc_geometry_is_empty(&plane->geometry))
         return MC_OK;
-    }
-    if (mc_geometry_is_empty(&planes->geometry))
-        return MC_OK;
-    const mc_feature feature = { .geometry = &planes->geometry, .values = row->values, .query = &plane->query };
-    return mc_sieve_keeps(&plane->seen, plane->sieve, &feature, planes->job->ctx);
+    const mc_feature feature = { .geometry = &plane->geometry, .values = row->values, .query = &plane->query };
+    MC_TRY(mc_sieve_keeps(&keeps, plane->sieve, &feature, ctx));
+    *seen = keeps ? SEEN : UNSEEN;
+    return MC_OK;
 }
 
-/* Bounds of what a plane has read; of curves and collections. */
-static mc_extent
-bounds_in_plane(const mc_overview_planes *planes, const overview_plane *plane)
+/* The features of the batch in one plane, the last one first: planes know nothing of each other. */
+static mc_error *
+sift_plane(void *baton, int index, mc_ctx *ctx)
+{
+    mc_overview_planes *planes = baton;
+    overview_plane *plane = &planes->planes[index];
+    memset(plane->seen, UNSEEN, (size_t)planes->row_count);
+    for (int i = planes->row_count - 1; is_needed(planes, index) && i >= 0; i--) {
+        if (planes->known[i] && is_hidden_by_bounds(plane, &planes->bounds[i]))
+            continue;
+        MC_TRY(mc_error_copy(look_at_plane(&plane->seen[i], plane, &planes->rows[i], ctx), ctx->pool));
+        apr_pool_clear(plane->scratch);
+    }
+    return MC_OK;
+}
+
+/* Bounds of what a plane reads; of curves and collections. */
+static mc_error *
+find_bounds_in_plane(mc_extent *bounds, overview_plane *plane, const mc_overview_row *row)
 {
     const mc_pixel_grid *grid = &plane->grid;
     int32_t at[4] = { 0 };
-    (void)mc_geometry_bounds(&planes->geometry, &at[0], &at[1], &at[2], &at[3]);
+    MC_TRY(mc_wkb_read(&plane->geometry, row->geometry, row->size, grid, plane->scratch));
+    (void)mc_geometry_bounds(&plane->geometry, &at[0], &at[1], &at[2], &at[3]);
     const double left = (double)grid->left, top = (double)grid->top, side = MC_SUBPIXELS;
-    return (mc_extent){ grid->x0 + (left + at[0] / side) / grid->per_x, grid->y0 - (top + at[3] / side) / grid->per_y,
-                        grid->x0 + (left + at[2] / side) / grid->per_x, grid->y0 - (top + at[1] / side) / grid->per_y };
+    *bounds =
+        (mc_extent){ grid->x0 + (left + at[0] / side) / grid->per_x, grid->y0 - (top + at[3] / side) / grid->per_y,
+                     grid->x0 + (left + at[2] / side) / grid->per_x, grid->y0 - (top + at[1] / side) / grid->per_y };
+    return MC_OK;
+}
+
+static void
+take_batch(mc_overview_planes *planes, const mc_overview_row *rows, int count)
+{
+    planes->rows = rows;
+    planes->row_count = count;
+    for (int i = 0; i < count; i++)
+        planes->known[i] = mc_wkb_bounds(&planes->bounds[i], rows[i].geometry, rows[i].size);
+}
+
+mc_error *
+mc_overview_planes_look(mc_overview_planes *planes, const mc_overview_row *rows, int count)
+{
+    take_batch(planes, rows, count);
+    return mc_workers_run(planes->workers, sift_plane, planes, planes->plane_count, planes->helpers, planes->job->ctx,
+                          planes->job->pool);
+}
+
+mc_error *
+mc_overview_planes_tell(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes, int row)
+{
+    *unreadable = false;
+    for (int p = planes->plane_count - 1; p >= 0; p--) {
+        overview_plane *plane = &planes->planes[p];
+        *unreadable |= plane->seen[row] == UNREADABLE;
+        if (plane->seen[row] == SEEN && !planes->known[row])
+            MC_TRY(mc_error_copy(find_bounds_in_plane(&planes->bounds[row], plane, &planes->rows[row]),
+                                 planes->job->pool));
+    }
+    *bounds = planes->bounds[row];
+    for (int k = 0; k < planes->level_count; k++)
+        keeps[k] = !planes->levels[k].given_up && is_seen_in_level(planes, k, row);
+    return MC_OK;
 }
 
 mc_error *
 mc_overview_planes_sift(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
                         const mc_overview_row *row, apr_pool_t *scratch)
 {
-    bool known = mc_wkb_bounds(bounds, row->geometry, row->size);
-    *unreadable = false;
-    for (int p = 0; p < planes->plane_count; p++) {
-        overview_plane *plane = &planes->planes[p];
-        plane->seen = false;
-        if (*unreadable || !is_needed(planes, p) || (known && is_hidden_by_bounds(plane, bounds)))
-            continue;
-        MC_TRY(look_at_plane(unreadable, planes, plane, row, scratch));
-        if (plane->seen && !known)
-            *bounds = bounds_in_plane(planes, plane);
-        known |= plane->seen;
-    }
-    for (int k = 0; k < planes->level_count; k++)
-        keeps[k] = !planes->levels[k].given_up && is_seen_in_level(planes, k);
-    return MC_OK;
+    mc_ctx ctx = *planes->job->ctx;
+    ctx.pool = scratch;
+    take_batch(planes, row, 1);
+    for (int p = 0; p < planes->plane_count; p++)
+        MC_TRY(sift_plane(planes, p, &ctx));
+    return mc_overview_planes_tell(keeps, bounds, unreadable, planes, 0);
 }

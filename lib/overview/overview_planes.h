@@ -7,6 +7,10 @@
 #include "vector/geometry/geometry.h"
 
 typedef struct mc_overview_planes mc_overview_planes;
+struct mc_workers;
+
+/* Workers that look at planes beside the caller, at most so many of them. They live as long as the planes. */
+void mc_overview_planes_share(mc_overview_planes *planes, struct mc_workers *workers, int helpers);
 
 /* For levels whose resolutions rise. Lives as long as `pool`. */
 mc_error *mc_overview_planes_create(mc_overview_planes **planes, const mc_overview_level *levels, int count,
@@ -38,10 +42,20 @@ void mc_overview_lattice_box(double box[4], const mc_overview_job *job, double r
 mc_extent mc_overview_level_bounds(const mc_overview_level *level, const mc_overview_job *job, const mc_extent *bounds);
 
 /*
- * Which of the levels keep a feature; those that were given up do not. The features come in reverse order: the one that
- * is painted last comes first. *bounds: of its geometry, in units of the CRS, where a level keeps it. *unreadable:
- * maps leave it out, too. `scratch` is for one feature.
+ * Looks at a batch of rows, at most MC_OVERVIEW_BATCH, which come in reverse order: the one that is painted last is the
+ * last one of the first batch. Each plane may be looked at on a thread of its own. The rows live until the next batch.
  */
+enum { MC_OVERVIEW_BATCH = 2048 };
+mc_error *mc_overview_planes_look(mc_overview_planes *planes, const mc_overview_row *rows, int count) MC_CHECKED;
+
+/*
+ * Which of the levels keep a row of the batch; those that were given up do not. *bounds: of its geometry, in units of
+ * the CRS, where a level keeps it. *unreadable: maps leave it out, too.
+ */
+mc_error *mc_overview_planes_tell(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
+                                  int row) MC_CHECKED;
+
+/* Both, for one row. `scratch` is for one row. */
 mc_error *mc_overview_planes_sift(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
                                   const mc_overview_row *row, apr_pool_t *scratch) MC_CHECKED;
 
