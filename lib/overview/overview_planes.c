@@ -370,7 +370,7 @@ find_bounds_in_plane(mc_extent *bounds, overview_plane *plane, const mc_overview
 }
 
 static void
-take_batch(mc_overview_planes *planes, const mc_overview_row *rows, int count)
+take_row_batch(mc_overview_planes *planes, const mc_overview_row *rows, int count)
 {
     planes->rows = rows;
     planes->row_count = count;
@@ -381,7 +381,7 @@ take_batch(mc_overview_planes *planes, const mc_overview_row *rows, int count)
 mc_error *
 mc_overview_planes_look(mc_overview_planes *planes, const mc_overview_row *rows, int count)
 {
-    take_batch(planes, rows, count);
+    take_row_batch(planes, rows, count);
     return mc_workers_run(planes->workers, sift_plane, planes, planes->plane_count, planes->helpers, planes->job->ctx,
                           planes->job->pool);
 }
@@ -409,7 +409,7 @@ mc_overview_planes_sift(bool *keeps, mc_extent *bounds, bool *unreadable, mc_ove
 {
     mc_ctx ctx = *planes->job->ctx;
     ctx.pool = scratch;
-    take_batch(planes, row, 1);
+    take_row_batch(planes, row, 1);
     for (int p = 0; p < planes->plane_count; p++)
         MC_TRY(sift_plane(planes, p, &ctx));
     return mc_overview_planes_tell(keeps, bounds, unreadable, planes, 0);
