@@ -233,6 +233,36 @@ START_TEST(errands_that_nobody_begins_are_taken_back)
 }
 END_TEST
 
+/* Two errands that waited in the queue one behind the other are sent again, each alone. */
+START_TEST(errands_are_sent_again_in_another_order)
+{
+    mc_workers *workers;
+    tally busy = { .caller = pthread_self() }, t = { .caller = pthread_self() };
+    ck_ok(mc_workers_create(&workers, 1, pool));
+    mc_errand *first = mc_errand_create(workers, wait_for_leave, &busy, pool);
+    mc_errand *second = mc_errand_create(workers, note_errand, &t, pool);
+    mc_errand *third = mc_errand_create(workers, note_errand, &t, pool);
+    mc_errand_send(first, &ctx);
+    while (busy.total < 1)
+        usleep(100);
+    mc_errand_send(second, &ctx);
+    mc_errand_send(third, &ctx);
+    busy.failed = true;
+    while (t.total < 2)
+        usleep(100);
+    mc_errand *const all[] = { first, third, second };
+    for (int i = 0; i < 3; i++)
+        ck_ok(mc_errand_join(all[i], pool));
+    mc_errand_send(second, &ctx);
+    while (t.total < 3)
+        usleep(100);
+    ck_ok(mc_errand_join(second, pool));
+    while (mc_workers_idle(workers) < 1) /* nothing is left in the queue */
+        usleep(100);
+    mc_workers_destroy(workers);
+}
+END_TEST
+
 START_TEST(absurd_counts_are_refused)
 {
     mc_workers *workers;
@@ -244,4 +274,4 @@ END_TEST
 UNIT_MAIN("workers", each_job_runs_once, helpers_work_at_the_same_time, no_helper_means_in_order_on_the_caller,
           an_error_stops_the_batch_and_outlives_its_job, nested_batches_of_many_callers_never_stall,
           errands_are_done_while_their_owner_goes_on, errands_that_nobody_begins_are_taken_back,
-          absurd_counts_are_refused)
+          errands_are_sent_again_in_another_order, absurd_counts_are_refused)
