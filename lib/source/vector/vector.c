@@ -17,6 +17,10 @@
 #include "vector/crs/projection.h"
 #include "vector/mvt/mvt.h"
 
+/* From so many processors on, readers hand over packets that workers decode. With fewer, reading, painting and the
+ * database keep them busy already. */
+enum { PACKETS_PROCESSORS = 4 };
+
 /* As <thinning> names them, in 1/256 pixel. */
 static const int thinnings[] = { 0, MC_SUBPIXELS / 4, MC_SUBPIXELS / 2, MC_SUBPIXELS };
 
@@ -59,6 +63,8 @@ draw_layer(mc_canvas *canvas, mc_labels *labels, const mc_vector_layer *layer, b
         mc_painter_set_obstacles(painter, mc_labels_obstacles(labels));
     }
     mc_parallel_painter *parallel = mc_parallel_painter_create(painter, ctx, pool);
+    if (mc_processors() >= PACKETS_PROCESSORS)
+        query.taker = mc_parallel_painter_taker(parallel);
     mc_error *error =
         layer->data->ops->read(layer->data, &query, mc_parallel_painter_visit, parallel, &skipped, ctx, pool);
     MC_TRY(mc_parallel_painter_end(parallel, error));

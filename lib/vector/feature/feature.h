@@ -38,6 +38,7 @@ typedef struct mc_feature_query {
                            features are wanted */
     const mc_dimension_value *dimensions;
     int dimension_count;
+    struct mc_packet_taker *taker; /* who takes packets in place of features (packet.h); NULL: nobody */
 } mc_feature_query;
 
 static inline double

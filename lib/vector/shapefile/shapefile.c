@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/references.h"
@@ -13,7 +14,7 @@
 #include "base/workers.h"
 #include "mapcache/trace.h"
 #include "vector/crs/projection.h"
-#include "vector/feature/reading.h"
+#include "vector/feature/packet.h"
 #include "vector/shapefile/shapefile_levels.h"
 
 enum { STAMPS = 3 };
@@ -131,6 +132,7 @@ typedef struct shapefile_reading {
     const int *fields;             /* of the table, for each wanted attribute; -1: it has none of that name */
     mc_dbf_reader table;
     const char **values;
+    mc_packet_decoders decoders; /* where records are decoded by others */
 } shapefile_reading;
 
 static mc_error *
@@ -147,22 +149,135 @@ visit_record(shapefile_reading *r, const mc_shp_record *record, apr_pool_t *scra
 }
 
 static mc_error *
-read_all_records(shapefile_reading *r, apr_pool_t *pool)
+read_records(shapefile_reading *r, mc_shp_reader *shapes, apr_pool_t *scratch, apr_pool_t *pool)
 {
     enum { BETWEEN_CHECKS = 1024 };
-    apr_pool_t *scratch;
-    mc_shp_reader shapes;
     mc_shp_record record;
     mc_error *error = MC_OK;
-    apr_pool_create(&scratch, pool);
-    mc_shp_begin(&shapes, r->shp, &r->query->box, pool);
-    for (int i = 0; error == MC_OK && mc_shp_next(&shapes, &record); i++) {
+    for (int i = 0; error == MC_OK && mc_shp_next(shapes, &record); i++) {
         if (i % BETWEEN_CHECKS == 0)
             error = mc_ctx_check(r->base.ctx, pool);
         if (error == MC_OK)
             error = mc_error_copy(visit_record(r, &record, scratch), pool);
         apr_pool_clear(scratch);
     }
+    return error;
+}
+
+/* ---- Records that others decode ---- */
+
+enum { PACKET_RECORDS = 1024, PACKET_BYTES = 1 << 18 };
+
+typedef struct record_packet {
+    mc_feature_packet base;
+    shapefile_reading *of;
+    mc_shp_reader records; /* that nobody has begun to read */
+} record_packet;
+
+/* What a thread needs to read records. */
+typedef struct record_decoder {
+    mc_packet_decoder base;
+    shapefile_reading reading; /* its base is a copy of the decoder's while the decoder works */
+    mc_feature_query query;
+    apr_pool_t *scratch;
+} record_decoder;
+
+static mc_error *
+acquire_record_decoder(record_decoder **decoder, shapefile_reading *of, apr_pool_t *pool)
+{
+    *decoder = (record_decoder *)mc_packet_decoders_take(&of->decoders);
+    if (*decoder != NULL)
+        return MC_OK;
+    record_decoder *made = (record_decoder *)mc_packet_decoder_create(sizeof(*made), &of->base);
+    mc_error *error = mc_error_copy(
+        mc_feature_query_project(&made->query, of->base.map, of->srs, of->base.layer, made->base.root), pool);
+    if (error != MC_OK) {
+        mc_task_pool_release(made->base.root);
+        return error;
+    }
+    made->reading = (shapefile_reading){ .shp = of->shp, .srs = of->srs, .query = &made->query, .fields = of->fields };
+    made->reading.values =
+        apr_pcalloc(made->base.root, sizeof(*made->reading.values) * (size_t)(made->query.attribute_count + 1));
+    apr_pool_create(&made->scratch, made->base.root);
+    mc_dbf_begin(&made->reading.table, of->shp->attributes);
+    *decoder = made;
+    return MC_OK;
+}
+
+static void
+end_record_decoder(mc_packet_decoder *decoder)
+{
+    mc_dbf_end(&((record_decoder *)decoder)->reading.table);
+}
+
+static mc_error *
+decode_record_packet(const mc_feature_packet *packet, mc_feature_visitor *visit, void *baton, mc_ctx *ctx,
+                     apr_pool_t *pool)
+{
+    shapefile_reading *of = ((const record_packet *)packet)->of;
+    mc_shp_reader records = ((const record_packet *)packet)->records;
+    record_decoder *decoder;
+    MC_TRY(acquire_record_decoder(&decoder, of, pool));
+    mc_feature_reading *base = &decoder->reading.base;
+    *base = decoder->base.reading;
+    base->visit = visit;
+    base->baton = baton;
+    base->ctx = ctx;
+    int64_t before = base->skipped;
+    mc_error *error = read_records(&decoder->reading, &records, decoder->scratch, pool);
+    mc_shp_end(&records);
+    decoder->base.reading.geometry = base->geometry;
+    mc_packet_decoders_give(&of->decoders, &decoder->base, error == MC_OK ? base->skipped - before : 0);
+    return error;
+}
+
+static mc_feature_packet *
+keep_record_packet(const mc_feature_packet *packet)
+{
+    record_packet *kept = malloc(sizeof(*kept));
+    if (kept != NULL)
+        *kept = *(const record_packet *)packet;
+    return kept == NULL ? NULL : &kept->base;
+}
+
+static void
+release_record_packet(mc_feature_packet *packet)
+{
+    free(packet);
+}
+
+static const mc_packet_ops record_packets = { decode_record_packet, keep_record_packet, release_record_packet,
+                                              NULL };
+
+static mc_error *
+hand_over_records(shapefile_reading *r, mc_shp_reader *shapes, apr_pool_t *pool)
+{
+    mc_packet_taker *taker = r->base.map->taker;
+    record_packet packet = { .base = { &record_packets, r->base.map }, .of = r };
+    mc_error *error = MC_OK;
+    mc_packet_decoders_begin(&r->decoders, r->base.skipped);
+    while (error == MC_OK && mc_shp_begin_part(&packet.records, shapes, PACKET_RECORDS, PACKET_BYTES)) {
+        error = mc_ctx_check(r->base.ctx, pool);
+        if (error == MC_OK)
+            error = taker->take(taker, &packet.base, r->base.ctx);
+    }
+    error = taker->settle(taker, error);
+    r->base.skipped = mc_packet_decoders_end(&r->decoders, end_record_decoder);
+    return error;
+}
+
+static mc_error *
+read_all_records(shapefile_reading *r, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    mc_shp_reader shapes;
+    mc_error *error;
+    apr_pool_create(&scratch, pool);
+    mc_shp_begin(&shapes, r->shp, &r->query->box, pool);
+    if (r->base.map->taker != NULL && shapes.end > PACKET_RECORDS)
+        error = hand_over_records(r, &shapes, pool);
+    else
+        error = read_records(r, &shapes, scratch, pool);
     mc_shp_end(&shapes);
     apr_pool_destroy(scratch);
     return error;

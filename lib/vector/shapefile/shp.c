@@ -215,6 +215,7 @@ mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr
 {
     *reader = (mc_shp_reader){ .shp = shp, .content = { .file = &shp->main }, .entries = { .file = &shp->entries } };
     reader->ahead = STREAM_AHEAD;
+    reader->end = shp->count;
     if (box == NULL)
         return;
     reader->box = *box;
@@ -236,7 +237,7 @@ mc_shp_end(mc_shp_reader *reader)
 static bool
 move_on(mc_shp_reader *reader)
 {
-    uint32_t count = reader->shp->count;
+    uint32_t count = reader->end;
     if (reader->wanted == NULL)
         return reader->at < count;
     while (reader->at < count) {
@@ -310,6 +311,20 @@ mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
         return true;
     }
     return false;
+}
+
+bool
+mc_shp_begin_part(mc_shp_reader *part, mc_shp_reader *whole, uint32_t records, size_t bytes)
+{
+    *part = *whole;
+    part->content = (mc_file_view){ .file = &whole->shp->main };
+    part->entries = (mc_file_view){ .file = &whole->shp->entries };
+    size_t size = 0;
+    uint32_t count = 0;
+    for (; count < records && size < bytes && move_on(whole); whole->at++, count++)
+        size += (size_t)find_record_place(whole, whole->at).size * 2;
+    part->end = whole->at < whole->end ? whole->at : whole->end;
+    return count > 0;
 }
 
 /* --- indexes ---------------------------------------------------------------------------------------------------- */

@@ -70,7 +70,7 @@ typedef struct mc_shp_reader {
     uint64_t *wanted; /* a bit for each record; NULL: all */
     mc_extent box;
     bool boxed;
-    uint32_t at;
+    uint32_t at, end; /* records from `at` on, before `end` */
     size_t ahead;
 } mc_shp_reader;
 
@@ -78,6 +78,10 @@ typedef struct mc_shp_reader {
 void mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr_pool_t *pool);
 bool mc_shp_next(mc_shp_reader *reader, mc_shp_record *record);
 void mc_shp_end(mc_shp_reader *reader);
+
+/* Begins a reader, perhaps of another thread, of the next records of `whole`, which goes past them: about so many, or
+ * so many bytes, but one at least. False: there are no more. `whole` is ended after its parts. */
+bool mc_shp_begin_part(mc_shp_reader *part, mc_shp_reader *whole, uint32_t records, size_t bytes);
 
 /* Reads a record's shape; Z and M are passed over. MC_ERR_CORRUPT for counts that do not fit the record,
  * MC_ERR_NOT_BUILT for other kinds of shapes. */

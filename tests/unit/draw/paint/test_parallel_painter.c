@@ -4,6 +4,8 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/budget.h"
@@ -115,32 +117,124 @@ make_random_feature(mc_geometry *geometry, int number)
         add_random_part(&geometry->shapes[MC_SHAPE_LINES], 3, reach);
 }
 
-/* The features of a layer, painted by a visitor; the same sequence each time. */
-static mc_error *
-visit_features(mc_feature_visitor *visit, void *baton, const mc_style *style, const mc_feature_query *query)
+static mc_geometry features[FEATURES];
+
+static void
+make_features(void)
 {
-    static mc_geometry features[FEATURES];
     static bool made;
+    for (int i = 0; i < FEATURES && !made; i++)
+        make_random_feature(&features[i], i);
+    made = true;
+}
+
+/* Some of the features of a layer, the same each time; from any thread. */
+static mc_error *
+visit_some_features(mc_feature_visitor *visit, void *baton, const mc_style *style, const mc_feature_query *query,
+                    int from, int to, mc_ctx *visiting)
+{
+    static const char *const numbers[] = { "0", "1", "2", "3", "4", "5", "6" };
     const char *values[8] = { NULL };
     char text[700]; /* few features fill a batch: more batches than can wait */
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
+    for (int i = from; i < to; i++) {
+        for (int a = 0; a < style->attribute_count; a++)
+            values[a] = i % 11 == 0 ? NULL : strcmp(style->attributes[a], "n") == 0 ? numbers[i % 7] : text;
+        const mc_feature feature = { .id = i, .geometry = &features[i], .values = values, .query = query };
+        MC_TRY(visit(baton, &feature, visiting));
+    }
+    return MC_OK;
+}
+
+/* All of them, of several worlds. */
+static mc_error *
+visit_features(mc_feature_visitor *visit, void *baton, const mc_style *style, const mc_feature_query *query)
+{
     mc_feature_query other = *query; /* of another world */
     other.pixel_grid.x0 -= 1000;
-    for (int i = 0; i < FEATURES && !made; i++)
-        make_random_feature(&features[i], i);
-    made = true;
+    make_features();
     for (int i = 0; i < FEATURES; i++) {
-        const char *number = apr_psprintf(pool, "%d", i % 7);
-        for (int a = 0; a < style->attribute_count; a++)
-            values[a] = i % 11 == 0 ? NULL : strcmp(style->attributes[a], "n") == 0 ? number : text;
-        const mc_feature feature = { .id = i,
-                                     .geometry = &features[i],
-                                     .values = values,
-                                     .query = i % 3 == 0   ? &other
-                                              : i % 3 == 1 ? query
-                                                           : NULL };
-        MC_TRY(visit(baton, &feature, &ctx));
+        const mc_feature_query *const worlds[] = { &other, query, NULL };
+        MC_TRY(visit_some_features(visit, baton, style, worlds[i % 3], i, i + 1, &ctx));
+    }
+    return MC_OK;
+}
+
+/* Packets of features, some of which cannot be kept, and one that fails. */
+typedef struct test_packet {
+    mc_feature_packet base;
+    const mc_style *style;
+    int from, to, fails_at;
+} test_packet;
+
+static atomic_int kept_packets;
+static bool keeps_none;
+
+static mc_error *
+decode_test_packet(const mc_feature_packet *base, mc_feature_visitor *visit, void *baton, mc_ctx *decoding,
+                   apr_pool_t *errors)
+{
+    const test_packet *packet = (const test_packet *)base;
+    const bool fails = packet->fails_at >= packet->from && packet->fails_at < packet->to;
+    MC_TRY(visit_some_features(visit, baton, packet->style, base->query, packet->from,
+                               fails ? packet->fails_at : packet->to, decoding));
+    return fails ? mc_error_create(errors, MC_ERR_CORRUPT, "feature %d is none", packet->fails_at) : MC_OK;
+}
+
+static mc_feature_packet *
+keep_test_packet(const mc_feature_packet *base)
+{
+    const test_packet *packet = (const test_packet *)base;
+    if (keeps_none || packet->from % 13 == 0)
+        return NULL;
+    test_packet *kept = malloc(sizeof(*kept));
+    *kept = *packet;
+    atomic_fetch_add(&kept_packets, 1);
+    return &kept->base;
+}
+
+static void
+release_test_packet(mc_feature_packet *packet)
+{
+    atomic_fetch_sub(&kept_packets, 1);
+    free(packet);
+}
+
+/* All of the features in packets of many sizes, with some that are visited in between; -1: none fails. */
+static mc_error *
+hand_over_features(mc_parallel_painter *parallel, const mc_style *style, const mc_feature_query *query, int fails_at)
+{
+    static const mc_packet_ops packets = { decode_test_packet, keep_test_packet, release_test_packet, NULL };
+    static const int sizes[] = { 700, 1, 0, 90, 2000, 7, 333 };
+    mc_feature_query other = *query; /* of another world */
+    mc_packet_taker *taker = mc_parallel_painter_taker(parallel);
+    mc_error *error = MC_OK;
+    other.pixel_grid.x0 -= 1000;
+    make_features();
+    for (int i = 0, next, number = 0; i < FEATURES && error == MC_OK; i = next, number++) {
+        next = i + sizes[number % 7] > FEATURES ? FEATURES : i + sizes[number % 7];
+        const mc_feature_query *world = number % 3 == 0 ? &other : query;
+        const test_packet packet = { { &packets, world }, style, i, next, fails_at };
+        error = number % 7 == 3 ? visit_some_features(mc_parallel_painter_visit, parallel, style, world, i, next, &ctx)
+                                : taker->take(taker, &packet.base, &ctx);
+    }
+    error = taker->settle(taker, error);
+    ck_assert_int_eq(atomic_load(&kept_packets), 0);
+    return mc_parallel_painter_end(parallel, error); /* before `other` ends */
+}
+
+/* The same one by one. */
+static mc_error *
+visit_handed_features(mc_painter *painter, const mc_style *style, const mc_feature_query *query)
+{
+    static const int sizes[] = { 700, 1, 0, 90, 2000, 7, 333 };
+    mc_feature_query other = *query;
+    other.pixel_grid.x0 -= 1000;
+    make_features();
+    for (int i = 0, number = 0; i < FEATURES; i += sizes[number++ % 7]) {
+        const int next = i + sizes[number % 7] > FEATURES ? FEATURES : i + sizes[number % 7];
+        MC_TRY(visit_some_features(mc_painter_visit, painter, style, number % 3 == 0 ? &other : query, i, next, &ctx));
     }
     return MC_OK;
 }
@@ -167,9 +261,9 @@ canvas_for(const mc_style *style, apr_pool_t *of)
     return canvas;
 }
 
-/* Paints the layer; *indexed: the canvas still has indices. */
+/* Paints the layer; *indexed: the canvas still has indices. `packed`: in packets. */
 static mc_pixels *
-paint_layer(const mc_style *style, bool together, bool *indexed)
+paint_layer(const mc_style *style, bool together, bool packed, bool *indexed)
 {
     apr_pool_t *own = mc_task_pool_acquire();
     const mc_feature_query query = query_of(style);
@@ -182,9 +276,14 @@ paint_layer(const mc_style *style, bool together, bool *indexed)
         mc_budget_set(mc_budget_used() + 1, NULL);
     if (together) {
         mc_parallel_painter *parallel = mc_parallel_painter_create(painter, &ctx, pool);
-        ck_ok(mc_parallel_painter_end(parallel, visit_features(mc_parallel_painter_visit, parallel, style, &query)));
+        if (packed)
+            ck_ok(hand_over_features(parallel, style, &query, -1));
+        else
+            ck_ok(
+                mc_parallel_painter_end(parallel, visit_features(mc_parallel_painter_visit, parallel, style, &query)));
     } else
-        ck_ok(visit_features(mc_painter_visit, painter, style, &query));
+        ck_ok(packed ? visit_handed_features(painter, style, &query)
+                     : visit_features(mc_painter_visit, painter, style, &query));
     mc_budget_set(0, NULL);
     ck_ok(mc_painter_finish(painter, &ctx));
     *indexed = canvas->indexed != NULL;
@@ -195,13 +294,13 @@ paint_layer(const mc_style *style, bool together, bool *indexed)
 }
 
 static void
-compare_ways(int number)
+compare_ways(int number, bool packed)
 {
     bool indexed[2];
     const mc_style *style = style_of(styles[number]);
     ck_assert_msg(style != NULL && count_complaints(MC_NOT_BUILT) == 0, "%d: %s", number, all_complaints());
-    const mc_pixels *alone = paint_layer(style, false, &indexed[0]);
-    const mc_pixels *together = paint_layer(style, true, &indexed[1]);
+    const mc_pixels *alone = paint_layer(style, false, packed, &indexed[0]);
+    const mc_pixels *together = paint_layer(style, true, packed, &indexed[1]);
     ck_assert_msg(indexed[0] == indexed[1], "style %d: indices", number);
     for (int y = 0; y < HEIGHT; y++)
         ck_assert_msg(memcmp(alone->data + (size_t)y * alone->stride, together->data + (size_t)y * together->stride,
@@ -213,7 +312,19 @@ START_TEST(pictures_are_the_same)
 {
     start_workers();
     for (int i = 0; i < (int)(sizeof(styles) / sizeof(styles[0])); i++)
-        compare_ways(i);
+        compare_ways(i, false);
+    mc_workers_destroy(workers);
+}
+END_TEST
+
+/* Packets that workers decode, those that cannot be kept, and features in between. */
+START_TEST(pictures_of_packets_are_the_same)
+{
+    start_workers();
+    for (int i = 0; i < (int)(sizeof(styles) / sizeof(styles[0])); i++)
+        compare_ways(i, true);
+    keeps_none = true;
+    compare_ways(0, true);
     mc_workers_destroy(workers);
 }
 END_TEST
@@ -224,7 +335,8 @@ START_TEST(no_memory_is_no_error)
     start_workers();
     mc_scratch_forget();
     no_memory = true;
-    compare_ways(0);
+    compare_ways(0, false);
+    compare_ways(0, true);
     mc_workers_destroy(workers);
 }
 END_TEST
@@ -281,6 +393,38 @@ START_TEST(each_error_ends_all_and_comes_once)
 }
 END_TEST
 
+static mc_error *
+hand_over_with_labels(failing_labels *labels, int fails_at)
+{
+    apr_pool_t *own = mc_task_pool_acquire();
+    const mc_style *style = style_of(RULE(LINE(WIDE("3")) AREA(FILL)));
+    const mc_feature_query query = query_of(style);
+    mc_painter *painter;
+    process.workers = workers;
+    ck_ok(mc_painter_create_on(&painter, style, canvas_for(style, own), &query, false, own));
+    mc_painter_set_labels(painter, fail_later, labels);
+    mc_error *error = hand_over_features(mc_parallel_painter_create(painter, &ctx, pool), style, &query, fails_at);
+    mc_task_pool_release(own);
+    return error;
+}
+
+START_TEST(each_error_of_packets_ends_all)
+{
+    start_workers();
+    for (int at = 100; at < FEATURES; at += 2150) {
+        failing_labels none = { .fails_at = FEATURES }, some = { .fails_at = at };
+        ck_fails(CORRUPT, hand_over_with_labels(&none, at)); /* of a packet */
+        ck_assert_int_le(none.visited, at);
+        ck_fails(CORRUPT, hand_over_with_labels(&some, -1)); /* of a painter */
+        ck_assert_int_eq(some.visited, at + 1);
+    }
+    failing_labels all = { .fails_at = FEATURES };
+    ck_ok(hand_over_with_labels(&all, -1));
+    ck_assert_int_eq(all.visited, FEATURES);
+    mc_workers_destroy(workers);
+}
+END_TEST
+
 static bool
 client_is_gone(void *baton)
 {
@@ -302,5 +446,5 @@ START_TEST(a_client_that_goes_ends_all)
 }
 END_TEST
 
-UNIT_MAIN("parallel_painter", pictures_are_the_same, no_memory_is_no_error, each_error_ends_all_and_comes_once,
-          a_client_that_goes_ends_all)
+UNIT_MAIN("parallel_painter", pictures_are_the_same, pictures_of_packets_are_the_same, no_memory_is_no_error,
+          each_error_ends_all_and_comes_once, each_error_of_packets_ends_all, a_client_that_goes_ends_all)
