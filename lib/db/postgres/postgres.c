@@ -134,7 +134,7 @@ mc_postgres_start(mc_postgres_result **result, mc_postgres *postgres, const mc_p
                   apr_pool_t *pool)
 {
     *result = NULL;
-    MC_ASSERT(query->param_count >= 0 && query->param_count <= (query->copy ? 0 : MC_POSTGRES_PARAMS));
+    MC_ASSERT(query->param_count >= 0 && query->param_count <= (query->copy || query->plain ? 0 : MC_POSTGRES_PARAMS));
     if (postgres == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "databases are switched off");
     MC_TRY(mc_ctx_check(ctx, pool));
@@ -156,16 +156,30 @@ mc_postgres_end(mc_postgres_result *result)
         result->ops->end(result);
 }
 
-mc_error *
-mc_postgres_session_open(mc_postgres_session **session, mc_postgres *postgres, const char *connection, mc_ctx *ctx,
-                         apr_pool_t *pool)
+static mc_error *
+open_postgres_session(mc_postgres_session **session, mc_postgres *postgres, const char *connection, bool spare,
+                      mc_ctx *ctx, apr_pool_t *pool)
 {
     *session = NULL;
     if (postgres == NULL)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "databases are switched off");
     MC_TRY(mc_ctx_check(ctx, pool));
     MC_TRY(mc_postgres_load(postgres, pool));
-    return count_error(postgres->ops->session_open(session, postgres->engine, connection, ctx, pool), ctx);
+    return postgres->ops->session_open(session, postgres->engine, connection, spare, ctx, pool);
+}
+
+mc_error *
+mc_postgres_session_open(mc_postgres_session **session, mc_postgres *postgres, const char *connection, mc_ctx *ctx,
+                         apr_pool_t *pool)
+{
+    return count_error(open_postgres_session(session, postgres, connection, false, ctx, pool), ctx);
+}
+
+mc_error *
+mc_postgres_session_spare(mc_postgres_session **session, mc_postgres *postgres, const char *connection, mc_ctx *ctx,
+                          apr_pool_t *pool)
+{
+    return open_postgres_session(session, postgres, connection, true, ctx, pool);
 }
 
 void

@@ -51,6 +51,9 @@ typedef struct mc_postgres_query {
      * not prepared and cannot have parameters. Fields do not tell their types then.
      */
     bool copy;
+    /* Sent as it is, not prepared: several statements with semicolons between them, no parameters, values as text. The
+     * rows of all of them come one after the other. */
+    bool plain;
     /*
      * The statement finds rows by all of a key: the server plans it once for all values, and reads no table from end to
      * end for it. Planning a look-up takes the server as long as carrying it out. Not looked at for a session.
@@ -122,6 +125,11 @@ mc_error *mc_postgres_next(const mc_postgres_row **row, mc_postgres_result *resu
  */
 mc_error *mc_postgres_session_open(mc_postgres_session **session, mc_postgres *postgres, const char *connection,
                                    mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* The same with a connection that nobody else needs: an idle one, or a new one where one more could be made after it.
+ * Nobody is waited for. MC_ERR_LIMIT: there is none. */
+mc_error *mc_postgres_session_spare(mc_postgres_session **session, mc_postgres *postgres, const char *connection,
+                                    mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_postgres_session_close(mc_postgres_session *session); /* NULL is ignored */
 
 /* The same, but the connection stays open for others: where nothing of the session is left at the server, no

@@ -19,7 +19,7 @@ typedef struct mc_postgres_engine_ops {
     mc_error *(*next)(const mc_postgres_row **row, mc_postgres_result *result);
     void (*end)(mc_postgres_result *result);
     mc_error *(*session_open)(mc_postgres_session **session, mc_postgres_engine *engine, const char *connection,
-                              mc_ctx *ctx, apr_pool_t *pool);
+                              bool spare, mc_ctx *ctx, apr_pool_t *pool);
     void (*session_close)(mc_postgres_session *session);
     void (*session_give_back)(mc_postgres_session *session);
     mc_error *(*session_wait)(bool *notified, mc_postgres_session *session);

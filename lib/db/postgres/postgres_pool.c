@@ -82,6 +82,8 @@ reserve_pg_connection(mc_pg_connection **connection, bool *probe, mc_postgres_en
         *connection = take_idle_connection(engine, target, by_key);
         if (*connection != NULL)
             return MC_OK;
+        if (wait->spare && (target->open + 1 >= engine->limit || target->failure != NULL || target->crowded))
+            return mc_error_create(wait->pool, MC_ERR_LIMIT, "no connection to the database is spare");
         apr_time_t now = mc_clock_now();
         if (target->failure != NULL && (target->probing || now < target->failed_at + FAILURE_TIME)) {
             mc_error *cause = mc_error_repeats(mc_error_create(wait->pool, MC_ERR_UNAVAILABLE, "%s", target->failure));

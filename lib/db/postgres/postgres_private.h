@@ -25,6 +25,7 @@ typedef struct mc_pg_wait {
     apr_time_t end; /* mc_clock_now() */
     apr_pool_t *pool;
     mc_postgres_traffic *traffic; /* where waiting for rows is added up; may be NULL */
+    bool spare;                   /* only a connection that nobody else needs will do */
 } mc_pg_wait;
 
 typedef struct mc_pg_statement {
@@ -218,7 +219,7 @@ void mc_pg_end(mc_postgres_result *query_result);
 /* ---- postgres_session.c */
 
 mc_error *mc_pg_session_open(mc_postgres_session **session, mc_postgres_engine *engine, const char *connection,
-                             mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+                             bool spare, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 void mc_pg_session_close(mc_postgres_session *session);
 void mc_pg_session_give_back(mc_postgres_session *session);
 mc_error *mc_pg_session_wait(bool *notified, mc_postgres_session *session) MC_CHECKED;

@@ -45,6 +45,10 @@ send_query(pg_result *query_result)
         (void)mc_pg_sent(connection, PQsendQuery(connection->pg, sql));
         return MC_OK;
     }
+    if (query->plain) {
+        (void)mc_pg_sent(connection, PQsendQuery(connection->pg, query->sql));
+        return MC_OK;
+    }
     char name[MC_PG_NAME];
     MC_TRY(mc_pg_prepare(name, connection, query, &query_result->wait, query_result->base.sqlstate));
     const char *values[MC_POSTGRES_PARAMS];
@@ -141,7 +145,7 @@ mc_pg_start(mc_postgres_result **result, mc_postgres_engine *engine, const mc_po
     query_result->engine = engine;
     query_result->query = *query;
     apr_interval_time_t time = mc_ctx_remaining(ctx, query->time > 0 ? query->time : QUERY_TIME);
-    query_result->wait = (mc_pg_wait){ ctx, mc_clock_now() + time, pool, NULL };
+    query_result->wait = (mc_pg_wait){ ctx, mc_clock_now() + time, pool, NULL, false };
     *result = &query_result->base;
     if (query->session != NULL)
         query_result->connection = mc_pg_session_connection(query->session);

@@ -19,7 +19,7 @@ static mc_pg_wait
 wait_of(const pg_session *session)
 {
     apr_time_t end = mc_clock_now() + mc_ctx_remaining(session->base.ctx, STEP_TIME);
-    return (mc_pg_wait){ session->base.ctx, end, session->pool, NULL };
+    return (mc_pg_wait){ session->base.ctx, end, session->pool, NULL, false };
 }
 
 static apr_status_t
@@ -40,14 +40,15 @@ clean_up_pg_session(void *data)
 }
 
 mc_error *
-mc_pg_session_open(mc_postgres_session **result, mc_postgres_engine *engine, const char *connection, mc_ctx *ctx,
-                   apr_pool_t *pool)
+mc_pg_session_open(mc_postgres_session **result, mc_postgres_engine *engine, const char *connection, bool spare,
+                   mc_ctx *ctx, apr_pool_t *pool)
 {
     pg_session *session = apr_pcalloc(pool, sizeof(*session));
     session->base = (mc_postgres_session){ engine->ops, ctx };
     session->engine = engine;
     session->pool = pool;
     mc_pg_wait wait = wait_of(session);
+    wait.spare = spare;
     char state[MC_PG_STATE] = "";
     MC_TRY(mc_pg_acquire(&session->connection, engine, connection, false, &wait));
     apr_pool_cleanup_register(pool, session, clean_up_pg_session, apr_pool_cleanup_null);
