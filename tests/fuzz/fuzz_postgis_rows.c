@@ -3,7 +3,7 @@
  * numbers as they travel, text; each in a column of its own, or many features in one value. Each feature that is handed
  * over has its values, and what is no row ends the reading with an error.
  */
-#include "vector/postgis/postgis.c"
+#include "vector/postgis/postgis_reading.h"
 
 #include "db/postgres/postgres_engine.h"
 #include "fuzz_support.h"
@@ -86,19 +86,19 @@ read_fuzz_world(mc_feature_reading *base, apr_pool_t *pool)
 {
     static const mc_transfer transfers[] = { MC_TRANSFER_BINARY, MC_TRANSFER_TWKB, MC_TRANSFER_HEX };
     static const bool integers[] = { false, true };
-    postgis_reading *r = (postgis_reading *)base;
+    mc_postgis_reading *r = (mc_postgis_reading *)base;
     uint8_t how = input[0];
     mc_postgis_request request = {
         .query = base->map, .transfer = transfers[how % 3], .integers = integers, .map_srid = (how & 64) != 0 ? 3857 : 0
     };
     r->request = &request;
     r->first = (how & 16) != 0 ? 2 : 1;
-    r->fields = (how & 32) != 0 ? apr_palloc(pool, sizeof(*r->fields) * (size_t)count_answer_columns(r)) : NULL;
+    mc_postgis_reserve_row(r, (how & 32) != 0, pool);
     fuzz_answer answer = { .base = { .ops = &engine, .ctx = base->ctx },
                            .at = input + 1,
                            .end = input + input_size,
-                           .columns = r->fields != NULL ? 1 : count_answer_columns(r) };
-    mc_error *error = read_answer_rows(r, &answer.base, pool);
+                           .columns = r->fields != NULL ? 1 : r->first + ATTRIBUTES };
+    mc_error *error = mc_postgis_read_rows(r, &answer.base, INT64_MAX, pool);
     free_row(&answer);
     return error;
 }
@@ -123,15 +123,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                      .pixel_grid = { .x0 = -180, .y0 = 90, .per_x = 1, .per_y = 1 },
                                      .attributes = names,
                                      .attribute_count = ATTRIBUTES };
-    const char *values[ATTRIBUTES];
-    mc_whole_text texts[ATTRIBUTES];
     int features = 0;
-    postgis_reading r = {
+    mc_postgis_reading r = {
         .base = { .layer = "fuzz", .visit = look_at_feature, .baton = &features, .ctx = &ctx },
         .layer = &layer,
         .column = &column,
-        .values = values,
-        .texts = texts,
     };
     mc_error *error = mc_reading_worlds(&r.base, &query, NULL, NULL, read_fuzz_world, pool);
     MC_ASSERT(error == MC_OK || error->kind == MC_ERR_UPSTREAM || error->kind == MC_ERR_LIMIT);

@@ -124,9 +124,10 @@ typedef struct mc_postgis_statement {
     const char *sql;
     mc_postgres_param params[MC_POSTGRES_PARAMS];
     int param_count;
-    bool dimensions; /* values of clients are among them */
-    bool gathered;   /* each row is one value that holds many features (mc_postgis_next_of) */
-    bool by_key;     /* mc_postgres_query has it: few rows, which the spatial index finds, whatever the box */
+    bool dimensions;                         /* values of clients are among them */
+    bool gathered;                           /* each row is one value that holds many features (mc_postgis_next_of) */
+    const char *before_pages, *behind_pages; /* of a gathered one: mc_postgis_gather_ranges */
+    bool by_key; /* mc_postgres_query has it: few rows, which the spatial index finds, whatever the box */
 } mc_postgis_statement;
 
 /*
@@ -191,8 +192,13 @@ bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_req
  * bytes or as text that ends with a zero byte; the feature's WKB. `from` is the table; names of columns are quoted here
  * but for the geometry's.
  */
-const char *mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_request *request,
-                              apr_pool_t *pool);
+void mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, const char *id,
+                       const mc_postgis_request *request, apr_pool_t *pool);
+
+/* The statement for a part of these values: those of ranges first, first + every, ... of a table of so many pages, each
+ * of so many values. */
+const char *mc_postgis_gather_ranges(const mc_postgis_statement *statement, int64_t pages, int pieces, int first,
+                                     int every, apr_pool_t *pool);
 
 /* Reads the next feature from the bytes at *at, as the fields of a row of the same map. The fields point into those
  * bytes. *meets: the feature is in the query's box. False: the bytes hold no feature. */

@@ -61,9 +61,9 @@ build_column_text(const char *column, apr_pool_t *pool)
 }
 
 /* The number of pages is asked for when the statement runs: then it is that of what the statement sees. */
-const char *
-mc_postgis_gather(const char *from, const char *geometry, const char *id, const mc_postgis_request *request,
-                  apr_pool_t *pool)
+void
+mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, const char *id,
+                  const mc_postgis_request *request, apr_pool_t *pool)
 {
     apr_array_header_t *values = apr_array_make(pool, 16, sizeof(const char *));
     if (id != NULL)
@@ -75,13 +75,29 @@ mc_postgis_gather(const char *from, const char *geometry, const char *id, const 
                                                    ? whole_number(column, pool)
                                                    : build_column_text(column, pool);
     }
-    return apr_psprintf(
+    statement->before_pages = apr_psprintf(
         pool,
         "SELECT part.features FROM (SELECT ('('||page||',0)')::tid AS low,('('||page+%d||',0)')::tid AS high FROM "
-        "generate_series(0,(SELECT pg_relation_size(tableoid)/current_setting('block_size')::int8 FROM %s AS any_row "
-        "LIMIT 1),%d) AS page) AS piece,LATERAL (SELECT string_agg(%sST_AsBinary(%s),'') AS features FROM %s AS layer "
-        "WHERE layer.ctid>=piece.low AND layer.ctid<piece.high) AS part",
-        MC_POSTGIS_PAGES, from, MC_POSTGIS_PAGES, apr_array_pstrcat(pool, values, 0), geometry, from);
+        "generate_series(0,",
+        MC_POSTGIS_PAGES);
+    statement->behind_pages =
+        apr_psprintf(pool,
+                     ") AS piece,LATERAL (SELECT string_agg(%sST_AsBinary(%s),'') AS features FROM %s AS layer WHERE "
+                     "layer.ctid>=piece.low AND layer.ctid<piece.high) AS part",
+                     apr_array_pstrcat(pool, values, 0), geometry, from);
+    statement->sql = apr_psprintf(
+        pool,
+        "%s(SELECT pg_relation_size(tableoid)/current_setting('block_size')::int8 FROM %s AS any_row LIMIT 1),%d) AS "
+        "page%s",
+        statement->before_pages, from, MC_POSTGIS_PAGES, statement->behind_pages);
+}
+
+const char *
+mc_postgis_gather_ranges(const mc_postgis_statement *statement, int64_t pages, int pieces, int first, int every,
+                         apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%s%" APR_INT64_T_FMT ",%d) AS page WHERE page/%d%%%d=%d%s", statement->before_pages,
+                        pages - 1, MC_POSTGIS_PAGES, pieces * MC_POSTGIS_PAGES, every, first, statement->behind_pages);
 }
 
 /* Eight bytes, or nine: see whole_number. */

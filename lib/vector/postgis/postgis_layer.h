@@ -9,9 +9,10 @@
 typedef struct mc_postgis_layer {
     mc_feature_data data;
     mc_postgis_config config;
-    mc_levels *levels;    /* its overviews */
-    pthread_mutex_t lock; /* of all below */
-    apr_time_t found;     /* when the column was asked for; 0: it is not known */
+    mc_levels *levels;      /* its overviews */
+    pthread_mutex_t lock;   /* of all below */
+    apr_time_t alone_until; /* until then it is read over one connection; 0: never so far */
+    apr_time_t found;       /* when the column was asked for; 0: it is not known */
     char name[64];
     mc_postgis_column column; /* its name is the one above */
     double density;           /* rows for a square unit of the CRS below, as the last map had them */

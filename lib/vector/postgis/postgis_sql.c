@@ -312,8 +312,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     statement->by_key = has_one_plan(&b, config);
     statement->gathered = config->table != NULL && mc_postgis_may_gather(column, request) && !is_transformed(&b);
     if (statement->gathered) {
-        statement->sql =
-            mc_postgis_gather(mc_sql_table(config->table, pool), own, *id == '\0' ? NULL : config->id, request, pool);
+        mc_postgis_gather(statement, mc_sql_table(config->table, pool), own, *id == '\0' ? NULL : config->id, request,
+                          pool);
         return MC_OK;
     }
     b.box = build_map_box(&b);
