@@ -246,8 +246,7 @@ release_record_packet(mc_feature_packet *packet)
     free(packet);
 }
 
-static const mc_packet_ops record_packets = { decode_record_packet, keep_record_packet, release_record_packet,
-                                              NULL };
+static const mc_packet_ops record_packets = { decode_record_packet, keep_record_packet, release_record_packet, NULL };
 
 static mc_error *
 hand_over_records(shapefile_reading *r, mc_shp_reader *shapes, apr_pool_t *pool)
