@@ -16,18 +16,6 @@
 /* Rows for a pixel, from which on many features cover a part of a pixel each. */
 #define CROWD 4.0
 
-typedef struct overview_plane {
-    double resolution;
-    mc_sieve *sieve;
-    int width, height;
-    mc_pixel_grid grid; /* on the lattice of the tileset's grid */
-    mc_feature_query query;
-    mc_geometry geometry;
-    apr_pool_t *pool;    /* a root pool: planes are looked at on several threads */
-    apr_pool_t *scratch; /* of a feature */
-    uint8_t *seen;       /* for each feature of the batch: how it looks */
-} overview_plane;
-
 /* How a feature looks in a plane. */
 enum { UNSEEN, SEEN, UNREADABLE };
 
@@ -41,7 +29,7 @@ struct mc_overview_planes {
     const mc_overview_level *levels;
     int level_count;
     plane_range *ranges; /* of each level */
-    overview_plane *planes;
+    mc_overview_plane *planes;
     int plane_count;
     struct mc_workers *workers;  /* NULL: none */
     int helpers;                 /* of these that take part */
@@ -120,7 +108,7 @@ mc_overview_is_crowded(const mc_overview_job *job, double resolution)
 
 /* `below`: rules that begin at the very scale do not apply. */
 static mc_error *
-make_plane(overview_plane *plane, const mc_overview_planes *planes, double resolution, bool below, apr_pool_t *pool)
+make_plane(mc_overview_plane *plane, const mc_overview_planes *planes, double resolution, bool below, apr_pool_t *pool)
 {
     const mc_overview_job *job = planes->job;
     const double scale = mc_overview_scale(job, resolution) * (below ? 1 - 1e-9 : 1);
@@ -150,9 +138,8 @@ make_plane(overview_plane *plane, const mc_overview_planes *planes, double resol
                          pool);
 }
 
-/* Else what no rule draws is left out, and nothing more. */
-static bool
-hides_in(const mc_overview_job *job, double resolution)
+bool
+mc_overview_hides(const mc_overview_job *job, double resolution)
 {
     return mc_sieve_hides(job->layer->style, mc_overview_scale(job, resolution));
 }
@@ -178,7 +165,7 @@ make_level_planes(mc_overview_planes *planes, int level, bool met, apr_pool_t *p
     range->finest = met ? planes->plane_count - 1 : planes->plane_count;
     if (!met)
         MC_TRY(make_plane(&planes->planes[planes->plane_count++], planes, made->resolution, false, pool));
-    for (double at = 2 * made->resolution; hides_in(job, made->resolution); at *= 2) {
+    for (double at = 2 * made->resolution; mc_overview_hides(job, made->resolution); at *= 2) {
         const bool last = at >= made->until * (1 - 1e-6);
         const double end = last ? made->until : at;
         MC_TRY(
@@ -196,7 +183,7 @@ make_planes(mc_overview_planes *planes, apr_pool_t *pool)
     bool met = false;
     for (int k = 0; k < planes->level_count; k++) {
         MC_TRY(make_level_planes(planes, k, met, pool));
-        met = hides_in(planes->job, planes->levels[k].resolution) && meets_next(planes, k);
+        met = mc_overview_hides(planes->job, planes->levels[k].resolution) && meets_next(planes, k);
     }
     return MC_OK;
 }
@@ -239,37 +226,30 @@ mc_overview_planes_share(mc_overview_planes *planes, struct mc_workers *workers,
     planes->helpers = helpers;
 }
 
-static void
-open_plane_box(const overview_plane *plane, const mc_overview_job *job, const mc_extent *changed)
+mc_error *
+mc_overview_planes_of_level(mc_overview_planes **planes, const mc_overview_level *level, const mc_extent *area,
+                            const mc_overview_job *job, apr_pool_t *pool)
 {
-    double box[4];
-    int at[4];
-    mc_overview_lattice_box(box, job, plane->resolution, changed, mc_overview_symbol_margin(job, plane->resolution));
-    for (int i = 0; i < 4; i++) {
-        const double most = i % 2 == 0 ? plane->width : plane->height;
-        at[i] = (int)fmin(fmax(box[i] - (double)(i % 2 == 0 ? plane->grid.left : plane->grid.top), 0), most);
-    }
-    mc_sieve_open_box(plane->sieve, at[0], at[1], at[2], at[3]);
+    return create_planes_of(planes, level, 1, area, job, pool);
 }
 
-mc_error *
-mc_overview_planes_open(mc_overview_planes **planes, const mc_overview_level *level, const mc_box_set *changed,
-                        const mc_extent *area, const mc_overview_job *job, apr_pool_t *pool)
+int
+mc_overview_planes_count(const mc_overview_planes *planes)
 {
-    MC_TRY(create_planes_of(planes, level, 1, area, job, pool));
-    for (int p = 0; p < (*planes)->plane_count; p++) {
-        mc_sieve_close((*planes)->planes[p].sieve);
-        for (int i = 0; i < changed->count; i++)
-            open_plane_box(&(*planes)->planes[p], job, &changed->boxes[i]);
-    }
-    return MC_OK;
+    return planes->plane_count;
+}
+
+mc_overview_plane *
+mc_overview_planes_at(mc_overview_planes *planes, int plane)
+{
+    return &planes->planes[plane];
 }
 
 double
 mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job *job)
 {
     double most = mc_overview_symbol_margin(job, level->resolution) * level->resolution;
-    for (double at = 2 * level->resolution; hides_in(job, level->resolution); at *= 2) {
+    for (double at = 2 * level->resolution; mc_overview_hides(job, level->resolution); at *= 2) {
         const bool last = at >= level->until * (1 - 1e-6);
         const double end = last ? level->until : at;
         most = fmax(most, mc_overview_symbol_margin(job, end) * end);
@@ -277,15 +257,6 @@ mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job 
             break;
     }
     return ceil(most / level->resolution);
-}
-
-bool
-mc_overview_narrow_level(mc_overview_level *level, const mc_overview_job *job)
-{
-    if (!hides_in(job, level->resolution) || level->until <= 2 * level->resolution * (1 + 1e-6))
-        return false;
-    level->until = 2 * level->resolution;
-    return true;
 }
 
 static bool
@@ -308,7 +279,7 @@ is_seen_in_level(const mc_overview_planes *planes, int level, int row)
 
 /* Whether all pixels that the feature can touch are hidden, by the bounds of its geometry alone. */
 static bool
-is_hidden_by_bounds(const overview_plane *plane, const mc_extent *bounds)
+is_hidden_by_bounds(const mc_overview_plane *plane, const mc_extent *bounds)
 {
     const mc_pixel_grid *grid = &plane->grid;
     const double at[4] = { ((bounds->minx - grid->x0) * grid->per_x - (double)grid->left) * MC_SUBPIXELS,
@@ -323,7 +294,7 @@ is_hidden_by_bounds(const overview_plane *plane, const mc_extent *bounds)
 
 /* A feature in a plane; what cannot be read maps leave out, too. */
 static mc_error *
-look_at_plane(uint8_t *seen, overview_plane *plane, const mc_overview_row *row, mc_ctx *ctx)
+look_at_plane(uint8_t *seen, mc_overview_plane *plane, const mc_overview_row *row, mc_ctx *ctx)
 {
     bool keeps = false;
     mc_error *error = mc_wkb_read(&plane->geometry, row->geometry, row->size, &plane->grid, plane->scratch);
@@ -343,7 +314,7 @@ static mc_error *
 sift_plane(void *baton, int index, mc_ctx *ctx)
 {
     mc_overview_planes *planes = baton;
-    overview_plane *plane = &planes->planes[index];
+    mc_overview_plane *plane = &planes->planes[index];
     memset(plane->seen, UNSEEN, (size_t)planes->row_count);
     for (int i = planes->row_count - 1; is_needed(planes, index) && i >= 0; i--) {
         if (planes->known[i] && is_hidden_by_bounds(plane, &planes->bounds[i]))
@@ -356,7 +327,7 @@ sift_plane(void *baton, int index, mc_ctx *ctx)
 
 /* Bounds of what a plane reads; of curves and collections. */
 static mc_error *
-find_bounds_in_plane(mc_extent *bounds, overview_plane *plane, const mc_overview_row *row)
+find_bounds_in_plane(mc_extent *bounds, mc_overview_plane *plane, const mc_overview_row *row)
 {
     const mc_pixel_grid *grid = &plane->grid;
     int32_t at[4] = { 0 };
@@ -391,7 +362,7 @@ mc_overview_planes_tell(bool *keeps, mc_extent *bounds, bool *unreadable, mc_ove
 {
     *unreadable = false;
     for (int p = planes->plane_count - 1; p >= 0; p--) {
-        overview_plane *plane = &planes->planes[p];
+        mc_overview_plane *plane = &planes->planes[p];
         *unreadable |= plane->seen[row] == UNREADABLE;
         if (plane->seen[row] == SEEN && !planes->known[row])
             MC_TRY(mc_error_copy(find_bounds_in_plane(&planes->bounds[row], plane, &planes->rows[row]),

@@ -2,7 +2,7 @@
 #ifndef MC_OVERVIEW_OVERVIEW_PLANES_H
 #define MC_OVERVIEW_OVERVIEW_PLANES_H
 
-#include "changes/box_set.h"
+#include "draw/paint/sieve.h"
 #include "overview/overview_private.h"
 #include "vector/geometry/geometry.h"
 
@@ -12,27 +12,37 @@ struct mc_workers;
 /* Workers that look at planes beside the caller, at most so many of them. They live as long as the planes. */
 void mc_overview_planes_share(mc_overview_planes *planes, struct mc_workers *workers, int helpers);
 
+/* Maps of one resolution. */
+typedef struct mc_overview_plane {
+    double resolution;
+    mc_sieve *sieve;
+    int width, height;
+    mc_pixel_grid grid; /* on the lattice of the tileset's grid */
+    mc_feature_query query;
+    mc_geometry geometry;
+    apr_pool_t *pool;    /* a root pool: planes are looked at on several threads */
+    apr_pool_t *scratch; /* of a feature */
+    uint8_t *seen;       /* for each feature of the batch: how it looks */
+} mc_overview_plane;
+
 /* For levels whose resolutions rise. Lives as long as `pool`. */
 mc_error *mc_overview_planes_create(mc_overview_planes **planes, const mc_overview_level *levels, int count,
                                     const mc_overview_job *job, apr_pool_t *pool) MC_CHECKED;
 
-/*
- * For one level, which is patched: only what can be seen near the changed boxes is kept. `area` has all of these.
- * MC_ERR_LIMIT where the boxes lie too far from each other (mc_overview_plane_fits).
- */
-mc_error *mc_overview_planes_open(mc_overview_planes **planes, const mc_overview_level *level,
-                                  const mc_box_set *changed, const mc_extent *area, const mc_overview_job *job,
-                                  apr_pool_t *pool) MC_CHECKED;
+/* For one level, which is patched; `area`: of all that is laid over or opened. MC_ERR_LIMIT: it is too large
+ * (mc_overview_plane_fits). */
+mc_error *mc_overview_planes_of_level(mc_overview_planes **planes, const mc_overview_level *level,
+                                      const mc_extent *area, const mc_overview_job *job, apr_pool_t *pool) MC_CHECKED;
+
+/* The planes of all levels, of rising resolutions. */
+int mc_overview_planes_count(const mc_overview_planes *planes);
+mc_overview_plane *mc_overview_planes_at(mc_overview_planes *planes, int plane);
 
 /* By how many pixels of the level the symbols of any map that it serves can reach over their geometry. */
 double mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job *job);
 
 /* By how many pixels of a map of a resolution its symbols can reach over their geometry. */
 int mc_overview_symbol_margin(const mc_overview_job *job, double resolution);
-
-/* A level that serves maps further away than twice its resolution does no longer; false: it is none. Symbols of far
- * maps reach over much of the table, all of whose rows had to be looked at. */
-bool mc_overview_narrow_level(mc_overview_level *level, const mc_overview_job *job);
 
 /* An area in pixels of a resolution, on the lattice of the grid: left, top, right, bottom. */
 void mc_overview_lattice_box(double box[4], const mc_overview_job *job, double resolution, const mc_extent *area,
@@ -67,6 +77,9 @@ double mc_overview_find_crowded(const mc_overview_job *job);
 
 /* Whether maps of a resolution have many features in a pixel (job->crowded). */
 bool mc_overview_is_crowded(const mc_overview_job *job, double resolution);
+
+/* Whether features hide each other on maps of a resolution, by the style: else a level has all that any rule draws. */
+bool mc_overview_hides(const mc_overview_job *job, double resolution);
 
 /* Whether a plane of an area has few enough pixels. */
 bool mc_overview_plane_fits(const mc_overview_job *job, double resolution, const mc_extent *area);

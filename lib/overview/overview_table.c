@@ -20,6 +20,7 @@ mc_overview_make_schema(const mc_overview_table *table)
         MC_LEVELS_CREATE_SCHEMA,
         MC_LEVELS_CREATE_TABLE,
         MC_LEVELS_ADD_COLUMNS,
+        MC_LEVELS_CREATE_GONE,
         MC_LEVELS_CREATE_NUMBERS,
         MC_LEVELS_CREATE_TAKE,
         MC_LEVELS_CREATE_FEATURES,
@@ -28,9 +29,7 @@ mc_overview_make_schema(const mc_overview_table *table)
         "COMMIT",
     };
     const char **values;
-    MC_TRY(mc_overview_ask(&values, 1, table,
-                           "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('" MC_LEVELS_SCHEMA
-                           ".levels') AND attname = 'places'"));
+    MC_TRY(mc_overview_ask(&values, 1, table, "SELECT 1 WHERE to_regclass('" MC_LEVELS_SCHEMA ".gone') IS NOT NULL"));
     if (values != NULL)
         return MC_OK;
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)

@@ -10,9 +10,6 @@
 
 enum {
     LEVELS_MAX = 32,
-    ROWS_AT_ONCE = 8192,
-    ROWS_LEAST = 20000, /* so many rows may be read again, however few there are, */
-    ROWS_PART = 2,      /* and this part of the table's */
     GROWN_LEAST = 1000, /* so many features more than were built are no reason to build anew, */
 };
 /* nor are so many times as many. */
@@ -22,8 +19,10 @@ typedef struct updated_level {
     mc_overview_level level;
     const char *name; /* of its table */
     int64_t built;    /* features that it was built with */
-    bool narrowed;    /* it served maps that are further away, too */
-    mc_overview_patch *patch;
+    const void *gone; /* what has gone from it (overview_gone.h) */
+    size_t gone_size;
+    bool patched;
+    mc_overview_patched done;
 } updated_level;
 
 typedef struct overview_update {
@@ -31,12 +30,35 @@ typedef struct overview_update {
     updated_level levels[LEVELS_MAX]; /* the finest first */
     int count;
     mc_box_set *changed;
-    const char *anew;  /* why the levels have to be built anew; NULL: they have not */
-    int64_t *ordinals; /* of the rows that are read again, rising */
-    int rows;
+    mc_overview_changed rows;
+    const char *anew; /* why the levels have to be built anew; NULL: they have not */
 } overview_update;
 
 /* ---- What there is ---- */
+
+/* Below 0: it is none. */
+static int
+value_of_digit(char digit)
+{
+    return digit >= '0' && digit <= '9' ? digit - '0' : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* From hexadecimal digits. */
+static bool
+take_gone(updated_level *level, const mc_postgres_field *field, apr_pool_t *pool)
+{
+    const size_t size = field->size < 0 ? 0 : (size_t)field->size / 2;
+    uint8_t *bytes = apr_palloc(pool, size + 1);
+    for (size_t i = 0; i < size; i++) {
+        const int high = value_of_digit(field->data[2 * i]), low = value_of_digit(field->data[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    level->gone = bytes;
+    level->gone_size = size;
+    return true;
+}
 
 static bool
 take_level(overview_update *update, const mc_postgres_row *row)
@@ -45,7 +67,7 @@ take_level(overview_update *update, const mc_postgres_row *row)
     mc_overview_level *level = &taken->level;
     const mc_overview_job *job = &update->table->job;
     double metres;
-    if (update->count == LEVELS_MAX || row->columns < 9 || strcmp(row->fields[1].data, "") != 0 ||
+    if (update->count == LEVELS_MAX || row->columns < 10 || strcmp(row->fields[1].data, "") != 0 ||
         !mc_parse_double(&level->resolution, row->fields[2].data) || !mc_parse_double(&metres, row->fields[3].data) ||
         !mc_parse_double(&update->table->job.crowded, row->fields[4].data) ||
         !mc_parse_int64(&level->window, row->fields[5].data, 1, 1 << 22) ||
@@ -57,6 +79,8 @@ take_level(overview_update *update, const mc_postgres_row *row)
     mc_overview_prepare(level, job);
     level->window = window;
     taken->name = apr_pstrdup(job->pool, row->fields[0].data);
+    if (!take_gone(taken, &row->fields[9], job->pool))
+        return false;
     update->count++;
     return true;
 }
@@ -76,7 +100,8 @@ find_levels_of_style(overview_update *update)
             "--static' WHEN l.format <> %d OR l.srid <> %d THEN 'they were built by another version of "
             "mapcache, or for another SRID' %s ELSE '' END, l.resolution::text, "
             "l.metres_per_unit::text, l.crowded::text, l.places::text, l.rows::text, "
-            "l.rows_built::text, l.until::text FROM " MC_LEVELS_SCHEMA ".levels l WHERE (l.relation = "
+            "l.rows_built::text, l.until::text, coalesce((SELECT encode(g.features, 'hex') FROM " MC_LEVELS_SCHEMA
+            ".gone g WHERE g.name = l.name), '') FROM " MC_LEVELS_SCHEMA ".levels l WHERE (l.relation = "
             "%s OR l.source = %s) AND l.geometry = %s AND l.style = '%" APR_INT64_T_FMT "'::int8 ORDER BY l.resolution",
             apr_psprintf(pool, MC_LEVELS_UNFIT("%s"), source), MC_LEVELS_FORMAT, table->job.srid, MC_LEVELS_UNLOGGED,
             table->relation, source, mc_overview_quote(table->column.name, pool), (apr_int64_t)table->job.digest)
@@ -127,218 +152,66 @@ read_changes(overview_update *update)
     return error;
 }
 
-/* ---- The rows ---- */
-
-static int
-compare_ordinals(const void *a, const void *b)
-{
-    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* An index by which rows are found by a box; how many rows the table has, -1: that is not known. */
-static mc_error *
-ask_table_size(double *rows, overview_update *update)
-{
-    const mc_overview_table *table = update->table;
-    const char **values;
-    MC_TRY(mc_overview_ask(
-        &values, 2, table,
-        apr_psprintf(table->job.pool,
-                     "SELECT c.reltuples::text, EXISTS (SELECT FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid "
-                     "JOIN pg_am m ON m.oid = x.relam JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = "
-                     "i.indkey[0] WHERE i.indrelid = c.oid AND m.amname IN ('gist', 'spgist') AND i.indisvalid AND "
-                     "i.indpred IS NULL AND a.attname = %s)::text FROM pg_class c WHERE c.oid = %s",
-                     mc_overview_quote(table->column.name, table->job.pool), table->relation)));
-    if (values == NULL || !mc_parse_double(rows, values[0]))
-        *rows = -1;
-    if (values == NULL || strcmp(values[1], "true") != 0)
-        update->anew = "the table has no spatial index by which changed rows are found";
-    return MC_OK;
-}
-
-/* Rows that lie near the changed boxes, for the level that needs most of them. */
-static const char *
-places_sql(const overview_update *update, int64_t most)
-{
-    const mc_overview_table *table = update->table;
-    double reach = 0;
-    for (int i = 0; i < update->count; i++)
-        reach = fmax(reach, mc_overview_patch_reach(&update->levels[i].level, &table->job));
-    return apr_psprintf(table->job.pool,
-                        "SELECT s.ctid FROM (VALUES %s) AS c(x0, y0, x1, y1) JOIN %s s ON s.%s && "
-                        "ST_MakeEnvelope(c.x0, c.y0, c.x1, c.y1, %d) LIMIT %" APR_INT64_T_FMT,
-                        mc_overview_boxes_sql(update->changed, reach, table->job.pool),
-                        mc_sql_table(table->config.table, table->job.pool),
-                        mc_sql_name(table->column.name, table->job.pool), table->job.srid, (apr_int64_t)most);
-}
-
-static void
-sort_changed_rows(overview_update *update, apr_array_header_t *found)
-{
-    update->ordinals = (int64_t *)found->elts;
-    qsort(found->elts, (size_t)found->nelts, sizeof(int64_t), compare_ordinals);
-    for (int i = 0; i < found->nelts; i++)
-        if (update->rows == 0 || update->ordinals[i] != update->ordinals[update->rows - 1])
-            update->ordinals[update->rows++] = update->ordinals[i];
-}
-
-/* *few false: they are too many to be read again. */
-static mc_error *
-read_changed_places(bool *few, overview_update *update, double rows)
-{
-    const mc_overview_table *table = update->table;
-    const int64_t most = (int64_t)fmin(fmax(ROWS_LEAST, rows / ROWS_PART), 1e8), read = 2 * most + 1;
-    const mc_postgres_query query = {
-        .session = table->session, .sql = places_sql(update, read), .binary = true, .copy = true
-    };
-    apr_array_header_t *found = apr_array_make(table->job.pool, 4096, sizeof(int64_t));
-    mc_postgres_result *result = NULL;
-    const mc_postgres_row *row = NULL;
-    mc_error *error =
-        mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, table->job.pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        APR_ARRAY_PUSH(found, int64_t) = mc_overview_ordinal(table, &row->fields[0]);
-    mc_postgres_end(result);
-    const int count = found->nelts;
-    update->rows = 0;
-    sort_changed_rows(update, found);
-    *few = count < read && update->rows <= most && (update->rows == 0 || update->ordinals[0] != 0);
-    return error;
-}
-
-/* The coarsest level serves fewer maps from here on, or none; false: it is the only one, and stays. Readers that know
- * it find that out by the statement before each map; the next builder drops its table. */
-static mc_error *
-narrow_coarsest_level(bool *narrowed, overview_update *update)
-{
-    const mc_overview_table *table = update->table;
-    updated_level *coarsest = &update->levels[update->count - 1];
-    *narrowed = coarsest->narrowed = mc_overview_narrow_level(&coarsest->level, &table->job);
-    if (*narrowed || update->count == 1)
-        return MC_OK;
-    *narrowed = true;
-    update->count--;
-    mc_overview_tell_level(&table->job, &coarsest->level, 0,
-                           "no level until the next build, as too many rows lie near what has changed");
-    return mc_overview_run(table, apr_psprintf(table->job.pool,
-                                               "DELETE FROM " MC_LEVELS_SCHEMA ".levels WHERE quote_ident(name) = %s",
-                                               mc_overview_quote(coarsest->name, table->job.pool)));
-}
-
-static mc_error *
-find_changed_rows(overview_update *update)
-{
-    const mc_overview_table *table = update->table;
-    double rows;
-    bool few, narrowed = true;
-    MC_TRY(ask_table_size(&rows, update));
-    if (update->anew != NULL)
-        return MC_OK;
-    MC_TRY(mc_overview_run(table, "SET LOCAL enable_seqscan = off"));
-    MC_TRY(read_changed_places(&few, update, rows));
-    while (!few && narrowed) {
-        MC_TRY(narrow_coarsest_level(&narrowed, update));
-        if (narrowed)
-            MC_TRY(read_changed_places(&few, update, rows));
-    }
-    if (!few)
-        update->anew = apr_psprintf(table->job.pool, "too much has changed: %d boxes, %d of %g rows lie near these",
-                                    update->changed->count, update->rows, rows);
-    return MC_OK;
-}
-
-static const char *
-condition_of_places(const overview_update *update, int from, int to, apr_pool_t *pool)
-{
-    const int64_t each = update->table->job.piece_ordinals;
-    apr_array_header_t *texts = apr_array_make(pool, to - from, sizeof(const char *));
-    for (int i = from; i < to; i++)
-        APR_ARRAY_PUSH(texts, const char *) =
-            apr_psprintf(pool, "\"(%" APR_INT64_T_FMT ",%" APR_INT64_T_FMT ")\"",
-                         (apr_int64_t)(update->ordinals[i] / each), (apr_int64_t)(update->ordinals[i] % each));
-    return apr_psprintf(pool, "ctid = ANY('{%s}'::tid[])", apr_array_pstrcat(pool, texts, ','));
-}
-
-static int
-compare_rows(const void *a, const void *b)
-{
-    const mc_overview_row *left = a, *right = b;
-    return left->ordinal < right->ordinal ? -1 : left->ordinal > right->ordinal;
-}
-
-/* The rows go through the levels, the last one first. */
-static mc_error *
-patch_with_rows(overview_update *update, apr_pool_t *piece, apr_pool_t *scratch)
-{
-    apr_array_header_t *rows;
-    for (int to = update->rows; to > 0; to -= ROWS_AT_ONCE) {
-        const int from = to > ROWS_AT_ONCE ? to - ROWS_AT_ONCE : 0;
-        apr_pool_clear(piece);
-        MC_TRY(mc_overview_read_rows(&rows, update->table, condition_of_places(update, from, to, piece), piece));
-        qsort(rows->elts, (size_t)rows->nelts, sizeof(mc_overview_row), compare_rows);
-        for (int i = rows->nelts - 1; i >= 0; i--) {
-            for (int k = 0; k < update->count; k++)
-                MC_TRY(mc_error_copy(
-                    mc_overview_patch_row(update->levels[k].patch, &APR_ARRAY_IDX(rows, i, mc_overview_row), scratch),
-                    update->table->job.pool));
-            apr_pool_clear(scratch);
-        }
-    }
-    return MC_OK;
-}
-
 /* ---- The levels ---- */
 
 static mc_error *
 end_level_patch(overview_update *update, updated_level *level)
 {
     const mc_overview_table *table = update->table;
+    const mc_overview_patched *done = &level->done;
     apr_pool_t *pool = table->job.pool;
-    mc_overview_patched done = { 0 };
-    if (level->patch != NULL)
-        MC_TRY(mc_overview_patch_end(&done, &update->anew, level->patch));
-    if (update->anew != NULL)
-        return MC_OK;
     if ((double)level->level.kept > GROWN_MOST * (double)level->built + GROWN_LEAST) {
         update->anew = "they have grown by many updates";
         return MC_OK;
     }
-    if (level->patch != NULL)
+    if (level->patched)
         mc_overview_tell_level(&table->job, &level->level, 0,
-                               "%" APR_INT64_T_FMT " features replaced, %" APR_INT64_T_FMT " added, %" APR_INT64_T_FMT
-                               " removed",
-                               (apr_int64_t)done.replaced, (apr_int64_t)done.added, (apr_int64_t)done.removed);
-    if (level->narrowed)
-        mc_overview_tell_level(&table->job, &level->level, 0,
-                               "maps further away than twice that read the table until the next build");
+                               "%" APR_INT64_T_FMT " features added, %" APR_INT64_T_FMT " removed, %" APR_INT64_T_FMT
+                               " rows looked at below these",
+                               (apr_int64_t)done->added, (apr_int64_t)done->removed, (apr_int64_t)done->looked);
+    if (level->patched)
+        MC_TRY(mc_overview_run(
+            table, apr_psprintf(pool,
+                                "INSERT INTO " MC_LEVELS_SCHEMA ".gone SELECT name, '%s' FROM " MC_LEVELS_SCHEMA
+                                ".levels WHERE quote_ident(name) = %s ON CONFLICT (name) DO UPDATE SET features = "
+                                "excluded.features",
+                                done->gone, mc_overview_quote(level->name, pool))));
     return mc_overview_run(table, apr_psprintf(pool,
                                                "UPDATE " MC_LEVELS_SCHEMA
                                                ".levels SET applied = %s, started = %s, rows = %" APR_INT64_T_FMT
-                                               ", until = '%s' WHERE quote_ident(name) = %s",
+                                               " WHERE quote_ident(name) = %s",
                                                mc_overview_quote(table->applied, pool),
                                                mc_overview_quote(table->started, pool), (apr_int64_t)level->level.kept,
-                                               mc_double_text('g', 17, level->level.until, pool),
                                                mc_overview_quote(level->name, pool)));
 }
 
 static mc_error *
 patch_levels(overview_update *update, apr_pool_t *pool)
 {
-    apr_pool_t *piece, *scratch;
-    if (update->table->job.tiles != NULL) {
+    const mc_overview_table *table = update->table;
+    apr_pool_t *own;
+    if (table->job.tiles != NULL) {
         update->anew = "those of vector tiles are never patched";
         return MC_OK;
     }
-    MC_TRY(find_changed_rows(update));
-    for (int i = 0; i < update->count && update->anew == NULL; i++)
-        MC_TRY(mc_overview_patch_begin(&update->levels[i].patch, &update->anew, &update->levels[i].level,
-                                       update->levels[i].name, update->changed, update->table, pool));
-    if (update->anew != NULL)
+    if (update->count == 0)
         return MC_OK;
-    apr_pool_create(&piece, pool);
-    apr_pool_create(&scratch, pool);
-    return patch_with_rows(update, piece, scratch);
+    MC_TRY(mc_overview_find_changed(&update->rows, &update->anew, update->changed,
+                                    update->levels[update->count - 1].level.resolution, table, pool));
+    apr_pool_create(&own, pool);
+    for (int i = 0; i < update->count && update->anew == NULL; i++) {
+        updated_level *level = &update->levels[i];
+        const char *reason = NULL;
+        apr_pool_clear(own);
+        mc_error *error = mc_overview_patch_level(&level->done, &reason, &level->level, level->name, level->gone,
+                                                  level->gone_size, &update->rows, table, own);
+        MC_TRY(mc_error_copy(error, table->job.pool));
+        level->done.gone = level->done.gone == NULL ? "\\x" : apr_pstrdup(pool, level->done.gone);
+        level->patched = true;
+        if (reason != NULL)
+            update->anew = apr_pstrdup(pool, reason);
+    }
+    return MC_OK;
 }
 
 /* Within a transaction, which is given up where the levels have to be built anew. */
@@ -402,8 +275,8 @@ update_levels(overview_update *update, const mc_tileset *tileset, apr_pool_t *po
     if (update->anew == NULL && update->count == 0)
         update->anew = "they were built for another style";
     if (update->anew == NULL) {
-        mc_overview_tell(&table->job, false, "up to date: %d changed boxes, %d rows looked at", update->changed->count,
-                         update->rows);
+        mc_overview_tell(&table->job, false, "up to date: %d changed boxes, %" APR_INT64_T_FMT " rows looked at",
+                         update->changed->count, (apr_int64_t)update->rows.looked);
         return MC_OK;
     }
     mc_overview_tell(&table->job, false, "the overviews are built anew: %s", update->anew);

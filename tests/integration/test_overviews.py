@@ -335,23 +335,37 @@ def test_update_brings_changed_boxes_up_to_date(build, folder, database):
             assert "built anew" in said and reason in said and "features" in said, said
 
 
-def test_update_leaves_out_levels_that_reach_too_far(build, folder, database):
-    """The symbols of far maps reach over most of the table, all of which had to be read again."""
-    make_roads(database, "roads", 45000)
+SCATTERED = (  # the log has a box for each of a few changes, and for each cell of a lattice of many
+    "DELETE FROM roads WHERE {some}",
+    "UPDATE roads SET geom = ST_Translate(geom, 60, -40) WHERE {some}",
+    "DO $$ DECLARE c tid; BEGIN FOR c IN SELECT ctid FROM roads WHERE {some} LOOP UPDATE roads SET kind = 4 - kind WHERE ctid = c; END LOOP; END $$",
+    "INSERT INTO roads SELECT kind, 'new', ST_Translate(geom, 300, 200) FROM roads WHERE {some}",
+    "DELETE FROM roads WHERE more = 'new' OR {some}",
+)
+
+
+def test_update_of_changes_all_over_a_table(build, folder, database):
+    """What has gone lets others be seen: these are found, no level is left out, and none is built anew."""
+    make_roads(database, "roads", 30000)
     path = configuration(folder, database)
     watch_roads(build, database)
     built(build, path)
-    until = "SELECT max(until) FROM mapcache_overviews.levels"
-    names, far = levels(database), float(database.sql(until)[0])
+    known = "SELECT name, until FROM mapcache_overviews.levels ORDER BY resolution"
+    names, far = levels(database), database.sql(known)
+    looked = 0
     with Site(build, folder, path) as site:
-        site.differ(WHOLE)  # the server knows the levels that are there
-        database.sql(CHANGES[0])
-        said = updated(build, path)
-        assert "until the next build" in said and "up to date" in said and "anew" not in said, said
-        assert float(database.sql(until)[0]) < far and levels(database) == names[:len(levels(database))] != []
-        for name in levels(database):
+        for number, change in enumerate(SCATTERED):
+            database.sql(f"SELECT setseed(.{number + 1}); " + change.format(some="ctid IN (SELECT ctid FROM roads ORDER BY random() LIMIT 400)"))
+            said = updated(build, path)
+            assert "up to date" in said and "anew" not in said, said
+            looked += sum(int(rows) for rows in re.findall(r"(\d+) rows looked at below", said))
+            database.sql("VACUUM roads")
+        assert database.sql(known) == far and looked > 0
+        for name in names:
             assert_rows_of_the_table(database, name)
         assert_looks_like_the_table(site, random.Random(7))
+        dye(database)
+        assert reads_level(site)
 
 
 def build_while_the_log_is_trimmed(build, path, database):

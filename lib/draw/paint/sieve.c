@@ -11,16 +11,12 @@
 #include <string.h>
 
 #include "draw/paint/painter_private.h"
-#include "draw/style/rules.h"
+#include "draw/paint/sieve_private.h"
 
 enum {
-    LATTICES = 4,   /* at most */
-    EASY = 2,       /* lattices that do where few features lie in a pixel */
-    SCRATCH = 256,  /* side of the canvas on which one feature is painted */
-    BLOCK = 16,     /* pixels of a row that are looked at together */
-    BYTES = 4,      /* of a pixel: blue, green, red, alpha */
-    OPAQUE = 65535, /* nothing hides the pixel */
-    /* Of OPAQUE: where that much shines through, or less, what lies below cannot be seen. */
+    EASY = 2,  /* lattices that do where few features lie in a pixel */
+    BYTES = 4, /* of a pixel: blue, green, red, alpha */
+    /* Of 65,535, which nothing hides: where that much shines through, or less, what lies below cannot be seen. */
     HIDDEN = 5 * 257,
     HIDDEN_IN_CROWD = 257 / 3,
     /* Alpha below that, of 255, hides only the WEAK-th part where maps are painted in steps of 17. */
@@ -29,33 +25,7 @@ enum {
     WEAK = 8,
 };
 /* Half pixels by which a lattice lies to the left of the plane's own and above it. */
-static const int lattice_shifts[LATTICES][2] = { { 0, 0 }, { 1, 1 }, { 1, 0 }, { 0, 1 } };
-
-struct mc_sieve {
-    int width, height;
-    size_t stride; /* pixels of a row, and of what may be looked at behind its end */
-    bool hides;
-    bool closed;  /* only what is seen in boxes that were opened is kept */
-    bool merged;  /* all features make one area: coverage does not add up */
-    int lattices; /* of LATTICES */
-    uint16_t hidden;
-    uint8_t faint;
-    mc_rules **rules;
-    int rule_count;
-    int **margins; /* for each pass and rule: pixels by which its symbols reach over their geometry */
-    int margin;    /* the largest of them */
-    mc_feature_query query;
-    mc_painter *painter;
-    mc_pixels *pixels;
-    uint16_t *shines[LATTICES]; /* for each pixel how much shines through, of OPAQUE */
-    uint8_t *open;              /* for each pixel of the plane: whether anything shines through in any lattice */
-    uint8_t *alpha[LATTICES];   /* of the feature that was painted, in its box, blocks row by row */
-    apr_pool_t *scratch;
-};
-
-typedef struct sieve_box {
-    int x0, y0, x1, y1; /* pixels of the plane; the last ones are not inside */
-} sieve_box;
+static const int lattice_shifts[MC_SIEVE_LATTICES][2] = { { 0, 0 }, { 1, 1 }, { 1, 0 }, { 0, 1 } };
 
 bool
 mc_sieve_hides(const mc_style *style, double scale)
@@ -111,11 +81,15 @@ static void
 find_rule_margins(mc_sieve *sieve, const mc_style *style, double scale, apr_pool_t *pool)
 {
     sieve->margins = apr_palloc(pool, sizeof(*sieve->margins) * (size_t)(style->pass_count + 1));
+    sieve->reaches = apr_palloc(pool, sizeof(*sieve->reaches) * (size_t)(style->pass_count + 1));
     for (int p = 0; p < style->pass_count; p++) {
         const mc_style_pass *pass = &style->passes[p];
         sieve->margins[p] = apr_palloc(pool, sizeof(**sieve->margins) * (size_t)(pass->rule_count + 1));
         for (int r = 0; r < pass->rule_count; r++)
             sieve->margins[p][r] = whole_margin(rule_margin(&pass->rules[r], scale));
+        sieve->reaches[p] = apr_palloc(pool, sizeof(**sieve->reaches) * (size_t)(pass->rule_count + 1));
+        for (int r = 0; r < pass->rule_count; r++)
+            sieve->reaches[p][r] = whole_margin(mc_sieve_rule_reach(&pass->rules[r], scale));
     }
     sieve->margin = whole_margin(mc_painter_margin(style, scale));
 }
@@ -133,7 +107,7 @@ is_painted_by_steps(const mc_style *style, double scale)
 static mc_error *
 create_planes(mc_sieve *made, const mc_style *style, double scale, apr_pool_t *pool)
 {
-    made->stride = (size_t)made->width + BLOCK;
+    made->stride = (size_t)made->width + MC_SIEVE_BLOCK;
     const size_t pixels = made->stride * (size_t)made->height;
     /* strokes are straightened by the thinning, as on maps */
     made->query = (mc_feature_query){ .pixel_grid = { .per_x = 1, .per_y = 1, .thinning = MC_SIEVE_THINNING },
@@ -141,13 +115,13 @@ create_planes(mc_sieve *made, const mc_style *style, double scale, apr_pool_t *p
                                       .scale = scale,
                                       .density = 1 };
     find_rule_margins(made, style, scale, pool);
-    MC_TRY(mc_pixels_create(&made->pixels, SCRATCH, SCRATCH, true, pool));
+    MC_TRY(mc_pixels_create(&made->pixels, MC_SIEVE_SCRATCH, MC_SIEVE_SCRATCH, true, pool));
     mc_pixels_attach(made->pixels, pool);
     MC_TRY(mc_painter_create(&made->painter, style, made->pixels, &made->query, true, pool));
     made->open = apr_palloc(pool, pixels);
     memset(made->open, 1, pixels);
     for (int i = 0; i < made->lattices; i++) {
-        made->alpha[i] = apr_palloc(pool, SCRATCH * SCRATCH);
+        made->alpha[i] = apr_palloc(pool, MC_SIEVE_SCRATCH * MC_SIEVE_SCRATCH);
         made->shines[i] = apr_palloc(pool, sizeof(*made->shines[i]) * pixels);
         memset(made->shines[i], 0xff, sizeof(*made->shines[i]) * pixels);
     }
@@ -161,9 +135,11 @@ mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crow
     mc_sieve *made = apr_pcalloc(pool, sizeof(*made));
     if (width <= 0 || height <= 0 || width > MC_SIEVE_PIXELS_MAX / height)
         return mc_error_create(pool, MC_ERR_LIMIT, "a sieve of %d x %d pixels is too large", width, height);
+    made->pool = pool;
     made->width = width;
     made->height = height;
-    made->lattices = crowded ? LATTICES : EASY;
+    made->crowded = crowded;
+    made->lattices = crowded ? MC_SIEVE_LATTICES : EASY;
     made->hidden = crowded ? HIDDEN_IN_CROWD : HIDDEN;
     made->faint = is_painted_by_steps(style, scale) ? (crowded ? FAINT_IN_CROWD : FAINT) : 0;
     made->rules = apr_pcalloc(pool, sizeof(mc_rules *) * (size_t)(style->pass_count + 1));
@@ -183,6 +159,9 @@ mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crow
 static bool
 is_drawn_by_rule(int *margin, mc_sieve *sieve, const mc_feature *feature)
 {
+    int **margins = feature->geometry == NULL || (sieve->closed && mc_sieve_bends_mildly(feature->geometry))
+                        ? sieve->reaches
+                        : sieve->margins;
     bool drawn = false;
     *margin = 0;
     for (int p = 0; p < sieve->rule_count; p++) {
@@ -190,7 +169,7 @@ is_drawn_by_rule(int *margin, mc_sieve *sieve, const mc_feature *feature)
         for (int r = mc_rules_next(sieve->rules[p], 0); r >= 0; r = mc_rules_next(sieve->rules[p], r + 1)) {
             drawn = true;
             if (sieve->hides)
-                *margin = sieve->margins[p][r] > *margin ? sieve->margins[p][r] : *margin;
+                *margin = margins[p][r] > *margin ? margins[p][r] : *margin;
         }
     }
     apr_pool_clear(sieve->scratch);
@@ -199,9 +178,9 @@ is_drawn_by_rule(int *margin, mc_sieve *sieve, const mc_feature *feature)
 
 /* Whether anything of the box lies beside the plane. */
 static bool
-clip_box(sieve_box *box, const mc_sieve *sieve)
+clip_box(mc_sieve_box *box, const mc_sieve *sieve)
 {
-    const sieve_box all = *box;
+    const mc_sieve_box all = *box;
     box->x0 = box->x0 < 0 ? 0 : box->x0;
     box->y0 = box->y0 < 0 ? 0 : box->y0;
     box->x1 = box->x1 > sieve->width ? sieve->width : box->x1;
@@ -214,16 +193,17 @@ clip_box(sieve_box *box, const mc_sieve *sieve)
 /* With a pixel more on the left and above, for the lattices that lie there. False: it sticks out of the plane, or is
  * large. *cut: it sticks out of a plane that is closed. */
 static bool
-find_sieve_box(sieve_box *box, bool *cut, const mc_sieve *sieve, const int32_t bounds[4], int margin)
+find_sieve_box(mc_sieve_box *box, bool *cut, const mc_sieve *sieve, const int32_t bounds[4], int margin)
 {
-    *box = (sieve_box){ (bounds[0] >> 8) - margin, (bounds[1] >> 8) - margin, (bounds[2] >> 8) + 2 + margin,
-                        (bounds[3] >> 8) + 2 + margin };
+    *box = (mc_sieve_box){ (bounds[0] >> 8) - margin, (bounds[1] >> 8) - margin, (bounds[2] >> 8) + 2 + margin,
+                           (bounds[3] >> 8) + 2 + margin };
     *cut = clip_box(box, sieve);
-    return (!*cut || sieve->closed) && box->x1 - box->x0 <= SCRATCH - BLOCK && box->y1 - box->y0 <= SCRATCH;
+    return (!*cut || sieve->closed) && box->x1 - box->x0 <= MC_SIEVE_SCRATCH - MC_SIEVE_BLOCK &&
+           box->y1 - box->y0 <= MC_SIEVE_SCRATCH;
 }
 
-static bool
-is_box_hidden(const mc_sieve *sieve, const sieve_box *box)
+bool
+mc_sieve_hides_box(const mc_sieve *sieve, const mc_sieve_box *box)
 {
     for (int y = box->y0; y < box->y1; y++)
         if (memchr(sieve->open + (size_t)y * sieve->stride + box->x0, 1, (size_t)(box->x1 - box->x0)) != NULL)
@@ -234,9 +214,9 @@ is_box_hidden(const mc_sieve *sieve, const sieve_box *box)
 bool
 mc_sieve_hides_bounds(const mc_sieve *sieve, const int32_t bounds[4])
 {
-    sieve_box box;
+    mc_sieve_box box;
     bool cut;
-    return sieve->hides && find_sieve_box(&box, &cut, sieve, bounds, sieve->margin) && is_box_hidden(sieve, &box);
+    return sieve->hides && find_sieve_box(&box, &cut, sieve, bounds, sieve->margin) && mc_sieve_hides_box(sieve, &box);
 }
 
 static void
@@ -251,7 +231,7 @@ move_geometry(mc_geometry *geometry, int x, int y)
 
 /* Paints the feature with the corner of the box at that of the canvas, as pixels of a lattice. */
 static mc_error *
-paint_alone(mc_sieve *sieve, const mc_feature *feature, const sieve_box *box, int lattice, mc_ctx *ctx)
+paint_alone(mc_sieve *sieve, const mc_feature *feature, const mc_sieve_box *box, int lattice, mc_ctx *ctx)
 {
     const int x = lattice_shifts[lattice][0] * (MC_SUBPIXELS / 2) - box->x0 * MC_SUBPIXELS;
     const int y = lattice_shifts[lattice][1] * (MC_SUBPIXELS / 2) - box->y0 * MC_SUBPIXELS;
@@ -264,25 +244,25 @@ paint_alone(mc_sieve *sieve, const mc_feature *feature, const sieve_box *box, in
 }
 
 /* Pixels of a row of the box, in whole blocks: what is behind the box has no alpha. */
-static int
-row_length(const sieve_box *box)
+int
+mc_sieve_row_length(const mc_sieve_box *box)
 {
-    return (box->x1 - box->x0 + BLOCK - 1) / BLOCK * BLOCK;
+    return (box->x1 - box->x0 + MC_SIEVE_BLOCK - 1) / MC_SIEVE_BLOCK * MC_SIEVE_BLOCK;
 }
 
-static uint16_t *
-shines_row(const mc_sieve *sieve, int lattice, const sieve_box *box, int y)
+uint16_t *
+mc_sieve_shines_row(const mc_sieve *sieve, int lattice, const mc_sieve_box *box, int y)
 {
     return sieve->shines[lattice] + (size_t)y * sieve->stride + (size_t)box->x0;
 }
 
 /* While the feature is painted, what it may be laid over comes from memory. */
 static void
-fetch_box(const mc_sieve *sieve, const sieve_box *box)
+fetch_box(const mc_sieve *sieve, const mc_sieve_box *box)
 {
     for (int i = 0; i < sieve->lattices; i++)
         for (int y = box->y0; y < box->y1; y++) {
-            const uint16_t *row = shines_row(sieve, i, box, y);
+            const uint16_t *row = mc_sieve_shines_row(sieve, i, box, y);
             __builtin_prefetch(row, 1);
             __builtin_prefetch(row + (box->x1 - box->x0), 1);
         }
@@ -315,7 +295,7 @@ is_row_seen(const uint16_t *restrict shines, const uint8_t *restrict alpha, int 
 
 /* Where the canvas shows the corner of a box, when the feature was painted for the box `whole`. */
 static uint8_t *
-painted_at(const mc_sieve *sieve, const sieve_box *whole, const sieve_box *box)
+painted_at(const mc_sieve *sieve, const mc_sieve_box *whole, const mc_sieve_box *box)
 {
     return sieve->pixels->data + (size_t)(box->y0 - whole->y0) * sieve->pixels->stride +
            (size_t)(box->x0 - whole->x0) * BYTES;
@@ -323,14 +303,14 @@ painted_at(const mc_sieve *sieve, const sieve_box *whole, const sieve_box *box)
 
 /* Whether the feature, which was painted, is seen in a pixel of the box. Empties the canvas. */
 static bool
-is_seen_in_box(mc_sieve *sieve, int lattice, const sieve_box *whole, const sieve_box *box)
+is_seen_in_box(mc_sieve *sieve, int lattice, const mc_sieve_box *whole, const mc_sieve_box *box)
 {
-    const int count = row_length(box);
+    const int count = mc_sieve_row_length(box);
     bool seen = false;
     uint8_t *alpha = sieve->alpha[lattice], *painted = painted_at(sieve, whole, box);
     for (int y = box->y0; y < box->y1; y++, alpha += count, painted += sieve->pixels->stride) {
         take_alpha(alpha, painted, count);
-        seen = seen || is_row_seen(shines_row(sieve, lattice, box, y), alpha, count, sieve->hidden);
+        seen = seen || is_row_seen(mc_sieve_shines_row(sieve, lattice, box, y), alpha, count, sieve->hidden);
     }
     return seen;
 }
@@ -344,33 +324,6 @@ lay_shines(uint16_t *restrict shines, const uint8_t *restrict alpha, int count, 
     }
 }
 
-void
-mc_sieve_close(mc_sieve *sieve)
-{
-    sieve->closed = true;
-    if (!sieve->hides)
-        return;
-    const size_t pixels = sieve->stride * (size_t)sieve->height;
-    memset(sieve->open, 0, pixels);
-    for (int i = 0; i < sieve->lattices; i++)
-        memset(sieve->shines[i], 0, sizeof(*sieve->shines[i]) * pixels);
-}
-
-void
-mc_sieve_open_box(mc_sieve *sieve, int x0, int y0, int x1, int y1)
-{
-    sieve_box box = { x0, y0, x1, y1 };
-    (void)clip_box(&box, sieve);
-    if (!sieve->hides || box.x0 == box.x1)
-        return;
-    const size_t count = (size_t)(box.x1 - box.x0);
-    for (int y = box.y0; y < box.y1; y++) {
-        memset(sieve->open + (size_t)y * sieve->stride + (size_t)box.x0, 1, count);
-        for (int i = 0; i < sieve->lattices; i++)
-            memset(shines_row(sieve, i, &box, y), 0xff, sizeof(*sieve->shines[i]) * count);
-    }
-}
-
 static void
 lay_merged_row(uint16_t *restrict shines, const uint8_t *restrict alpha, int count)
 {
@@ -381,16 +334,18 @@ lay_merged_row(uint16_t *restrict shines, const uint8_t *restrict alpha, int cou
 }
 
 /* Lays what was painted over a lattice. */
-static void
-lay_painted(const mc_sieve *sieve, int lattice, const sieve_box *box)
+void
+mc_sieve_lay_painted(const mc_sieve *sieve, uint16_t *const *planes, int lattice, const mc_sieve_box *box)
 {
-    const int count = row_length(box);
+    const int count = mc_sieve_row_length(box);
     const uint8_t *alpha = sieve->alpha[lattice];
-    for (int y = box->y0; y < box->y1; y++, alpha += count)
+    for (int y = box->y0; y < box->y1; y++, alpha += count) {
+        uint16_t *row = planes[lattice] + (size_t)y * sieve->stride + (size_t)box->x0;
         if (sieve->merged)
-            lay_merged_row(shines_row(sieve, lattice, box, y), alpha, count);
+            lay_merged_row(row, alpha, count);
         else
-            lay_shines(shines_row(sieve, lattice, box, y), alpha, count, sieve->faint);
+            lay_shines(row, alpha, count, sieve->faint);
+    }
 }
 
 static void
@@ -400,13 +355,12 @@ note_open_row(uint8_t *restrict open, const uint16_t *restrict shines, int count
         open[x] = (uint8_t)((open[x] & before) | (shines[x] > hidden));
 }
 
-/* Notes where something still shines through any lattice. */
-static void
-note_open(const mc_sieve *sieve, const sieve_box *box)
+void
+mc_sieve_note_open(const mc_sieve *sieve, const mc_sieve_box *box)
 {
     for (int y = box->y0; y < box->y1; y++)
         for (int i = 0; i < sieve->lattices; i++)
-            note_open_row(sieve->open + (size_t)y * sieve->stride + box->x0, shines_row(sieve, i, box, y),
+            note_open_row(sieve->open + (size_t)y * sieve->stride + box->x0, mc_sieve_shines_row(sieve, i, box, y),
                           box->x1 - box->x0, sieve->hidden, i > 0);
 }
 
@@ -428,11 +382,11 @@ add_row(uint32_t *restrict columns, const uint8_t *restrict painted, int count)
  * to the right and down. Symbols may reach farther than they mostly do: where lines bend sharply. False: nothing was
  * painted. */
 static bool
-shrink_box(sieve_box *box, const mc_sieve *sieve)
+shrink_box(mc_sieve_box *box, const mc_sieve *sieve)
 {
-    const sieve_box whole = *box;
-    const int count = row_length(box);
-    uint32_t columns[SCRATCH] = { 0 };
+    const mc_sieve_box whole = *box;
+    const int count = mc_sieve_row_length(box);
+    uint32_t columns[MC_SIEVE_SCRATCH] = { 0 };
     int top = -1, bottom = -1, left = 0, right = count;
     for (int y = 0; y < whole.y1 - whole.y0; y++)
         if (add_row(columns, sieve->pixels->data + (size_t)y * sieve->pixels->stride, count)) {
@@ -445,7 +399,7 @@ shrink_box(sieve_box *box, const mc_sieve *sieve)
         left++;
     while (columns[right - 1] == 0)
         right--;
-    *box = (sieve_box){ whole.x0 + left, whole.y0 + top, whole.x0 + right + 1, whole.y0 + bottom + 2 };
+    *box = (mc_sieve_box){ whole.x0 + left, whole.y0 + top, whole.x0 + right + 1, whole.y0 + bottom + 2 };
     box->x1 = box->x1 > whole.x1 ? whole.x1 : box->x1;
     box->y1 = box->y1 > whole.y1 ? whole.y1 : box->y1;
     return box->x0 < box->x1; /* of what sticks out of the plane, something may lie just beside the box */
@@ -455,7 +409,7 @@ shrink_box(sieve_box *box, const mc_sieve *sieve)
 static void
 clear_canvas(const mc_sieve *sieve)
 {
-    memset(sieve->pixels->data, 0, SCRATCH * (size_t)sieve->pixels->stride);
+    memset(sieve->pixels->data, 0, MC_SIEVE_SCRATCH * (size_t)sieve->pixels->stride);
 }
 
 mc_error *
@@ -463,7 +417,7 @@ mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *
 {
     int32_t bounds[4];
     int margin;
-    sieve_box box;
+    mc_sieve_box box;
     bool cut;
     *keeps = is_drawn_by_rule(&margin, sieve, feature);
     if (!*keeps || !sieve->hides ||
@@ -471,11 +425,11 @@ mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *
         !find_sieve_box(&box, &cut, sieve, bounds, margin)) /* is kept, and hides nothing */
         return MC_OK;
     *keeps = false;
-    if (is_box_hidden(sieve, &box))
+    if (mc_sieve_hides_box(sieve, &box))
         return MC_OK;
-    const sieve_box whole = box;
+    const mc_sieve_box whole = box;
     MC_TRY(paint_alone(sieve, feature, &whole, 0, ctx));
-    const bool painted = shrink_box(&box, sieve), hidden = !painted || is_box_hidden(sieve, &box);
+    const bool painted = shrink_box(&box, sieve), hidden = !painted || mc_sieve_hides_box(sieve, &box);
     if (!hidden)
         fetch_box(sieve, &box);
     if (painted)
@@ -489,8 +443,59 @@ mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *
             clear_canvas(sieve);
     }
     for (int i = 0; i < sieve->lattices && *keeps; i++)
-        lay_painted(sieve, i, &box);
+        mc_sieve_lay_painted(sieve, sieve->shines, i, &box);
     if (*keeps)
-        note_open(sieve, &box);
+        mc_sieve_note_open(sieve, &box);
     return MC_OK;
+}
+
+/* Takes the alpha of what was painted for the box `whole` from the canvas, which is empty then. */
+static void
+take_box_alpha(const mc_sieve *sieve, int lattice, const mc_sieve_box *whole, const mc_sieve_box *box)
+{
+    const int count = mc_sieve_row_length(box);
+    uint8_t *alpha = sieve->alpha[lattice], *painted = painted_at(sieve, whole, box);
+    for (int y = box->y0; y < box->y1; y++, alpha += count, painted += sieve->pixels->stride)
+        take_alpha(alpha, painted, count);
+}
+
+mc_error *
+mc_sieve_paint(mc_sieve_box *box, mc_sieve *sieve, const mc_feature *feature, mc_ctx *ctx)
+{
+    int32_t bounds[4];
+    int margin;
+    bool cut, painted = true;
+    const bool fits = is_drawn_by_rule(&margin, sieve, feature) && sieve->hides &&
+                      mc_geometry_bounds(feature->geometry, &bounds[0], &bounds[1], &bounds[2], &bounds[3]) &&
+                      find_sieve_box(box, &cut, sieve, bounds, margin) && !mc_sieve_hides_box(sieve, box);
+    const mc_sieve_box whole = *box;
+    for (int i = 0; fits && painted && i < sieve->lattices; i++) {
+        MC_TRY(paint_alone(sieve, feature, &whole, i, ctx));
+        painted = i > 0 || shrink_box(box, sieve);
+        if (painted)
+            take_box_alpha(sieve, i, &whole, box);
+        if (cut)
+            clear_canvas(sieve);
+        painted = painted && (i > 0 || !mc_sieve_hides_box(sieve, box));
+    }
+    if (!fits || !painted)
+        *box = (mc_sieve_box){ 0 };
+    return MC_OK;
+}
+
+bool
+mc_sieve_draws(mc_sieve *sieve, const mc_feature *feature)
+{
+    int margin;
+    return is_drawn_by_rule(&margin, sieve, feature);
+}
+
+int
+mc_sieve_reach_of(mc_sieve *sieve, const mc_feature *feature)
+{
+    mc_feature anywhere = *feature;
+    int margin;
+    anywhere.geometry = NULL;
+    (void)is_drawn_by_rule(&margin, sieve, &anywhere);
+    return margin;
 }

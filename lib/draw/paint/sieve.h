@@ -9,6 +9,10 @@
 
 typedef struct mc_sieve mc_sieve;
 
+typedef struct mc_sieve_box {
+    int x0, y0, x1, y1; /* pixels of the plane; the last ones are not inside */
+} mc_sieve_box;
+
 enum {
     MC_SIEVE_PIXELS_MAX = 1 << 24,        /* of the largest plane of a sieve */
     MC_SIEVE_THINNING = MC_SUBPIXELS / 4, /* of a pixel: as maps thin what they read */
@@ -42,13 +46,48 @@ mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale,
  * is moved meanwhile. */
 mc_error *mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *ctx) MC_CHECKED;
 
-/* From here on only what is seen in boxes that are opened is kept; boxes are in pixels of the plane, the last ones not
- * inside. Features may stick out of the plane. */
-void mc_sieve_close(mc_sieve *sieve);
-void mc_sieve_open_box(mc_sieve *sieve, int x0, int y0, int x1, int y1);
+/* Whether any rule draws a feature. */
+bool mc_sieve_draws(mc_sieve *sieve, const mc_feature *feature);
 
 /* Whether no feature whose geometry has these bounds (left, top, right, bottom in 1/256 pixel) is kept. Needs not know
  * more of the feature; false does not mean that one is. */
 bool mc_sieve_hides_bounds(const mc_sieve *sieve, const int32_t bounds[4]);
+
+/*
+ * What can be seen once features are gone (sieve_open.c). First these are laid over a sieve of their own, and it is
+ * uncovered: pixels where all of them together have hidden little are closed. Then the features come in reverse order,
+ * those that are gone, too; where something shows that did not before, is known after each of them. At last the sieve
+ * is opened in these pixels alone, and tells what is kept there.
+ */
+typedef enum mc_sieve_time {
+    MC_SIEVE_BEFORE = 1, /* the feature is gone */
+    MC_SIEVE_AFTER = 2,  /* it is new */
+    MC_SIEVE_BOTH = 3,
+} mc_sieve_time;
+
+/* Lays a feature over the plane, whether it is seen or not. `now`: it has gone just now, and no longer ago. */
+mc_error *mc_sieve_lay(mc_sieve *sieve, const mc_feature *feature, bool now, mc_ctx *ctx) MC_CHECKED;
+
+/* Closes the plane but for pixels of what has gone now, where all that was laid has hidden much. False: there are none.
+ */
+bool mc_sieve_uncover(mc_sieve *sieve);
+
+/* Whether any pixel of a box inside the plane is not closed. */
+bool mc_sieve_is_open(const mc_sieve *sieve, const mc_sieve_box *box);
+
+/* The next feature. *box: pixels of which it may have changed whether anything shows; empty: none. */
+mc_error *mc_sieve_follow(mc_sieve_box *box, mc_sieve *sieve, const mc_feature *feature, mc_sieve_time time,
+                          mc_ctx *ctx) MC_CHECKED;
+
+/* Shrinks a box inside the plane to the pixels where now something shows that did not before; false: there are none. */
+bool mc_sieve_find_shown(mc_sieve_box *box, const mc_sieve *sieve);
+
+/* From here on mc_sieve_keeps keeps what is seen in pixels where something ever showed. */
+void mc_sieve_open_shown(mc_sieve *sieve);
+
+/* Pixels by which symbols reach over their geometry, but for the tips of lines that bend sharply: of any rule, and of
+ * the rules that draw a feature. */
+int mc_sieve_reach(const mc_style *style, double scale);
+int mc_sieve_reach_of(mc_sieve *sieve, const mc_feature *feature);
 
 #endif

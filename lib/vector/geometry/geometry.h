@@ -48,6 +48,9 @@ bool mc_wkb_bounds(mc_extent *bounds, const void *bytes, size_t size);
 mc_error *mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_pixel_grid *pixel_grid,
                        apr_pool_t *pool) MC_CHECKED;
 
+/* As mc_wkb_bounds for such TWKB of a point, line or polygon that has neither a box nor a size of its own. */
+bool mc_twkb_bounds(mc_extent *bounds, const void *bytes, size_t size);
+
 /* Most decimals that TWKB can have, and ST_AsTWKB gives. */
 #define MC_TWKB_DIGITS 7
 

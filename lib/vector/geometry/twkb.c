@@ -222,6 +222,46 @@ mc_twkb_read(mc_geometry *geometry, const void *bytes, size_t size, const mc_pix
     return read_twkb_geometry(&r, 0);
 }
 
+/* Makes the bounds hold all vertices of a part. */
+static bool
+bound_part(mc_extent *bounds, twkb_reader *r, uint64_t count)
+{
+    double xy[2 * VERTICES_AT_ONCE];
+    for (uint64_t i = 0; i < count; i += VERTICES_AT_ONCE) {
+        const uint64_t some = count - i < VERTICES_AT_ONCE ? count - i : VERTICES_AT_ONCE;
+        if (!read_some_vertices(xy, some, r))
+            return false;
+        for (uint64_t k = 0; k < some; k++) {
+            bounds->minx = fmin(bounds->minx, xy[2 * k]);
+            bounds->miny = fmin(bounds->miny, xy[2 * k + 1]);
+            bounds->maxx = fmax(bounds->maxx, xy[2 * k]);
+            bounds->maxy = fmax(bounds->maxy, xy[2 * k + 1]);
+        }
+    }
+    return true;
+}
+
+bool
+mc_twkb_bounds(mc_extent *bounds, const void *bytes, size_t size)
+{
+    const uint8_t *begin = bytes;
+    twkb_reader r = { .at = begin, .end = begin + size };
+    uint64_t parts = 1, count = 1;
+    *bounds = (mc_extent){ INFINITY, INFINITY, -INFINITY, -INFINITY };
+    if (size < 2 || (begin[0] & 0x0F) < TWKB_POINT || (begin[0] & 0x0F) > TWKB_POLYGON || begin[1] != 0)
+        return false;
+    const int type = begin[0] & 0x0F, precision = (begin[0] >> 5) ^ -((begin[0] >> 4) & 1);
+    r.at += 2;
+    r.scale = power_of_ten(precision);
+    r.values = 2;
+    if (type == TWKB_POLYGON && !read_count(&parts, &r))
+        return false;
+    for (uint64_t i = 0; i < parts; i++)
+        if ((type != TWKB_POINT && !read_count(&count, &r)) || !bound_part(bounds, &r, count))
+            return false;
+    return bounds->minx <= bounds->maxx && bounds->miny <= bounds->maxy;
+}
+
 int
 mc_twkb_digits(double pixel)
 {

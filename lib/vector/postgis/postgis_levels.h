@@ -40,6 +40,11 @@
 #define MC_LEVELS_ADD_COLUMNS                                                                                          \
     "ALTER TABLE " MC_LEVELS_SCHEMA ".levels ADD COLUMN IF NOT EXISTS rows_built bigint, ADD COLUMN IF NOT EXISTS "    \
     "crowded float8, ADD COLUMN IF NOT EXISTS places bigint"
+/* What updates remember of features that have gone from a level: for its owner alone, as whoever may read the table of
+ * levels need not be one who may read the source. */
+#define MC_LEVELS_CREATE_GONE                                                                                          \
+    "CREATE TABLE IF NOT EXISTS " MC_LEVELS_SCHEMA ".gone (name text PRIMARY KEY REFERENCES " MC_LEVELS_SCHEMA         \
+    ".levels ON DELETE CASCADE, features bytea NOT NULL)"
 #define MC_LEVELS_CREATE_NUMBERS "CREATE SEQUENCE IF NOT EXISTS " MC_LEVELS_SCHEMA ".numbers"
 
 /* A number of a block (level_blocks.h) at a byte of it, and where the next one begins. */

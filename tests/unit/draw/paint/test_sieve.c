@@ -85,8 +85,9 @@ paint_lines(const mc_style *style, int bends, const bool *keeps, bool left, bool
     return pixels;
 }
 
+/* Of the lines that are there; of all: NULL. */
 static int
-sift_lines(bool *keeps, const mc_style *style, int bends, bool crowded)
+sift_lines(bool *keeps, const bool *there, const mc_style *style, int bends, bool crowded)
 {
     mc_sieve *sieve;
     mc_geometry geometry = { 0 };
@@ -98,7 +99,9 @@ sift_lines(bool *keeps, const mc_style *style, int bends, bool crowded)
         const char *values[] = { apr_itoa(pool, 1 + i % 3) };
         make_line(&geometry, (uint32_t)i, bends);
         const mc_feature feature = { .geometry = &geometry, .values = values };
-        ck_assert(mc_sieve_keeps(&keeps[i], sieve, &feature, &ctx) == MC_OK);
+        keeps[i] = false;
+        if (there == NULL || there[i])
+            ck_assert(mc_sieve_keeps(&keeps[i], sieve, &feature, &ctx) == MC_OK);
         kept += keeps[i];
     }
     mc_geometry_free(&geometry);
@@ -139,7 +142,7 @@ START_TEST(what_is_left_out_is_hidden)
     ck_assert(style != NULL && mc_sieve_hides(style, SCALE));
     for (int bends = 0; bends <= 6; bends += 6) {
         for (int crowded = 0; crowded < 2; crowded++) {
-            kept[crowded] = sift_lines(keeps, style, bends, crowded);
+            kept[crowded] = sift_lines(keeps, NULL, style, bends, crowded);
             ck_assert_int_lt(kept[crowded], LINES * 9 / 10);
             ck_assert_int_gt(kept[crowded], LINES / 20);
             assert_hidden(style, bends, keeps, crowded);
@@ -183,7 +186,7 @@ START_TEST(what_a_merged_layer_leaves_out_is_hidden)
     bool keeps[LINES];
     const mc_style *style = style_of("<Rule>" STROKE("#c02020", "6") "</Rule>");
     ck_assert(style != NULL && mc_sieve_hides(style, SCALE));
-    ck_assert_int_lt(sift_lines(keeps, style, 0, false), LINES);
+    ck_assert_int_lt(sift_lines(keeps, NULL, style, 0, false), LINES);
     assert_hidden(style, 0, keeps, false);
 }
 END_TEST
@@ -193,7 +196,7 @@ START_TEST(what_no_rule_draws_is_left_out)
 {
     bool keeps[LINES];
     const mc_style *style = style_of(ONLY("2", STROKE("#c02020", "1")) ONLY("9", STROKE("#c02020", "2")));
-    sift_lines(keeps, style, 0, false);
+    sift_lines(keeps, NULL, style, 0, false);
     for (int i = 0; i < LINES; i++)
         ck_assert(i % 3 == 1 || !keeps[i]);
 }
@@ -238,48 +241,119 @@ START_TEST(styles_that_do_not_suit_are_refused)
 }
 END_TEST
 
-/* Of a plane that is closed, only what reaches into opened boxes is kept, on all lattices; what sticks out of the plane
- * leaves nothing on the canvas for the next feature. */
-START_TEST(what_does_not_reach_opened_boxes_is_left_out)
+/* What the maps of some features and of others differ by at most, on the lattices that the sieve looks at. */
+static int
+difference_on_lattices(const mc_style *style, const bool *some, const bool *others, bool crowded)
 {
-    static const struct {
-        const char *rule;
-        int x0, y0, x1, y1; /* pixels */
-        bool kept;
-    } lines[] = {
-        { "1", 20, 20, 60, 20, false },    { "1", -40, 80, 40, 80, false },  { "1", 150, 150, 200, 200, false },
-        { "1", 60, 80, 90, 80, true },     { "2", 60, 80, 88, 80, false },   { "1", -40, 83, 100, 83, true },
-        { "1", 85, 300, 85, 310, false },  { "1", 200, 90, 300, 90, false }, { "1", 94, 95, 94, 180, true },
-        { "1", 104, 20, 104, 140, false },
-    };
+    int most = 0;
+    for (int shift = 0; shift < 4; shift++) {
+        const bool left = shift & 1, above = shift & 2;
+        if (!crowded && left != above)
+            continue;
+        const int difference =
+            most_difference(paint_lines(style, 0, some, left, above), paint_lines(style, 0, others, left, above));
+        most = difference > most ? difference : most;
+    }
+    return most;
+}
+
+static mc_feature
+line_as_feature(mc_geometry *geometry, int number)
+{
+    const char **values = apr_palloc(pool, sizeof(*values));
+    make_line(geometry, (uint32_t)number, 0);
+    values[0] = apr_itoa(pool, 1 + number % 3);
+    return (mc_feature){ .geometry = geometry, .values = values };
+}
+
+/* Which hidden lines may be seen at the place where they are painted, once others are gone. */
+static int
+find_candidates(bool *candidates, mc_sieve *sieve, const bool *keeps, const bool *there, const bool *new)
+{
     mc_geometry geometry = { 0 };
     mc_ctx ctx = test_context();
-    const mc_style *style = style_of(ONLY("1", STROKE("#c02020", "4")) ONLY("2", STROKE("#2020c0", "1")));
-    for (int crowded = 0; crowded < 2; crowded++) {
-        mc_sieve *sieve;
-        const int32_t inside[4] = { 85 * 256, 90 * 256, 86 * 256, 91 * 256 }, outside[4] = { 0, 0, 512, 512 };
-        ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded, SIDE, SIDE, pool) == MC_OK);
-        mc_sieve_close(sieve);
-        mc_sieve_open_box(sieve, 80, 70, 100, 100);
-        mc_sieve_open_box(sieve, 150, 170, 190, 190); /* beside the plane */
-        ck_assert(!mc_sieve_hides_bounds(sieve, inside) && mc_sieve_hides_bounds(sieve, outside));
-        for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-            bool keeps;
-            mc_shape *shape = &geometry.shapes[MC_SHAPE_LINES];
-            mc_geometry_clear(&geometry);
-            mc_shape_add(shape, lines[i].x0 * 256, lines[i].y0 * 256);
-            mc_shape_add(shape, lines[i].x1 * 256, lines[i].y1 * 256);
-            mc_shape_end_part(shape);
-            const char *values[] = { lines[i].rule };
-            const mc_feature feature = { .geometry = &geometry, .values = values };
-            ck_assert(mc_sieve_keeps(&keeps, sieve, &feature, &ctx) == MC_OK);
-            ck_assert_msg(keeps == lines[i].kept, "line %d, crowded %d", (int)i, crowded);
-        }
+    int count = 0;
+    for (int i = LINES - 1; i >= 0; i--) {
+        const mc_feature feature = line_as_feature(&geometry, i);
+        int32_t at[4];
+        candidates[i] = false;
+        ck_assert(mc_geometry_bounds(&geometry, &at[0], &at[1], &at[2], &at[3]));
+        mc_sieve_box box = { at[0] / 256 - MARGIN, at[1] / 256 - MARGIN, at[2] / 256 + MARGIN, at[3] / 256 + MARGIN };
+        if (keeps[i] || new[i])
+            ck_assert(mc_sieve_follow(&box, sieve, &feature,
+                                      !there[i] ? MC_SIEVE_BEFORE
+                                      : new[i]  ? MC_SIEVE_AFTER
+                                                : MC_SIEVE_BOTH,
+                                      &ctx) == MC_OK);
+        else if (there[i])
+            count += candidates[i] = mc_sieve_find_shown(&box, sieve);
     }
     mc_geometry_free(&geometry);
+    return count;
+}
+
+/* Keeps what is seen now that lines are gone, some of them before, and what is new; how many were seen. */
+static int
+reveal_lines(bool *keeps, const bool *there, const bool *new, bool *before, const mc_style *style, bool crowded)
+{
+    bool candidates[LINES];
+    mc_sieve *sieve;
+    mc_geometry geometry = { 0 };
+    mc_ctx ctx = test_context();
+    int found = 0;
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded, SIDE, SIDE, pool) == MC_OK);
+    for (int i = 0; i < LINES; i++)
+        if (!there[i] && keeps[i]) {
+            const mc_feature feature = line_as_feature(&geometry, i);
+            ck_assert(mc_sieve_lay(sieve, &feature, !before[i], &ctx) == MC_OK);
+        }
+    ck_assert(mc_sieve_uncover(sieve));
+    ck_assert_int_lt(find_candidates(candidates, sieve, keeps, there, new), LINES / 2);
+    mc_sieve_open_shown(sieve);
+    for (int i = LINES - 1; i >= 0; i--) {
+        const mc_feature feature = line_as_feature(&geometry, i);
+        bool seen = false;
+        if (there[i] && (keeps[i] || new[i] || candidates[i]))
+            ck_assert(mc_sieve_keeps(&seen, sieve, &feature, &ctx) == MC_OK);
+        found += candidates[i] && seen;
+        keeps[i] |= new[i] || (candidates[i] && seen);
+        before[i] = !there[i];
+    }
+    mc_geometry_free(&geometry);
+    return found;
+}
+
+/* Again and again lines go that hid others, and new ones come: what is seen for that is found, of the few that are
+ * looked for. */
+START_TEST(what_shows_once_features_are_gone_is_found)
+{
+    const mc_style *style = style_of(three_rules);
+    for (int crowded = 0; crowded < 2; crowded++) {
+        bool keeps[LINES], there[LINES], left[LINES], new[LINES];
+        bool gone_before[LINES] = { false };
+        int found = 0, most_before = 0;
+        for (int i = 0; i < LINES; i++)
+            there[i] = i % 50 != 0; /* the others come later */
+        (void)sift_lines(keeps, there, style, 0, crowded);
+        for (int round = 1; round <= 3; round++) {
+            for (int i = 0; i < LINES; i++) {
+                new[i] = i % 50 == 0 && i / 50 % 4 == round;
+                there[i] = new[i] || (there[i] && i % 41 != round);
+                left[i] = (keeps[i] || new[i]) && there[i];
+            }
+            const int before = difference_on_lattices(style, there, left, crowded);
+            most_before = before > most_before ? before : most_before;
+            found += reveal_lines(keeps, there, new, gone_before, style, crowded);
+            for (int i = 0; i < LINES; i++)
+                left[i] = keeps[i] && there[i];
+            ck_assert_int_le(difference_on_lattices(style, there, left, crowded), 12);
+        }
+        ck_assert_int_gt(most_before, 100);
+        ck_assert_int_gt(found, 0);
+    }
 }
 END_TEST
 
 UNIT_MAIN("sieve", what_is_left_out_is_hidden, bounds_in_hidden_places_are_known,
-          what_does_not_reach_opened_boxes_is_left_out, what_a_merged_layer_leaves_out_is_hidden,
+          what_shows_once_features_are_gone_is_found, what_a_merged_layer_leaves_out_is_hidden,
           what_no_rule_draws_is_left_out, styles_that_do_not_suit_are_refused)

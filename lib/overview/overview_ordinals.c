@@ -1,0 +1,31 @@
+/* See overview_ordinals.h. A bit for each. */
+#include "overview/overview_ordinals.h"
+
+mc_overview_ordinals *
+mc_overview_ordinals_create(int64_t most, apr_pool_t *pool)
+{
+    if (most < 0 || most / 8 >= MC_OVERVIEW_ORDINALS_BYTES)
+        return NULL;
+    mc_overview_ordinals *made = apr_pcalloc(pool, sizeof(*made));
+    made->most = most;
+    made->bits = apr_pcalloc(pool, (size_t)(most / 8 + 1));
+    return made;
+}
+
+bool
+mc_overview_ordinals_add(mc_overview_ordinals *set, int64_t ordinal)
+{
+    if (ordinal < 0 || ordinal >= set->most)
+        return false;
+    uint8_t *byte = &set->bits[ordinal / 8];
+    const uint8_t bit = (uint8_t)(1 << ordinal % 8);
+    set->count += (*byte & bit) == 0;
+    *byte |= bit;
+    return true;
+}
+
+bool
+mc_overview_ordinals_have(const mc_overview_ordinals *set, int64_t ordinal)
+{
+    return ordinal >= 0 && ordinal < set->most && (set->bits[ordinal / 8] >> ordinal % 8 & 1) != 0;
+}

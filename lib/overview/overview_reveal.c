@@ -1,0 +1,356 @@
+/*
+ * See overview_reveal.h. A row that is not in the level is hidden in each pixel by what lies over it there. Once
+ * features have gone, more shines through in their pixels: twice as much, say, where one of them covered half. As long
+ * as that is little for all that have gone since the level was built, nothing is done in a pixel. Else what has gone
+ * and what is left are laid over it from the top. Below the place where it was hidden before, and above the one where
+ * it is hidden now, rows may be seen.
+ */
+#include "overview/overview_reveal.h"
+
+#include <math.h>
+
+#include "overview/overview_planes.h"
+
+enum {
+    SQUARE = 4,  /* pixels of the side of squares, in which rows are looked for */
+    KNOWN = 256, /* features whose reach is remembered */
+};
+
+typedef struct reveal_square {
+    mc_sieve_box shown;  /* pixels in which rows may be seen, from where `below` says on */
+    int64_t below;       /* ordinals */
+    int64_t least, most; /* all rows that may be seen have ordinals between these */
+    bool looked_at, shows;
+} reveal_square;
+
+typedef struct reveal_plane {
+    mc_overview_plane *plane;
+    bool looked_at;
+    int reach;         /* pixels by which symbols reach over their geometry, but for tips of sharp bends */
+    int columns, rows; /* of squares */
+    reveal_square *squares;
+    uint32_t *sums; /* for each pixel how many of those to the left and above are looked at */
+    struct {
+        const char *const *values;
+        int reach;
+    } known[KNOWN]; /* by the place of a feature's values in memory, which many share */
+} reveal_plane;
+
+struct mc_overview_reveal {
+    const mc_overview_job *job;
+    const mc_overview_level *level;
+    const apr_array_header_t *gone;
+    mc_overview_planes *planes;
+    reveal_plane *looks;
+    int count; /* of the planes */
+    mc_geometry geometry;
+    apr_pool_t *pool, *scratch;
+};
+
+static apr_status_t
+free_reveal(void *data)
+{
+    mc_overview_reveal *reveal = data;
+    mc_geometry_free(&reveal->geometry);
+    return APR_SUCCESS;
+}
+
+/* Reads a feature as maps of the plane do; false: it has nothing that they show. */
+static bool
+read_in_plane(mc_feature *read, mc_overview_reveal *reveal, const mc_overview_plane *plane,
+              const mc_overview_feature *feature)
+{
+    apr_pool_clear(reveal->scratch);
+    mc_error *error = (feature->packed ? mc_twkb_read : mc_wkb_read)(&reveal->geometry, feature->geometry,
+                                                                     feature->size, &plane->grid, reveal->scratch);
+    mc_error_ignore(error);
+    *read =
+        (mc_feature){ .geometry = &reveal->geometry, .values = (const char **)feature->values, .query = &plane->query };
+    return error == MC_OK && !mc_geometry_is_empty(&reveal->geometry);
+}
+
+/* ---- Pixels that are looked at ---- */
+
+static int
+reach_of_feature(reveal_plane *look, const mc_overview_feature *feature)
+{
+    const size_t at = ((uintptr_t)feature->values / sizeof(void *)) % KNOWN;
+    if (look->known[at].values != feature->values) {
+        const mc_feature valued = { .values = (const char **)feature->values, .query = &look->plane->query };
+        look->known[at].values = feature->values;
+        look->known[at].reach = mc_sieve_reach_of(look->plane->sieve, &valued);
+    }
+    return look->known[at].reach;
+}
+
+/* Pixels of the plane near bounds; false: there are none. */
+static bool
+find_pixels(mc_sieve_box *box, const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds,
+            int reach)
+{
+    const double by = reveal->level->resolution / look->plane->resolution, more = reach + 1;
+    const double left = (double)look->plane->grid.left, top = (double)look->plane->grid.top;
+    const double x0 = bounds->minx * by - left - more, y0 = bounds->miny * by - top - more;
+    const double x1 = bounds->maxx * by - left + more + 1, y1 = bounds->maxy * by - top + more + 1;
+    if (x1 <= 0 || y1 <= 0 || x0 >= look->plane->width || y0 >= look->plane->height)
+        return false;
+    *box = (mc_sieve_box){ x0 < 0 ? 0 : (int)x0, y0 < 0 ? 0 : (int)y0,
+                           x1 > look->plane->width ? look->plane->width : (int)x1,
+                           y1 > look->plane->height ? look->plane->height : (int)y1 };
+    return box->x0 < box->x1 && box->y0 < box->y1;
+}
+
+/* Pixels of the plane that a feature can touch; false: there are none. */
+static bool
+find_touched(mc_sieve_box *box, const mc_overview_reveal *reveal, reveal_plane *look,
+             const mc_overview_feature *feature)
+{
+    return find_pixels(box, reveal, look, &feature->bounds, reach_of_feature(look, feature));
+}
+
+static uint32_t
+count_looked_at(const reveal_plane *look, const mc_sieve_box *box)
+{
+    const size_t wide = (size_t)look->plane->width + 1;
+    const uint32_t *above = look->sums + (size_t)box->y0 * wide, *below = look->sums + (size_t)box->y1 * wide;
+    return below[box->x1] - below[box->x0] - above[box->x1] + above[box->x0];
+}
+
+bool
+mc_overview_reveal_reaches(mc_overview_reveal *reveal, const mc_overview_feature *feature)
+{
+    mc_sieve_box box;
+    for (int p = 0; p < reveal->count; p++)
+        if (reveal->looks[p].looked_at && find_touched(&box, reveal, &reveal->looks[p], feature) &&
+            count_looked_at(&reveal->looks[p], &box) > 0)
+            return true;
+    return false;
+}
+
+/* Whether a feature may touch a pixel that is looked at, and that nothing hides so far. */
+static bool
+may_be_shown(mc_overview_reveal *reveal, reveal_plane *look, const mc_overview_feature *feature)
+{
+    mc_sieve_box box;
+    return find_touched(&box, reveal, look, feature) && count_looked_at(look, &box) > 0 &&
+           mc_sieve_is_open(look->plane->sieve, &box);
+}
+
+static void
+sum_looked_at(reveal_plane *look)
+{
+    const int width = look->plane->width, height = look->plane->height;
+    const size_t wide = (size_t)width + 1;
+    for (int y = 0; y < height; y++) {
+        const uint32_t *above = look->sums + (size_t)y * wide;
+        uint32_t *sums = look->sums + (size_t)(y + 1) * wide, sum = 0;
+        for (int x = 0; x < width; x++) {
+            sum += mc_sieve_is_open(look->plane->sieve, &(mc_sieve_box){ x, y, x + 1, y + 1 });
+            sums[x + 1] = above[x + 1] + sum;
+        }
+    }
+}
+
+static mc_sieve_box
+box_of_square(const reveal_plane *look, int x, int y)
+{
+    const int right = (x + 1) * SQUARE, bottom = (y + 1) * SQUARE;
+    return (mc_sieve_box){ x * SQUARE, y * SQUARE, right < look->plane->width ? right : look->plane->width,
+                           bottom < look->plane->height ? bottom : look->plane->height };
+}
+
+static void
+note_squares(reveal_plane *look)
+{
+    look->looked_at = false;
+    for (int y = 0; y < look->rows; y++)
+        for (int x = 0; x < look->columns; x++) {
+            const mc_sieve_box box = box_of_square(look, x, y);
+            reveal_square *square = &look->squares[y * look->columns + x];
+            square->looked_at = mc_sieve_is_open(look->plane->sieve, &box);
+            look->looked_at |= square->looked_at;
+        }
+    sum_looked_at(look);
+}
+
+static mc_error *
+uncover_plane(mc_overview_reveal *reveal, reveal_plane *look)
+{
+    mc_feature read;
+    for (int i = 0; i < reveal->gone->nelts; i++) {
+        const mc_reveal_item *item = APR_ARRAY_IDX(reveal->gone, i, const mc_reveal_item *);
+        if (read_in_plane(&read, reveal, look->plane, item->feature))
+            MC_TRY(mc_sieve_lay(look->plane->sieve, &read, item->role == MC_REVEAL_GONE, reveal->job->ctx));
+    }
+    look->reach = mc_sieve_reach(reveal->job->layer->style, mc_overview_scale(reveal->job, look->plane->resolution));
+    look->columns = (look->plane->width + SQUARE - 1) / SQUARE;
+    look->rows = (look->plane->height + SQUARE - 1) / SQUARE;
+    look->squares = apr_pcalloc(reveal->pool, sizeof(*look->squares) * (size_t)look->columns * (size_t)look->rows);
+    look->sums = apr_pcalloc(reveal->pool, sizeof(*look->sums) * ((size_t)look->plane->width + 1) *
+                                               ((size_t)look->plane->height + 1));
+    if (mc_sieve_uncover(look->plane->sieve))
+        note_squares(look);
+    return MC_OK;
+}
+
+static mc_extent
+area_of_gone(const mc_overview_reveal *reveal)
+{
+    const mc_extent first = mc_grid_tile_extent(reveal->job->grid, 0, 0, 0);
+    const double side = reveal->level->resolution;
+    mc_extent all = { INFINITY, INFINITY, -INFINITY, -INFINITY };
+    for (int i = 0; i < reveal->gone->nelts; i++) {
+        const mc_extent *bounds = &APR_ARRAY_IDX(reveal->gone, i, const mc_reveal_item *)->feature->bounds;
+        all = (mc_extent){ fmin(all.minx, bounds->minx), fmin(all.miny, bounds->miny), fmax(all.maxx, bounds->maxx),
+                           fmax(all.maxy, bounds->maxy) };
+    }
+    return (mc_extent){ first.minx + (all.minx - 1) * side, first.maxy - (all.maxy + 1) * side,
+                        first.minx + (all.maxx + 1) * side, first.maxy - (all.miny - 1) * side };
+}
+
+mc_error *
+mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_overview_level *level,
+                          const apr_array_header_t *gone, const mc_overview_job *job, apr_pool_t *pool)
+{
+    mc_overview_reveal *made = apr_pcalloc(pool, sizeof(*made));
+    *made = (mc_overview_reveal){ .job = job, .level = level, .gone = gone, .pool = pool };
+    apr_pool_create(&made->scratch, pool);
+    apr_pool_cleanup_register(pool, made, free_reveal, apr_pool_cleanup_null);
+    *reveal = made;
+    const mc_extent area = area_of_gone(made);
+    *fits = mc_overview_plane_fits(job, level->resolution, &area);
+    if (!*fits)
+        return MC_OK;
+    MC_TRY(mc_overview_planes_of_level(&made->planes, level, &area, job, pool));
+    made->count = mc_overview_planes_count(made->planes);
+    made->looks = apr_pcalloc(pool, sizeof(*made->looks) * (size_t)made->count);
+    for (int p = 0; p < made->count; p++) {
+        made->looks[p].plane = mc_overview_planes_at(made->planes, p);
+        MC_TRY(uncover_plane(made, &made->looks[p]));
+    }
+    return MC_OK;
+}
+
+/* ---- Which rows may be seen ---- */
+
+static mc_extent
+extent_of_pixels(const reveal_plane *look, const mc_sieve_box *box)
+{
+    const mc_pixel_grid *grid = &look->plane->grid;
+    const double left = (double)grid->left, top = (double)grid->top, more = look->reach + 1;
+    return (
+        mc_extent){ grid->x0 + (left + box->x0 - more) / grid->per_x, grid->y0 - (top + box->y1 + more) / grid->per_y,
+                    grid->x0 + (left + box->x1 + more) / grid->per_x, grid->y0 - (top + box->y0 - more) / grid->per_y };
+}
+
+/* What shows in a square, once a feature is laid over it. */
+static void
+look_at_square(apr_array_header_t *wanted, const reveal_plane *look, int x, int y, int64_t ordinal)
+{
+    reveal_square *square = &look->squares[y * look->columns + x];
+    mc_sieve_box box = box_of_square(look, x, y);
+    const bool shows = square->looked_at && ordinal >= 0 && mc_sieve_find_shown(&box, look->plane->sieve);
+    if (shows && !square->shows) {
+        square->shown = box;
+        square->below = ordinal;
+    } else if (shows) {
+        square->shown = (mc_sieve_box){ box.x0 < square->shown.x0 ? box.x0 : square->shown.x0,
+                                        box.y0 < square->shown.y0 ? box.y0 : square->shown.y0,
+                                        box.x1 > square->shown.x1 ? box.x1 : square->shown.x1,
+                                        box.y1 > square->shown.y1 ? box.y1 : square->shown.y1 };
+    } else if (square->shows) {
+        APR_ARRAY_PUSH(wanted, mc_reveal_wanted) =
+            (mc_reveal_wanted){ extent_of_pixels(look, &square->shown), ordinal, square->below };
+        square->most = square->most > square->below ? square->most : square->below;
+        square->least = ordinal;
+    }
+    square->shows = shows;
+}
+
+static mc_error *
+find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_plane *look,
+              const apr_array_header_t *items)
+{
+    static const mc_sieve_time times[] = { [MC_REVEAL_STAYS] = MC_SIEVE_BOTH,
+                                           [MC_REVEAL_NEW] = MC_SIEVE_AFTER,
+                                           [MC_REVEAL_GONE] = MC_SIEVE_BEFORE,
+                                           [MC_REVEAL_WENT] = MC_SIEVE_BEFORE };
+    mc_feature read;
+    mc_sieve_box box;
+    for (int i = 0; i < items->nelts; i++) {
+        const mc_reveal_item *item = APR_ARRAY_IDX(items, i, const mc_reveal_item *);
+        if (item->role == MC_REVEAL_ROW || !may_be_shown(reveal, look, item->feature) ||
+            !read_in_plane(&read, reveal, look->plane, item->feature))
+            continue;
+        MC_TRY(mc_sieve_follow(&box, look->plane->sieve, &read, times[item->role], reveal->job->ctx));
+        for (int y = box.y0 / SQUARE; box.x0 < box.x1 && y <= (box.y1 - 1) / SQUARE; y++)
+            for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++)
+                look_at_square(wanted, look, x, y, item->feature->ordinal);
+    }
+    for (int y = 0; y < look->rows; y++)
+        for (int x = 0; x < look->columns; x++)
+            look_at_square(wanted, look, x, y, -1);
+    mc_sieve_open_shown(look->plane->sieve);
+    note_squares(look);
+    return MC_OK;
+}
+
+mc_error *
+mc_overview_reveal_find(apr_array_header_t *wanted, mc_overview_reveal *reveal, const apr_array_header_t *items)
+{
+    for (int p = 0; p < reveal->count; p++)
+        if (reveal->looks[p].looked_at)
+            MC_TRY(find_in_plane(wanted, reveal, &reveal->looks[p], items));
+    return MC_OK;
+}
+
+static bool
+wants_in_plane(const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds, int64_t ordinal)
+{
+    mc_sieve_box box;
+    if (!look->looked_at || !find_pixels(&box, reveal, look, bounds, look->reach) || count_looked_at(look, &box) == 0)
+        return false;
+    for (int y = box.y0 / SQUARE; y <= (box.y1 - 1) / SQUARE; y++)
+        for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++) {
+            const reveal_square *square = &look->squares[y * look->columns + x];
+            if (ordinal > square->least && ordinal < square->most)
+                return true;
+        }
+    return false;
+}
+
+bool
+mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *bounds, int64_t ordinal)
+{
+    for (int p = 0; p < reveal->count; p++)
+        if (wants_in_plane(reveal, &reveal->looks[p], bounds, ordinal))
+            return true;
+    return false;
+}
+
+/* ---- Which are seen ---- */
+
+static mc_error *
+sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_array_header_t *items)
+{
+    mc_feature read;
+    bool seen;
+    for (int i = 0; i < items->nelts; i++) {
+        mc_reveal_item *item = APR_ARRAY_IDX(items, i, mc_reveal_item *);
+        if (item->role == MC_REVEAL_GONE || item->role == MC_REVEAL_WENT ||
+            !may_be_shown(reveal, look, item->feature) || !read_in_plane(&read, reveal, look->plane, item->feature))
+            continue;
+        MC_TRY(mc_sieve_keeps(&seen, look->plane->sieve, &read, reveal->job->ctx));
+        item->seen |= seen;
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_overview_reveal_sift(mc_overview_reveal *reveal, const apr_array_header_t *items)
+{
+    for (int p = 0; p < reveal->count; p++)
+        if (reveal->looks[p].looked_at)
+            MC_TRY(sift_rows_in_plane(reveal, &reveal->looks[p], items));
+    return MC_OK;
+}

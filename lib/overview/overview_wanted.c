@@ -1,0 +1,182 @@
+/* See overview_wanted.h. */
+#include "overview/overview_wanted.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "overview/overview_planes.h"
+#include "text/text.h"
+
+enum {
+    ROWS_LEAST = 20000, /* so many rows may be looked at for one level, however few there are, */
+    ROWS_PART = 2,      /* and this part of those that the level has */
+    HITS = 16,          /* the database may find each of them so many times */
+    VISIT = 8,          /* what a row costs by the index, in rows that are read one after the other */
+};
+
+/* ---- Joining ---- */
+
+/* In cells as wide as the box, or twice as wide. */
+typedef struct wanted_cell {
+    int size;
+    double column, row;
+} wanted_cell;
+
+static wanted_cell
+cell_of_wanted(const mc_reveal_wanted *wanted)
+{
+    const mc_extent *box = &wanted->box;
+    wanted_cell cell;
+    (void)frexp(fmax(box->maxx - box->minx, box->maxy - box->miny), &cell.size);
+    const double side = ldexp(1, cell.size);
+    cell.column = floor((box->minx + box->maxx) / 2 / side);
+    cell.row = floor((box->miny + box->maxy) / 2 / side);
+    return cell;
+}
+
+static int
+compare_wanted_cells(const wanted_cell *left, const wanted_cell *right)
+{
+    if (left->size != right->size)
+        return left->size < right->size ? -1 : 1;
+    if (left->row != right->row)
+        return left->row < right->row ? -1 : 1;
+    return left->column == right->column ? 0 : left->column < right->column ? -1 : 1;
+}
+
+/* By cell, those that are painted last first. */
+static int
+compare_wanted(const void *a, const void *b)
+{
+    const mc_reveal_wanted *left = a, *right = b;
+    const wanted_cell cells[2] = { cell_of_wanted(left), cell_of_wanted(right) };
+    const int order = compare_wanted_cells(&cells[0], &cells[1]);
+    if (order != 0)
+        return order;
+    return left->below == right->below ? 0 : left->below > right->below ? -1 : 1;
+}
+
+void
+mc_overview_join_wanted(apr_array_header_t *wanted)
+{
+    mc_reveal_wanted *all = (mc_reveal_wanted *)wanted->elts;
+    wanted_cell last_cell = { 0 };
+    int kept = 0;
+    qsort(all, (size_t)wanted->nelts, sizeof(*all), compare_wanted);
+    for (int i = 0; i < wanted->nelts; i++) {
+        const wanted_cell cell = cell_of_wanted(&all[i]);
+        mc_reveal_wanted *last = &all[kept - (kept > 0)];
+        if (kept == 0 || compare_wanted_cells(&cell, &last_cell) != 0 || all[i].below <= last->above) {
+            all[kept++] = all[i];
+            last_cell = cell;
+            continue;
+        }
+        last->above = all[i].above < last->above ? all[i].above : last->above;
+        last->box = (mc_extent){ fmin(last->box.minx, all[i].box.minx), fmin(last->box.miny, all[i].box.miny),
+                                 fmax(last->box.maxx, all[i].box.maxx), fmax(last->box.maxy, all[i].box.maxy) };
+    }
+    wanted->nelts = kept;
+}
+
+/* ---- Finding ---- */
+
+static const char *
+wanted_sql(const mc_patch_blocks *blocks, const apr_array_header_t *wanted, int64_t most)
+{
+    const mc_overview_table *table = blocks->table;
+    apr_pool_t *pool = blocks->pool;
+    apr_array_header_t *texts = apr_array_make(pool, wanted->nelts, sizeof(const char *));
+    for (int i = 0; i < wanted->nelts; i++) {
+        const mc_reveal_wanted *one = &APR_ARRAY_IDX(wanted, i, mc_reveal_wanted);
+        APR_ARRAY_PUSH(texts, const char *) =
+            apr_psprintf(pool, "(%s::float8,%s::float8,%s::float8,%s::float8,'%s'::tid,'%s'::tid)",
+                         mc_double_text('g', 17, one->box.minx, pool), mc_double_text('g', 17, one->box.miny, pool),
+                         mc_double_text('g', 17, one->box.maxx, pool), mc_double_text('g', 17, one->box.maxy, pool),
+                         one->above < 0 ? "(0,0)" : mc_overview_ctid_text(table, one->above, pool),
+                         mc_overview_ctid_text(table, one->below, pool));
+    }
+    return apr_psprintf(pool,
+                        "SELECT s.ctid FROM (VALUES %s) AS c(x0, y0, x1, y1, above, below) JOIN %s s ON s.%s && "
+                        "ST_MakeEnvelope(c.x0, c.y0, c.x1, c.y1, %d) AND s.ctid > c.above AND s.ctid < c.below LIMIT "
+                        "%" APR_INT64_T_FMT,
+                        apr_array_pstrcat(pool, texts, ','), mc_sql_table(table->config.table, pool),
+                        mc_sql_name(table->column.name, pool), table->job.srid, (apr_int64_t)most);
+}
+
+/* Each once. *hits: how often rows were found. */
+static mc_error *
+ask_for_wanted(int64_t *hits, apr_array_header_t *ordinals, const apr_array_header_t *wanted,
+               const mc_patch_blocks *blocks, const mc_overview_changed *changed, int64_t most)
+{
+    const mc_overview_table *table = blocks->table;
+    const mc_postgres_query query = {
+        .session = table->session, .sql = wanted_sql(blocks, wanted, most), .binary = true, .copy = true
+    };
+    mc_overview_ordinals *found = mc_overview_ordinals_create(changed->old->most, blocks->pool);
+    mc_postgres_result *result = NULL;
+    const mc_postgres_row *row = NULL;
+    *hits = 0;
+    mc_error *error =
+        mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, blocks->pool);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
+        const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
+        ++*hits;
+        if (mc_overview_ordinals_have(blocks->known, ordinal) || mc_overview_ordinals_have(changed->fresh, ordinal) ||
+            mc_overview_ordinals_have(found, ordinal))
+            continue;
+        (void)mc_overview_ordinals_add(found, ordinal);
+        APR_ARRAY_PUSH(ordinals, int64_t) = ordinal;
+    }
+    mc_postgres_end(result);
+    return error;
+}
+
+/* Whether the database would look at so many rows, one by one, that it is better to read the table once. */
+static bool
+are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
+{
+    double area = 0;
+    for (int i = 0; i < wanted->nelts; i++) {
+        const mc_extent *box = &APR_ARRAY_IDX(wanted, i, mc_reveal_wanted).box;
+        area += (box->maxx - box->minx) * (box->maxy - box->miny);
+    }
+    return changed->places != NULL || area * changed->density * VISIT > changed->table_rows;
+}
+
+/* From what is known of all rows. */
+static void
+find_by_places(apr_array_header_t *ordinals, const mc_overview_reveal *reveal, const mc_patch_blocks *blocks,
+               const mc_overview_changed *changed)
+{
+    const double *corner = changed->corner;
+    for (int i = 0; i < changed->places->nelts; i++) {
+        const mc_overview_row_box *row = &APR_ARRAY_IDX(changed->places, i, mc_overview_row_box);
+        if (mc_overview_ordinals_have(blocks->known, row->ordinal))
+            continue;
+        const mc_extent at = { corner[0] + row->box[0], corner[1] + row->box[1], corner[0] + row->box[2],
+                               corner[1] + row->box[3] };
+        const mc_extent bounds = mc_overview_level_bounds(blocks->level, &blocks->table->job, &at);
+        if (mc_overview_reveal_wants(reveal, &bounds, row->ordinal))
+            APR_ARRAY_PUSH(ordinals, int64_t) = row->ordinal;
+    }
+}
+
+mc_error *
+mc_overview_find_wanted(apr_array_header_t **ordinals, apr_array_header_t *wanted, const mc_overview_reveal *reveal,
+                        const mc_patch_blocks *blocks, mc_overview_changed *changed)
+{
+    const int64_t most = (int64_t)fmax(ROWS_LEAST, (double)blocks->level->kept / ROWS_PART);
+    int64_t hits = 0;
+    mc_overview_join_wanted(wanted);
+    *ordinals = apr_array_make(blocks->pool, 1024, sizeof(int64_t));
+    if (are_many(wanted, changed)) {
+        if (changed->places == NULL)
+            MC_TRY(mc_overview_read_places(changed, blocks->table));
+        find_by_places(*ordinals, reveal, blocks, changed);
+    } else
+        MC_TRY(ask_for_wanted(&hits, *ordinals, wanted, blocks, changed, HITS * most));
+    if (hits >= HITS * most || (*ordinals)->nelts > most)
+        *ordinals = NULL;
+    return MC_OK;
+}
