@@ -186,7 +186,7 @@ ask_table_size(double *rows, bool *indexed, const mc_overview_table *table)
 
 /* How closely rows lie, by those that were found near the boxes. */
 static double
-find_density(const mc_overview_changed *changed)
+find_row_density(const mc_overview_changed *changed)
 {
     const apr_array_header_t *cover = mc_overview_cover(changed->boxes, changed->reach, changed->pool);
     double area = 0;
@@ -214,7 +214,7 @@ look_near_boxes(changed_search *search, double rows)
     MC_TRY(look_at_rows(&whole, search, near, (int64_t)fmin(fmax(ROWS_LEAST, rows / ROWS_PART), 1e8)));
     changed->everywhere = !whole;
     changed->table_rows = rows;
-    changed->density = find_density(changed);
+    changed->density = find_row_density(changed);
     if (whole)
         return MC_OK;
     MC_TRY(mc_overview_run(table, "SET LOCAL enable_seqscan = on"));
