@@ -346,7 +346,7 @@ SCATTERED = (  # the log has a box for each of a few changes, and for each cell 
 
 def test_update_of_changes_all_over_a_table(build, folder, database):
     """What has gone lets others be seen: these are found, no level is left out, and none is built anew."""
-    make_roads(database, "roads", 30000)
+    make_roads(database, "roads", 20000)
     path = configuration(folder, database)
     watch_roads(build, database)
     built(build, path)
