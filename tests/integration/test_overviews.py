@@ -336,7 +336,7 @@ def test_update_brings_changed_boxes_up_to_date(build, folder, database):
 
 
 SCATTERED = (  # the log has a box for each of a few changes, and for each cell of a lattice of many
-    "DELETE FROM roads WHERE {some}",
+    "DELETE FROM roads WHERE more = 'above' OR (more <> 'below' AND {some})",
     "UPDATE roads SET geom = ST_Translate(geom, 60, -40) WHERE {some}",
     "DO $$ DECLARE c tid; BEGIN FOR c IN SELECT ctid FROM roads WHERE {some} LOOP UPDATE roads SET kind = 4 - kind WHERE ctid = c; END LOOP; END $$",
     "INSERT INTO roads SELECT kind, 'new', ST_Translate(geom, 300, 200) FROM roads WHERE {some}",
@@ -347,9 +347,13 @@ SCATTERED = (  # the log has a box for each of a few changes, and for each cell 
 def test_update_of_changes_all_over_a_table(build, folder, database):
     """What has gone lets others be seen: these are found, no level is left out, and none is built anew."""
     make_roads(database, "roads", 20000)
+    for kind, name, reach in ((3, "below", 300), (1, "above", 2000)):  # in a corner of their own
+        database.sql(f"INSERT INTO roads VALUES ({kind}, '{name}', ST_SetSRID(ST_MakeLine(ST_MakePoint({X - 4000 - reach}, {Y - 4000}), ST_MakePoint({X - 4000 + reach}, {Y - 4000})), 3857))")
     path = configuration(folder, database)
     watch_roads(build, database)
     built(build, path)
+    corner = f"SELECT attributes[1] FROM mapcache_overviews.features('{levels(database)[0]}') WHERE ST_Intersects(shape, ST_MakeEnvelope({X - 7000}, {Y - 4500}, {X - 1000}, {Y - 3500}, 3857))"
+    assert database.sql(corner) == ["1"]
     known = "SELECT name, until FROM mapcache_overviews.levels ORDER BY resolution"
     names, far = levels(database), database.sql(known)
     looked = 0
@@ -360,6 +364,8 @@ def test_update_of_changes_all_over_a_table(build, folder, database):
             assert "up to date" in said and "anew" not in said, said
             looked += sum(int(rows) for rows in re.findall(r"(\d+) rows looked at below", said))
             database.sql("VACUUM roads")
+            if number == 0:
+                assert database.sql(corner) == ["3"]  # what was hidden
         assert database.sql(known) == far and looked > 0
         for name in names:
             assert_rows_of_the_table(database, name)
