@@ -270,12 +270,12 @@ const mc_cli_command mc_cli_commands[] = {
       .page = "overviews.md" },
     { "overviews update", "bring up to date what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_UPDATE,
-      .about =
-          "Brings the overviews of the tables of PostGIS that the maps of a tileset show up to date where the\n"
-          "tables have changed, as the change log says. Where that is not enough (much of a table has changed,\n"
-          "its columns or the style have, the log has forgotten changes), overviews are built anew, and those of\n"
-          "shapefiles always are. Whoever draws meanwhile has the overviews as they were, and changed places from\n"
-          "the table.",
+      .about = "Brings the overviews of the tables of PostGIS that the maps of a tileset show up to date where the\n"
+               "tables have changed, as the change log says; servers with <changes> do so by themselves. Where\n"
+               "that is not enough (much of a table has changed, its columns have, the log has forgotten changes),\n"
+               "overviews are built anew, and those of shapefiles always are. Those of other styles alone are left\n"
+               "as they are. Whoever draws meanwhile has the overviews as they were, and changed places from the\n"
+               "table.",
       .statuses = OVERVIEWS_STATUSES, .also = "mapcache-invalidate(1) mapcache.xml(5)",
       .examples = "mapcache overviews update -c mapcache.xml -t roads\nthe tables that the tileset roads shows",
       .page = "overviews.md" },

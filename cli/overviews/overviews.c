@@ -80,7 +80,10 @@ static mc_error *
 run_overviews(const mc_cli_call *call, mc_server *server, const mc_tileset *tileset)
 {
     const overviews_options *options = call->options;
-    const mc_overview_options wanted = { options->is_static, options->connection, print_overview_news, call->options };
+    const mc_overview_options wanted = { .is_static = options->is_static,
+                                         .connection = options->connection,
+                                         .tell = print_overview_news,
+                                         .baton = call->options };
     mc_runtime *runtime;
     mc_log log = mc_log_stderr;
     log.level = mc_cli_log_level(options->verbose, options->quiet);

@@ -176,6 +176,8 @@ mc_changes_take(apr_time_t *time, void *baton, const char *connection, const mc_
         marking.lost = mc_changes_time_lost(changes, batch);
         if (batch->lost || batch->tables->nelts > 0)
             mc_changes_visit_tables(changes, connection, mark_table, &marking);
+        if (batch->lost || batch->tables->nelts > 0)
+            atomic_fetch_add(&changes->told, 1);
         if (mc_changes_lead(changes, connection))
             mc_changes_purge(changes, connection, batch, found, true, pool);
         forget_settled_marks(changes);

@@ -45,4 +45,17 @@ void mc_changes_visit(mc_changes *changes, void (*visit)(void *baton, const mc_c
 
 mc_marks_statistics mc_changes_marks(mc_changes *changes);
 
+/* ---- for those who derive something else from the tables of watches, one process for all */
+
+/* Another number after a log has told of changes, after other tables are followed, and once this process begins or
+ * ceases to look after a database for all of its name. */
+uint64_t mc_changes_number(mc_changes *changes);
+
+/* Whether this process looks after that database for all of its name. */
+bool mc_changes_is_leader(mc_changes *changes, const char *connection);
+
+/* What is followed (mc_following), each owner taken. Given back with mc_changes_release. */
+apr_array_header_t *mc_changes_hold(mc_changes *changes, apr_pool_t *pool);
+void mc_changes_release(const apr_array_header_t *held);
+
 #endif

@@ -18,6 +18,7 @@ struct mc_changes {
     _Atomic apr_time_t offset; /* of the first database's clock from ours */
     mc_clock_watch clock;      /* the first database's */
     _Atomic unsigned number;   /* changes with what is followed */
+    _Atomic uint64_t told;     /* times that a log told of changes */
     pthread_mutex_t lock;      /* of what follows, also while watches are used */
     mc_following followings[MC_FOLLOWINGS_MAX];
     int following_count;

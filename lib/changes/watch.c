@@ -36,6 +36,10 @@ const mc_key mc_changes_keys[] = {
     MC_KEY_NUMBER("poll", FIELD(poll),
                   "Seconds after which the log is looked at though no notification has come, and the folder of lists.",
                   .flags = MC_KEY_OURS, .min = 0.05, .max = 3600, .fallback = "5"),
+    MC_KEY_NUMBER("overviews", FIELD(overviews),
+                  "Seconds from one update of a table's overviews to the next at least: the server that looks after "
+                  "stored tiles updates them after changes (docs/overviews.md). 0: `mapcache overviews update` does.",
+                  .flags = MC_KEY_OURS, .min = 0, .max = 86400, .fallback = "10"),
     MC_KEY_END,
 };
 

@@ -14,6 +14,7 @@ typedef struct mc_changes_config {
     const char *name;       /* of the readers that share one place in the log; NULL: by host and configuration */
     double settle;          /* seconds from a change to the removal of tiles that are still old */
     double poll;            /* seconds between two looks where no notification comes */
+    double overviews;       /* seconds from one update of a table's overviews to the next at least; 0: none */
     const char *folder;     /* of expire lists; NULL: none */
     int minzoom, maxzoom;   /* levels that these lists mark */
 } mc_changes_config;

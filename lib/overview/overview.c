@@ -1,6 +1,8 @@
 /* See overview.h. */
 #include "overview/overview.h"
 
+#include <string.h>
+
 #include "overview/overview_shapefile.h"
 #include "overview/overview_table.h"
 
@@ -90,4 +92,37 @@ mc_error *
 mc_overview_update(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
 {
     return for_each_table(mc_overview_update_table, tileset, options, ctx, pool);
+}
+
+/* The next layer of that table from `*at` on; NULL: there is none. */
+static const mc_postgis_config *
+find_layer_of_table(int *at, const mc_tileset *tileset, const char *connection, const char *table)
+{
+    const mc_source *source = tileset->source;
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    for (; source != NULL && source->ops->render == mc_vector_render && *at < vector->layer_count; (*at)++) {
+        const mc_postgis_config *config = mc_postgis_config_of(vector->layers[*at]->data);
+        if (config != NULL && config->table != NULL && strcmp(config->table, table) == 0 &&
+            strcmp(config->connection, connection) == 0)
+            return config;
+    }
+    return NULL;
+}
+
+bool
+mc_overview_shows_table(const mc_tileset *tileset, const char *connection, const char *table)
+{
+    int at = 0;
+    return find_layer_of_table(&at, tileset, connection, table) != NULL;
+}
+
+mc_error *
+mc_overview_update_layers(const mc_tileset *tileset, const char *connection, const char *table,
+                          const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_vector_source *vector = (const mc_vector_source *)tileset->source;
+    const mc_postgis_config *config;
+    for (int i = 0; (config = find_layer_of_table(&i, tileset, connection, table)) != NULL; i++)
+        MC_TRY(run_for_table(vector->layers[i], config, mc_overview_update_table, tileset, options, ctx, pool));
+    return MC_OK;
 }

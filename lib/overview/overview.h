@@ -18,11 +18,29 @@ typedef struct mc_overview_news {
     double differs;          /* the part of the pixels that look other than in maps without it; negative: not known */
 } mc_overview_news;
 
+/* What an update may do of itself where the levels have to be built anew, which may take long. */
+typedef struct mc_overview_bounds {
+    double share;   /* of the time since they were built, that the last build took at most */
+    double longest; /* seconds that the last build took at most */
+} mc_overview_bounds;
+
+/* What has become of a table whose overviews were to be updated. */
+typedef struct mc_overview_outcome {
+    int updates;      /* of levels of one style, that were brought up to date */
+    int64_t boxes;    /* that had changed */
+    int64_t rows;     /* that were looked at for that */
+    const char *anew; /* why the levels were built anew, or have to be; NULL: they were patched */
+    double wait;      /* seconds for which that is put off; below 0: longer than an update waits; 0: it is done */
+    double seconds;   /* that the last build took; below 0: nobody knows */
+} mc_overview_outcome;
+
 typedef struct mc_overview_options {
     bool is_static;         /* the operator says that the tables do not change: they need no change log */
     const char *connection; /* instead of those of the layers; NULL: theirs */
     void (*tell)(void *baton, const mc_overview_news *news);
     void *baton;
+    const mc_overview_bounds *bounds; /* of an update; NULL: levels are built anew wherever they have to be */
+    mc_overview_outcome *outcome;     /* of an update: added to; NULL: nobody asks */
 } mc_overview_options;
 
 /*
@@ -39,6 +57,12 @@ mc_error *mc_overview_build(const mc_tileset *tileset, const mc_overview_options
  * mc_overview_build. */
 mc_error *mc_overview_update(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
+
+/* Whether the tileset has a layer of that table, "table" or "schema.table" as configured; and the same update for the
+ * layers of that table alone. */
+bool mc_overview_shows_table(const mc_tileset *tileset, const char *connection, const char *table);
+mc_error *mc_overview_update_layers(const mc_tileset *tileset, const char *connection, const char *table,
+                                    const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* Drops the overviews of all tables of the tileset's layers, of any style. Errors as of mc_overview_build. */
 mc_error *mc_overview_drop(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,

@@ -29,7 +29,10 @@ mc_overview_make_schema(const mc_overview_table *table)
         "COMMIT",
     };
     const char **values;
-    MC_TRY(mc_overview_ask(&values, 1, table, "SELECT 1 WHERE to_regclass('" MC_LEVELS_SCHEMA ".gone') IS NOT NULL"));
+    MC_TRY(mc_overview_ask(&values, 1, table,
+                           "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('" MC_LEVELS_SCHEMA
+                           ".levels') AND attname = 'build_seconds' AND to_regclass('" MC_LEVELS_SCHEMA
+                           ".gone') IS NOT NULL"));
     if (values != NULL)
         return MC_OK;
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
@@ -131,6 +134,20 @@ mc_overview_move_reader(const mc_overview_table *table)
                                                mc_overview_quote(table->reader, table->job.pool)));
 }
 
+/* How long all this took: an update builds levels anew by itself only where that is short. */
+static mc_error *
+note_build_time(const mc_overview_table *table)
+{
+    return mc_overview_run(
+        table,
+        apr_psprintf(table->job.pool,
+                     "UPDATE " MC_LEVELS_SCHEMA
+                     ".levels SET build_seconds = extract(epoch FROM clock_timestamp() - transaction_timestamp()) "
+                     "WHERE relation = %s AND geometry = %s AND style = '%" APR_INT64_T_FMT "'::int8",
+                     table->relation, mc_overview_quote(table->column.name, table->job.pool),
+                     (apr_int64_t)table->job.digest));
+}
+
 /* One transaction, which reads one snapshot and makes all levels. */
 static mc_error *
 build_in_transaction(mc_overview_table *table)
@@ -152,6 +169,7 @@ build_in_transaction(mc_overview_table *table)
     MC_TRY(mc_overview_move_reader(table));
     MC_TRY(table->job.tiles != NULL ? mc_overview_build_tile_levels(&table->job)
                                     : mc_overview_build_levels(&table->job));
+    MC_TRY(note_build_time(table));
     return mc_overview_run(table, "COMMIT");
 }
 

@@ -68,6 +68,21 @@ mc_error *mc_overview_find_schema(bool *has, const mc_overview_table *table) MC_
  * that is not enough. */
 mc_error *mc_overview_update_table(mc_overview_table *table, const mc_tileset *tileset) MC_CHECKED;
 
+/* Builds all levels of the style anew in an update, within the bounds of the options; and notes what an update did. */
+mc_error *mc_overview_update_anew(mc_overview_table *table, const char *reason) MC_CHECKED;
+void mc_overview_note_update(const mc_overview_table *table, int64_t boxes, int64_t rows);
+
+/* How the overviews of a table stand to what has changed. */
+typedef struct mc_overview_lag {
+    int64_t levels; /* of any style, whose changes are logged */
+    bool behind;    /* something has changed since they were made, or they have not been heard of for an hour */
+    bool owned;     /* the role of the session may change them */
+} mc_overview_lag;
+
+/* Asks for that, for a table as configured. Errors as of mc_postgres_start. */
+mc_error *mc_overview_find_lag(mc_overview_lag *lag, const char *table, mc_postgres_session *session, mc_ctx *ctx,
+                               apr_pool_t *pool) MC_CHECKED;
+
 /* One statement; its rows are passed over. */
 mc_error *mc_overview_run(const mc_overview_table *table, const char *sql) MC_CHECKED;
 

@@ -73,20 +73,38 @@ table_refusal(const mc_overview_table *table, const char *const *facts)
     return NULL;
 }
 
+/* *found false: of all rows together they are no bounds of numbers. */
+static mc_error *
+ask_bounds(bool *found, mc_overview_table *table, const char *condition)
+{
+    mc_extent *bounds = &table->job.bounds;
+    const char **values, *name = mc_sql_name(table->column.name, table->job.pool);
+    const char *sql =
+        apr_pstrcat(table->job.pool, "SELECT ST_XMin(b)::text, ST_YMin(b)::text, ST_XMax(b)::text, ST_YMax(b)::text, ",
+                    "n::text FROM (SELECT ST_Extent(", name, ")", condition, " AS b, count(*) AS n FROM ",
+                    mc_sql_table(table->config.table, table->job.pool), ") AS e", NULL);
+    MC_TRY(mc_overview_ask(&values, 5, table, sql));
+    *found = values != NULL && values[0] != NULL && mc_parse_double(&bounds->minx, values[0]) &&
+             mc_parse_double(&bounds->miny, values[1]) && mc_parse_double(&bounds->maxx, values[2]) &&
+             mc_parse_double(&bounds->maxy, values[3]) && mc_parse_double(&table->job.rows, values[4]);
+    return MC_OK;
+}
+
+/* One row whose coordinates are infinite, or no numbers, would leave the others without bounds. No map shows it where
+ * they are, so that bounds without it will do. */
 mc_error *
 mc_overview_find_bounds(mc_overview_table *table)
 {
-    const char **found, *name = mc_sql_name(table->column.name, table->job.pool);
-    const char *sql =
-        apr_pstrcat(table->job.pool, "SELECT ST_XMin(b)::text, ST_YMin(b)::text, ST_XMax(b)::text, ST_YMax(b)::text, ",
-                    "n::text FROM (SELECT ST_Extent(", name, ") AS b, count(*) AS n FROM ",
-                    mc_sql_table(table->config.table, table->job.pool), ") AS e", NULL);
-    MC_TRY(mc_overview_ask(&found, 5, table, sql));
-    if (found == NULL || found[0] == NULL || !mc_parse_double(&table->job.bounds.minx, found[0]) ||
-        !mc_parse_double(&table->job.bounds.miny, found[1]) || !mc_parse_double(&table->job.bounds.maxx, found[2]) ||
-        !mc_parse_double(&table->job.bounds.maxy, found[3]) || !mc_parse_double(&table->job.rows, found[4]))
-        return mc_overview_refuse(&table->job, "it has no geometry");
-    return MC_OK;
+    const char *name = mc_sql_name(table->column.name, table->job.pool);
+    bool found;
+    MC_TRY(ask_bounds(&found, table, ""));
+    if (!found)
+        MC_TRY(ask_bounds(&found, table,
+                          apr_psprintf(table->job.pool,
+                                       " FILTER (WHERE ST_XMin(%s) > '-Infinity' AND ST_XMax(%s) < 'Infinity' AND "
+                                       "ST_YMin(%s) > '-Infinity' AND ST_YMax(%s) < 'Infinity')",
+                                       name, name, name, name)));
+    return found ? MC_OK : mc_overview_refuse(&table->job, "it has no geometry");
 }
 
 /* A row of a page takes at least 28 bytes of it: 23 of its head, rounded up, and 4 of a pointer. */

@@ -272,15 +272,16 @@ update_levels(overview_update *update, const mc_tileset *tileset, apr_pool_t *po
     }
     MC_TRY(mc_overview_make_schema(table));
     MC_TRY(update_in_transaction(update, pool));
-    if (update->anew == NULL && update->count == 0)
-        update->anew = "they were built for another style";
-    if (update->anew == NULL) {
-        mc_overview_tell(&table->job, false, "up to date: %d changed boxes, %" APR_INT64_T_FMT " rows looked at",
-                         update->changed->count, (apr_int64_t)update->rows.looked);
+    if (update->anew == NULL && update->count == 0) {
+        mc_overview_tell(&table->job, false, "there are no overviews for this style: see mapcache overviews build");
         return MC_OK;
     }
-    mc_overview_tell(&table->job, false, "the overviews are built anew: %s", update->anew);
-    return mc_overview_build_anew(table);
+    if (update->anew != NULL)
+        return mc_overview_update_anew(table, update->anew);
+    mc_overview_tell(&table->job, false, "up to date: %d changed boxes, %" APR_INT64_T_FMT " rows looked at",
+                     update->changed->count, (apr_int64_t)update->rows.looked);
+    mc_overview_note_update(table, update->changed->count, update->rows.looked);
+    return MC_OK;
 }
 
 mc_error *

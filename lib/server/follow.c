@@ -1,5 +1,6 @@
 /* A configuration follows the change logs of the databases that its maps show. */
 #include "changes/changes.h"
+#include "overview/overview_follower.h"
 #include "server/expire_folder.h"
 #include "server/server_private.h"
 
@@ -17,4 +18,5 @@ mc_config_follow_changes(const mc_config *config, const mc_owner *owner, mc_proc
     }
     owner->take(owner->thing);
     mc_changes_follow(process->changes, &(mc_following){ config->file, config->changes, watches, owner });
+    mc_overview_follower_want(process->overviews, config->changes);
 }

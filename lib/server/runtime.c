@@ -28,6 +28,7 @@
 #include "memory/clock_cache.h"
 #include "memory/scratch.h"
 #include "memory/shared_cache.h"
+#include "overview/overview_follower.h"
 #include "remote/remote.h"
 #include "server/expire_folder.h"
 #include "service/documents.h"
@@ -209,6 +210,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->refreshes = threads ? mc_refreshes_create(mc_processors() / processes / 2 + 1, process, log) : NULL;
     process->purgers = mc_purgers_create(process, log);
     process->changes = threads ? mc_changes_create(process, log) : NULL;
+    process->overviews = threads ? mc_overview_follower_create(process, log) : NULL;
     process->reloads = mc_reload_states_create();
     process->probes = threads ? mc_probes_create(process, log) : NULL;
     process->expire_folders = threads ? mc_expire_folders_create(process, log) : NULL;
@@ -259,6 +261,7 @@ mc_runtime_destroy(mc_runtime *runtime)
     mc_probes_destroy(process->probes);                 /* they use all the rest, and hold a configuration */
     mc_refreshes_destroy(process->refreshes);           /* they use all the rest, and hold configurations */
     mc_expire_folders_destroy(process->expire_folders); /* they use all the rest, and hold configurations */
+    mc_overview_follower_destroy(process->overviews);   /* uses all the rest, and holds configurations */
     mc_changes_destroy(process->changes);               /* they hold configurations */
     mc_purgers_destroy(process->purgers);               /* they use the HTTP client */
     mc_exporter_destroy(process->exporter);             /* it uses the HTTP client */

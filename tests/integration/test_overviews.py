@@ -1,5 +1,6 @@
 """Overviews of tables of PostGIS: maps that are read from them look as those of the whole table; whatever has changed, and whatever does
 not fit any more, is read from the table itself."""
+import contextlib
 import fcntl
 import io
 import json
@@ -14,11 +15,13 @@ from xml.sax.saxutils import escape
 
 import numpy
 import pytest
+from changes_site import counter
 from conftest import sanitizer_environment, wait_until
 from fastcgi import Server
 from patience import patience
 from PIL import Image
 from postgres import Postgres
+from small_disk import small_disk
 from test_vector_tiles import message, numbers_of
 
 X, Y, SIDE = 1_000_000, 6_000_000, 40_000  # where all data lies, EPSG:3857
@@ -161,9 +164,12 @@ class Site:
     def __exit__(self, *_):
         self.server.stop()
 
+    def ask(self, layer, box, edge):
+        return self.server.get("/", f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS={layer}&STYLES=&SRS=EPSG:3857&FORMAT=image/png"
+                                    f"&BBOX={','.join(map(repr, box))}&WIDTH={edge}&HEIGHT={edge}")
+
     def map(self, layer, box, edge=256):
-        answer = self.server.get("/", f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS={layer}&STYLES=&SRS=EPSG:3857&FORMAT=image/png"
-                                      f"&BBOX={','.join(map(repr, box))}&WIDTH={edge}&HEIGHT={edge}")
+        answer = self.ask(layer, box, edge)
         assert answer.status == 200, answer.body[:500]
         return numpy.asarray(Image.open(io.BytesIO(answer.body)).convert("RGBA")).astype(int)
 
@@ -431,6 +437,62 @@ def test_what_does_not_fit_any_more_is_not_used(build, folder, database):
         assert "rewritten or replaced" in site.server.log()
 
 
+def test_tables_that_lose_what_they_had(build, folder, database):
+    make_roads(database, "roads")
+    database.sql("ALTER TABLE roads ADD id serial PRIMARY KEY")
+    path = configuration(folder, database)
+    built(build, path, "--static")
+    dye(database)
+    with Site(build, folder, path) as site:
+        assert reads_level(site)
+        database.sql("ALTER TABLE roads DROP CONSTRAINT roads_pkey")
+        assert reads_level(site)  # maps need no key
+        database.sql("ALTER TABLE roads DROP COLUMN more")
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+        assert "the columns of the table have changed" in site.server.log()
+    built(build, path, "--static")
+    dye(database)
+    database.sql("ALTER TABLE roads ALTER COLUMN geom TYPE geometry(LineString, 4326) USING ST_Transform(geom, 4326)")
+    with Site(build, folder, path) as site:  # one that runs asks for the SRID of its tables every ten seconds
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+        database.sql("DROP TABLE roads")
+        answers = [site.ask(name, WHOLE, 64) for name in ("level", "full")]
+        assert answers[0].status == answers[1].status >= 500, answers
+    gone = overviews(build, path, "update")
+    assert gone.returncode == 1 and "roads" in gone.stderr, gone.stderr
+
+
+ODD = ("ST_MakePoint('NaN', 6000000)", "ST_MakeLine(ARRAY[ST_MakePoint(1000000, 6000000), ST_MakePoint('NaN', 6010000), ST_MakePoint(1030000, 6020000)])",
+       "ST_MakeLine(ST_MakePoint('-Infinity', 6020000), ST_MakePoint('Infinity', 6020000))", "ST_GeomFromText('GEOMETRYCOLLECTION EMPTY')",
+       "ST_GeomFromText('POINT EMPTY')", "ST_GeomFromText('LINESTRING(1000000 6000000, 1000000 6000000)')",
+       "ST_GeomFromText('POLYGON((1000000 6000000, 1030000 6030000, 1030000 6000000, 1000000 6030000, 1000000 6000000))')",
+       "ST_GeomFromText('POLYGON((1000000 6000000, 1030000 6000000, 1000000 6000000, 1000000 6000000))')",
+       "ST_GeomFromText('CURVEPOLYGON(CIRCULARSTRING(1000000 6000000, 1000900 6000900, 1001800 6000000, 1000900 5999100, 1000000 6000000))')",
+       "ST_GeomFromText('GEOMETRYCOLLECTION(GEOMETRYCOLLECTION(POINT(1000000 6000000), MULTIPOLYGON(EMPTY, ((1009000 6000000, 1012000 6000000, 1009000 6003000, 1009000 6000000)))))')")
+
+
+def test_odd_geometries(build, folder, database):
+    """Neither numbers nor places, nothing at all, broken and curved: maps are those of the table, and so they are where such rows come later."""
+    make_roads(database, "roads")
+    database.sql("ALTER TABLE roads ALTER COLUMN geom TYPE geometry(Geometry, 3857); ANALYZE roads")
+    path = configuration(folder, database)
+    watch_roads(build, database)
+    built(build, path)
+    with Site(build, folder, path) as site:
+        database.sql("INSERT INTO roads SELECT 1, 'odd', ST_SetSRID(g, 3857) FROM unnest(ARRAY[" + ", ".join(ODD) + "]) g")
+        assert site.differ(WHOLE)[1] == 0
+        said = updated(build, path)
+        assert "built anew: the whole table may have changed" in said and levels(database), said  # who knows where NaN is
+    with Site(build, folder, path) as site:
+        both, off = site.differ(WHOLE)
+        assert both > 20_000 and off <= .005 * both, (both, off)
+        dye(database)
+        assert reads_level(site)
+        database.sql(f"INSERT INTO roads VALUES (1, 'huge', ST_SetSRID(ST_MakeLine(ST_MakePoint(1e300, 1e300), ST_MakePoint({X}, {Y})), 3857))")
+        assert "built anew" in updated(build, path)
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+
+
 def test_levels_that_are_gone_and_another_table_of_that_name(build, folder, database):
     make_roads(database, "roads")
     path = configuration(folder, database)
@@ -493,6 +555,90 @@ def shares_that_differ(made, names):
     found = [float(share) for share in re.findall(r" features, [0-9.]+ MB, ([0-9.]+) % of the pixels differ", made)]
     assert names and len(found) == len(names), made
     return found
+
+
+def followed(path):
+    """The same configuration, whose servers follow the change log."""
+    path.write_text(path.read_text().replace("<mapcache>", "<mapcache><changes><poll>.2</poll><overviews>.2</overviews></changes>", 1)
+                    .replace("<log_level>", '<service type="metrics" enabled="true"/><log_level>', 1))
+    return path
+
+
+def wait_for_log(site, words):
+    wait_until(lambda: words in site.server.log(), f"the log says: {words}")
+
+
+def test_servers_update_overviews_after_changes(build, folder, database):
+    """Also where somebody else builds them just then, and rows change meanwhile."""
+    make_roads(database, "roads")
+    path = followed(configuration(folder, database))
+    watch_roads(build, database)
+    built(build, path)
+    database.sql(CHANGES[2])
+    lock = database.locked("roads")
+    with subprocess.Popen(command(build, path, "overviews", "build"), stdout=subprocess.DEVNULL, env={**os.environ, **sanitizer_environment(build)}) as builder:
+        wait_until(lambda: database.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != ["0"], "the builder waits for the table")
+        second = overviews(build, path, "update")
+        assert second.returncode == 1 and "somebody else builds" in second.stderr, second.stderr
+        with Site(build, folder, path) as site:
+            wait_for_log(site, "somebody else builds")
+            lock.process.communicate(f"{CHANGES[0]}; COMMIT;\n", timeout=patience(30))  # the builder does not see it
+            assert builder.wait(patience(60)) == 0
+            wait_for_log(site, "were updated in")
+            assert int(counter(site.server, "overview_update_rows_total")) > 0
+            for name in levels(database):
+                assert_rows_of_the_table(database, name)
+            assert_looks_like_the_table(site, random.Random(8), 2)
+            dye(database)
+            assert reads_level(site)
+    database.sql("UPDATE mapcache_overviews.levels SET build_seconds = 100; SELECT mapcache_changes.changed('roads')")
+    with Site(build, folder, path) as site:  # changes of before it began
+        wait_for_log(site, "took 100 s the last time: run mapcache overviews update -t level")
+        assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
+    database.sql("UPDATE mapcache_overviews.levels SET built = built - interval '1 hour', build_seconds = 1")
+    with Site(build, folder, path) as site:
+        wait_for_log(site, "were built anew in")
+        assert not reads_level(site) and counter(site.server, "overview_builds_total") == 1
+        dye(database)
+        assert reads_level(site)
+
+
+def fill(disk):
+    with contextlib.suppress(OSError), open(disk / "ballast", "wb", buffering=0) as ballast:
+        while True:
+            ballast.write(bytes(4096))
+
+
+def test_a_disk_that_fills_up(build, folder, database):
+    """Of a tablespace: the levels stay as they were, the changed box is read from the table, and the server tries again."""
+    make_roads(database, "roads")
+    path = followed(configuration(folder, database))
+    watch_roads(build, database)
+    with small_disk(database.folder / "small", 2 << 20) as disk:
+        if disk is None:  # without the right to mount there is no disk that is soon full
+            return
+        shutil.chown(disk, **{key: value for key, value in database.identity.items() if key in ("user", "group")})
+        database.sql(f"CREATE TABLESPACE small LOCATION '{disk}'")
+        database.sql("ALTER ROLE mapcache SET default_tablespace = small")
+        try:
+            built(build, path)
+            before = database.sql("SELECT * FROM mapcache_overviews.levels")
+            fill(disk)
+            full = overviews(build, path, "build")
+            assert full.returncode == 1 and "No space left on device" in full.stderr, full.stderr
+            assert database.sql("SELECT * FROM mapcache_overviews.levels") == before
+            assert database.sql("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^level_'") == [str(len(before))]
+            with Site(build, folder, path) as site:
+                database.sql(CHANGES[3])
+                wait_for_log(site, "No space left on device")
+                assert site.differ(WHOLE)[1] == 0
+                (disk / "ballast").unlink()
+                wait_for_log(site, "were updated in")
+                assert_looks_like_the_table(site, random.Random(9), 2)
+        finally:
+            overviews(build, path, "drop")
+            database.sql("ALTER ROLE mapcache RESET default_tablespace")
+            database.sql("DROP TABLESPACE small")
 
 
 HALF = 20037508.342789244

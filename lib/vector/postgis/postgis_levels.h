@@ -26,6 +26,7 @@
  *   reader, triggers   of the change log (lib/changes/install.sql); null: the operator says that the table is static
  *   rows, built        for people
  *   rows_built         as many were there when the level was built
+ *   build_seconds      that building all levels of the style took; null: by an older version
  *   crowded, places    from which resolution on features were taken for crowded; places of a window of blocks
  */
 #define MC_LEVELS_CREATE_SCHEMA "CREATE SCHEMA IF NOT EXISTS " MC_LEVELS_SCHEMA
@@ -39,7 +40,7 @@
 /* What an older version has not made. */
 #define MC_LEVELS_ADD_COLUMNS                                                                                          \
     "ALTER TABLE " MC_LEVELS_SCHEMA ".levels ADD COLUMN IF NOT EXISTS rows_built bigint, ADD COLUMN IF NOT EXISTS "    \
-    "crowded float8, ADD COLUMN IF NOT EXISTS places bigint"
+    "crowded float8, ADD COLUMN IF NOT EXISTS places bigint, ADD COLUMN IF NOT EXISTS build_seconds float8"
 /* What updates remember of features that have gone from a level: for its owner alone, as whoever may read the table of
  * levels need not be one who may read the source. */
 #define MC_LEVELS_CREATE_GONE                                                                                          \
