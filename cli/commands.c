@@ -252,9 +252,9 @@ const mc_cli_command mc_cli_commands[] = {
       .statuses = "0 all indexes were written\n1 an index was not written", .also = "mapcache.xml(5)",
       .examples = "mapcache index roads.shp rivers.shp\nwrites roads.qix and rivers.qix", .page = "drawing.md" },
     { "overviews", "make maps of whole tables fast", "COMMAND", &no_options,
-      .about =
-          "Overviews are tables that maps of whole tables of PostGIS are read from: they hold what can be seen at\n"
-          "a resolution. These commands build them, bring them up to date, and drop them.",
+      .about = "Overviews are tables and files that maps of whole tables of PostGIS and of whole shapefiles are read\n"
+               "from: they hold what can be seen at a resolution. These commands build them, bring them up to date,\n"
+               "and drop them.",
       .page = "overviews.md" },
     { "overviews build", "build what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_BUILD,
@@ -282,7 +282,8 @@ const mc_cli_command mc_cli_commands[] = {
     { "overviews drop", "drop what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
       &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_DROP,
       .about = "Drops the overviews of the tables of PostGIS and of the shapefiles that the maps of a tileset\n"
-               "show, whatever the style is that they were built for. Maps are then read from the tables themselves.",
+               "show, whatever the style is that they were built for. Maps are then read from\n"
+               "the tables and shapefiles themselves.",
       .statuses = OVERVIEWS_STATUSES, .also = "mapcache.xml(5)",
       .examples = "mapcache overviews drop -c mapcache.xml -t roads\nthe tables that the tileset roads shows",
       .page = "overviews.md" },

@@ -46,8 +46,8 @@ typedef struct mc_overview_options {
 /*
  * Builds the overviews of all tables and shapefiles of the tileset's layers, each table in one transaction: whoever
  * reads meanwhile has the old levels or the new ones. `ctx` has the runtime of a process. MC_ERR_CONFIG: the tileset
- * shows no table, or a table cannot have overviews; the message says why. MC_ERR_UNAVAILABLE: somebody else builds, and
- * the message says who; other errors as of mc_postgres_start. Nothing is left behind then.
+ * shows no table and no shapefile, or one of them cannot have overviews; the message says why. MC_ERR_UNAVAILABLE:
+ * somebody else builds, and the message says who; other errors as of mc_postgres_start. Nothing is left behind then.
  */
 mc_error *mc_overview_build(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "draw/paint/sieve.h"
-#include "grid/earth.h"
 #include "overview/overview_planes.h"
 #include "text/text.h"
 #include "vector/levels/level_blocks.h"
@@ -61,7 +60,7 @@ needs_level(const mc_overview_job *job, double resolution)
 static const char *
 level_refusal(const mc_overview_job *job, const mc_overview_level *level)
 {
-    const double scale = level->resolution * job->grid->metres_per_unit / MC_PIXEL_METRES;
+    const double scale = mc_overview_scale(job, level->resolution);
     const char *refusal = mc_sieve_refusal(job->layer->style, scale, 2 * scale, job->points);
     if (refusal != NULL)
         return refusal;
@@ -134,11 +133,9 @@ find_needed_levels(mc_overview_level **levels, int *count, mc_overview_job *job)
 static bool
 serves_coarser(const mc_overview_job *job, const mc_overview_level *finer, const mc_overview_level *coarser)
 {
-    const mc_style *style = job->layer->style;
-    const double per_pixel = job->grid->metres_per_unit / MC_PIXEL_METRES;
-    return !mc_sieve_hides(style, finer->resolution * per_pixel) &&
-           !mc_sieve_hides(style, coarser->resolution * per_pixel) &&
-           mc_sieve_refusal(style, finer->resolution * per_pixel, coarser->until * per_pixel, job->points) == NULL;
+    return !mc_overview_hides(job, finer->resolution) && !mc_overview_hides(job, coarser->resolution) &&
+           mc_sieve_refusal(job->layer->style, mc_overview_scale(job, finer->resolution),
+                            mc_overview_scale(job, coarser->until), job->points) == NULL;
 }
 
 /* Whether maps that read the level take less time than those that read the source. */

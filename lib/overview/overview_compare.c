@@ -218,8 +218,6 @@ mc_error *
 mc_overview_compare(mc_overview_level *levels, const bool *chosen, int count, const mc_overview_job *job)
 {
     mc_overview_level *before = NULL;
-    if (job->source->draw == NULL || job->store->draw == NULL)
-        return MC_OK;
     for (int k = 0; k < count; k++) {
         int next = k + 1;
         while (next < count && !chosen[next])

@@ -1,5 +1,5 @@
-/* Features that have gone from a level without anything being seen for that: they are remembered, since many of them
- * together may uncover others. */
+/* Features that have gone from a level since it was built: they are remembered, since many of them together may
+ * uncover others. */
 #ifndef MC_OVERVIEW_OVERVIEW_GONE_H
 #define MC_OVERVIEW_OVERVIEW_GONE_H
 

@@ -373,15 +373,3 @@ mc_overview_planes_tell(bool *keeps, mc_extent *bounds, bool *unreadable, mc_ove
         keeps[k] = !planes->levels[k].given_up && is_seen_in_level(planes, k, row);
     return MC_OK;
 }
-
-mc_error *
-mc_overview_planes_sift(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
-                        const mc_overview_row *row, apr_pool_t *scratch)
-{
-    mc_ctx ctx = *planes->job->ctx;
-    ctx.pool = scratch;
-    take_row_batch(planes, row, 1);
-    for (int p = 0; p < planes->plane_count; p++)
-        MC_TRY(sift_plane(planes, p, &ctx));
-    return mc_overview_planes_tell(keeps, bounds, unreadable, planes, 0);
-}

@@ -65,10 +65,6 @@ mc_error *mc_overview_planes_look(mc_overview_planes *planes, const mc_overview_
 mc_error *mc_overview_planes_tell(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
                                   int row) MC_CHECKED;
 
-/* Both, for one row. `scratch` is for one row. */
-mc_error *mc_overview_planes_sift(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
-                                  const mc_overview_row *row, apr_pool_t *scratch) MC_CHECKED;
-
 /* The scale denominator of maps of a resolution. */
 double mc_overview_scale(const mc_overview_job *job, double resolution);
 

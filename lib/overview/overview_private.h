@@ -47,7 +47,7 @@ typedef struct mc_overview_source_ops {
     /* The rows with geometry in the source's pieces from `from` to below `to`, in drawing order: mc_overview_row. */
     mc_error *(*read)(apr_array_header_t **rows, const mc_overview_job *job, int64_t from, int64_t to,
                       apr_pool_t *pool);
-    /* Visits the features of a map, as mc_feature_ops. NULL: levels are not compared with the source. */
+    /* Visits the features of a map, as mc_feature_ops. */
     mc_error *(*draw)(const mc_overview_job *job, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
                       int64_t *skipped, apr_pool_t *pool);
 } mc_overview_source_ops;

@@ -1,5 +1,5 @@
 /*
- * Which features the levels keep. The table is read once, in pieces of some pages, the last one first, because the
+ * Which features the levels keep. The source is read once, in pieces of some pages, the last one first, because the
  * feature that is painted last hides the others. Each piece is read whole and looked at from its end: a feature goes
  * through the sieves of all levels, which look at a batch of rows each, on all processors.
  */
@@ -40,7 +40,8 @@ keep_row(sifting *s, sifted_level *level, const mc_overview_row *row, const mc_e
     MC_TRY(mc_overview_pack(&feature, &s->packing, level->level, s->job));
     MC_TRY(mc_overview_blocks_add(level->blocks, &feature));
     if ((double)level->level->bytes > s->worth) {
-        mc_overview_tell_level(s->job, level->level, 0, "no level, which would not be much smaller than the table");
+        mc_overview_tell_level(s->job, level->level, 0, "no level, which would not be much smaller than the %s",
+                               s->job->kind);
         level->level->given_up = true;
     }
     return MC_OK;

@@ -8,7 +8,7 @@
 /* The name of a reader of the change log begins so; then come the object id of the table, " for ", a digest. */
 #define MC_OVERVIEW_READER "overviews of "
 
-/* A table whose overviews are built or dropped. */
+/* A table whose overviews are built, updated or dropped. */
 typedef struct mc_overview_table {
     mc_overview_job job;
     mc_postgis_config config; /* of the layer, with the connection that is used */
@@ -17,7 +17,6 @@ typedef struct mc_overview_table {
     /* What the database says of the table. */
     const char *relation; /* its object id */
     const char *columns, *filenode, *applied, *started, *triggers;
-    bool has_log;       /* there is a change log */
     const char *reader; /* in the change log; NULL: none */
 } mc_overview_table;
 

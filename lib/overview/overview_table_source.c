@@ -137,7 +137,6 @@ mc_overview_ask_facts(mc_overview_table *table)
     table->applied = facts[FACT_SNAPSHOT];
     table->started = facts[FACT_STARTED];
     table->triggers = table->job.options->is_static ? NULL : facts[FACT_TRIGGERS];
-    table->has_log = is_true(facts[FACT_LOG]);
     table->job.points = strncmp(facts[FACT_TYPE], "Point", 5) == 0 || strncmp(facts[FACT_TYPE], "MultiPoint", 10) == 0;
     if (!mc_parse_int64(&table->job.pieces, facts[FACT_PAGES], 0, INT64_MAX) ||
         !mc_parse_double(&table->job.bytes, facts[FACT_BYTES]))

@@ -36,28 +36,15 @@ typedef struct overview_update {
 
 /* ---- What there is ---- */
 
-/* Below 0: it is none. */
-static int
-value_of_digit(char digit)
-{
-    return digit >= '0' && digit <= '9' ? digit - '0' : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 /* From hexadecimal digits. */
 static bool
 take_gone(updated_level *level, const mc_postgres_field *field, apr_pool_t *pool)
 {
     const size_t size = field->size < 0 ? 0 : (size_t)field->size / 2;
     uint8_t *bytes = apr_palloc(pool, size + 1);
-    for (size_t i = 0; i < size; i++) {
-        const int high = value_of_digit(field->data[2 * i]), low = value_of_digit(field->data[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        bytes[i] = (uint8_t)(high << 4 | low);
-    }
     level->gone = bytes;
     level->gone_size = size;
-    return true;
+    return size == 0 || mc_postgis_unhex(bytes, field->data, field->size) == size;
 }
 
 static bool

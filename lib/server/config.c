@@ -98,8 +98,8 @@ const mc_key mc_root_keys[] = {
         .fallback = "report"),
     MC_KEY_TREE("locker", FIELD(locker), mc_locker_keys, "How processes agree on who renders a metatile."),
     MC_KEY_TEXT("lock_dir", FIELD(lock_dir),
-                "The older form of a disk locker's directory. What catalogues know of their products lies there, too, "
-                "for the next process.",
+                "The older form of a disk locker's directory. As that it also has what catalogues know of their "
+                "products, for the next process.",
                 .flags = MC_KEY_WORKDIR),
     MC_KEY_INT("lock_retry", FIELD(lock_retry), "Accepted for MapCache's sake: waiting for a lock does not poll here.",
                .min = 1, .max = 2147483647, .fallback = "10000"),

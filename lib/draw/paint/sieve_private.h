@@ -28,7 +28,7 @@ struct mc_sieve {
     mc_feature_query query;
     mc_painter *painter;
     mc_pixels *pixels;
-    uint16_t *shines[MC_SIEVE_LATTICES]; /* for each pixel how much shines through, of OPAQUE */
+    uint16_t *shines[MC_SIEVE_LATTICES]; /* for each pixel how much shines through, of 65,535 */
     uint8_t *open;                     /* for each pixel of the plane: whether anything shines through in any lattice */
     uint8_t *alpha[MC_SIEVE_LATTICES]; /* of the feature that was painted, in its box, blocks row by row */
     /* Of a sieve that was uncovered (sieve_open.c). */

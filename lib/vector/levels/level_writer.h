@@ -1,6 +1,6 @@
 /*
  * Writing a file of overviews (level_file.h), all or nothing: beside its place, under a lock, renamed when it is whole.
- * What a builder that was killed leaves has the ending .tmp, is not read, and is removed by the next one.
+ * What a builder that was killed leaves has the ending .tmp or .tmp.spool, is not read, and is removed by the next one.
  */
 #ifndef MC_VECTOR_LEVELS_LEVEL_WRITER_H
 #define MC_VECTOR_LEVELS_LEVEL_WRITER_H

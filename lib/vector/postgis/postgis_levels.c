@@ -251,10 +251,8 @@ take_set(mc_levels *levels, const mc_postgis_column *column, uint64_t style, mc_
 #define OF_THE_LEVEL "ELSE '' END FROM " MC_LEVELS_SCHEMA ".levels l WHERE l.name = $1"
 
 /* The boxes are compared with some room: the map's is given in eight bytes, as the log has them. */
-#define NARROWER "WHEN l.until < $7 THEN '" CHANGED "' " /* an update has left out maps that are further away */
-static const char static_sql[] =
-    "SELECT CASE " MC_LEVELS_UNFIT("$6") NARROWER "WHEN $2 > $4 OR $3 > $5 THEN '' " OF_THE_LEVEL;
-static const char logged_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") MC_LEVELS_UNLOGGED NARROWER
+static const char static_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") "WHEN $2 > $4 OR $3 > $5 THEN '' " OF_THE_LEVEL;
+static const char logged_sql[] = "SELECT CASE " MC_LEVELS_UNFIT("$6") MC_LEVELS_UNLOGGED
     "WHEN EXISTS (SELECT FROM " MC_LEVELS_UNKNOWN_CHANGES "AND (c.minx IS NULL OR c.srid <> l.srid "
     "OR NOT (c.minx > $4 OR c.maxx < $2 OR c.miny > $5 OR c.maxy < $3))) THEN '" CHANGED "' " OF_THE_LEVEL;
 
@@ -266,8 +264,8 @@ coordinate_param(double value, apr_pool_t *pool)
 
 /* Why the level is not used for the map; "": it is; CHANGED. */
 static mc_error *
-ask_level(const char **reason, const mc_levels *levels, const known_level *level, double until, const mc_extent *box,
-          mc_ctx *ctx, apr_pool_t *pool)
+ask_level(const char **reason, const mc_levels *levels, const known_level *level, const mc_extent *box, mc_ctx *ctx,
+          apr_pool_t *pool)
 {
     const mc_postgres_param params[] = {
         { .value = level->name, .type = MC_POSTGRES_TEXT },
@@ -276,11 +274,10 @@ ask_level(const char **reason, const mc_levels *levels, const known_level *level
         coordinate_param(box->maxx, pool),
         coordinate_param(box->maxy, pool),
         { .value = mc_sql_table(levels->config->table, pool), .type = MC_POSTGRES_TEXT },
-        coordinate_param(until, pool),
     };
     const char **values;
     const char *sql = level->logged ? logged_sql : static_sql;
-    MC_TRY(mc_postgis_first_row(&values, 1, levels->config, sql, params, 7, ctx, pool));
+    MC_TRY(mc_postgis_first_row(&values, 1, levels->config, sql, params, 6, ctx, pool));
     *reason = values == NULL ? CHANGED : values[0];
     return MC_OK;
 }
@@ -304,8 +301,7 @@ mc_levels_take(mc_levels *levels, const mc_postgis_column *column, const mc_feat
     level_set *set = use.set = take_set(levels, column, query->style, ctx, pool);
     const int found = mc_level_find(set->ranges, set->count, query);
     const known_level *level = found < 0 ? NULL : &set->levels[found];
-    mc_error *error =
-        level == NULL ? MC_OK : ask_level(&reason, levels, level, set->ranges[found].until, &query->box, ctx, pool);
+    mc_error *error = level == NULL ? MC_OK : ask_level(&reason, levels, level, &query->box, ctx, pool);
     if (error != MC_OK)
         reason = mc_error_chain(error, pool);
     use.srid = column->srid;

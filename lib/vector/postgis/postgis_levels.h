@@ -9,7 +9,7 @@
 #include "vector/postgis/postgis.h"
 
 /* What the overviews hold, as a number: those that another version has built in another way are not used. */
-#define MC_LEVELS_FORMAT 2
+#define MC_LEVELS_FORMAT 3
 
 #define MC_LEVELS_SCHEMA "mapcache_overviews"
 
@@ -24,7 +24,7 @@
  *   columns, filenode  what the source looked like
  *   applied, started   the snapshot that was read, and when the server was started
  *   reader, triggers   of the change log (lib/changes/install.sql); null: the operator says that the table is static
- *   rows, built        for people
+ *   rows, built        its features now; when it was built
  *   rows_built         as many were there when the level was built
  *   build_seconds      that building all levels of the style took; null: by an older version
  *   crowded, places    from which resolution on features were taken for crowded; places of a window of blocks

@@ -20,8 +20,8 @@ enum {
     CONNECTIONS_MAX = 8, /* of a map: as many packets wait at most */
 };
 
-/* A session waits so long for a lock on the table or its indexes. A transaction that wants the table for itself waits
- * for those sessions that have it already, and lets no other one in: that one must not be waited for. */
+/* A further session waits so long for a lock on the table or its indexes. A transaction that wants the table for itself
+ * waits for those sessions that have it already, and lets no other one in: that one must not be waited for. */
 #define LOCK_WAIT "50ms"
 /* The end of a transaction that only reads. */
 #define END_TIME (1 * APR_USEC_PER_SEC)
