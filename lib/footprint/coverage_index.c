@@ -270,6 +270,8 @@ write_index_file(const mc_coverage_index *index, uint64_t name, const uint8_t *b
     print_index_path(path, index, name, "");
     print_index_path(draft, index, name, suffix);
     int file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (file < 0 && errno == EEXIST && unlink(draft) == 0) /* of a process of the same number that was killed */
+        file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (file < 0)
         return;
     bool written = mc_files_write(file, bytes, size);

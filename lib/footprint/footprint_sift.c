@@ -3,6 +3,7 @@
 
 #include "footprint/roster.h"
 #include "mapcache/trace.h"
+#include "memory/clock_cache.h"
 
 /* Wants that stand for all tiles of a combination; series keep their keys. */
 static mc_footprint_want *
@@ -67,7 +68,8 @@ mc_footprints_begin(mc_footprints **made, int *combinations, int *kept, mc_cache
         mc_roster_learn(&use, batch, ctx);
         batch->skips = use.left_out * (range->maxx - range->minx) * (range->maxy - range->miny);
         *kept = sift_candidates(batch, combinations, use.count, range);
-    }
+    } else if (use.entry != NULL)
+        mc_clock_cache_release(use.entry);
     *made = batch;
     return MC_OK;
 }

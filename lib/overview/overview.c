@@ -122,7 +122,14 @@ mc_overview_update_layers(const mc_tileset *tileset, const char *connection, con
 {
     const mc_vector_source *vector = (const mc_vector_source *)tileset->source;
     const mc_postgis_config *config;
-    for (int i = 0; (config = find_layer_of_table(&i, tileset, connection, table)) != NULL; i++)
-        MC_TRY(run_for_table(vector->layers[i], config, mc_overview_update_table, tileset, options, ctx, pool));
-    return MC_OK;
+    mc_error *first = MC_OK;
+    for (int i = 0; (config = find_layer_of_table(&i, tileset, connection, table)) != NULL; i++) {
+        mc_error *error =
+            run_for_table(vector->layers[i], config, mc_overview_update_table, tileset, options, ctx, pool);
+        if (error != MC_OK && error->kind != MC_ERR_CONFIG && first == MC_OK)
+            first = error;
+        else
+            mc_error_ignore(error); /* a layer that can have no overviews has none to be updated */
+    }
+    return first;
 }

@@ -48,10 +48,12 @@ note_anew(const mc_overview_table *table, const char *reason, double seconds, do
     mc_overview_outcome *outcome = table->job.options->outcome;
     if (outcome == NULL)
         return;
+    outcome->updates += wait == 0;
+    if (outcome->wait != 0 && (wait <= 0 || (outcome->wait > 0 && outcome->wait < wait)))
+        return; /* of several layers that wait the first one to be due counts */
     outcome->anew = reason;
     outcome->seconds = seconds;
     outcome->wait = wait;
-    outcome->updates += wait == 0;
 }
 
 mc_error *

@@ -15,10 +15,14 @@
 
 enum {
     ROWS_AT_ONCE = 8192,
-    ROWS_PART = 16,     /* more rows than that part of the table's are not looked for by the index, */
-    ROWS_LEAST = 20000, /* unless they are as few as that */
-    FRESH_PART = 2,     /* more rows than that part of the table's are no changes of the levels */
+    ROWS_PART = 16,      /* more rows than that part of the table's are not looked for by the index, */
+    ROWS_LEAST = 20000,  /* unless they are as few as that */
+    FRESH_PART = 2,      /* more rows than that part of the table's are no changes of the levels, */
+    FRESH_MOST = 200000, /* nor are more than that, */
+    PLACES_MOST = 8 << 20,
 };
+/* Bytes of the rows that are in memory at once. */
+#define ROWS_BYTES_MOST ((int64_t)256 << 20)
 
 const char *
 mc_overview_boxes_sql(const mc_box_set *boxes, double reach, apr_pool_t *pool)
@@ -83,6 +87,7 @@ mc_error *
 mc_overview_read_ordinals(apr_array_header_t **rows, apr_array_header_t *ordinals, const mc_overview_table *table,
                           apr_pool_t *pool)
 {
+    int64_t bytes = 0;
     *rows = apr_array_make(pool, ordinals->nelts + 1, sizeof(mc_overview_row));
     qsort(ordinals->elts, (size_t)ordinals->nelts, sizeof(int64_t), compare_ordinals);
     for (int from = 0, to; from < ordinals->nelts; from = to) {
@@ -91,9 +96,24 @@ mc_overview_read_ordinals(apr_array_header_t **rows, apr_array_header_t *ordinal
         while (to < ordinals->nelts && APR_ARRAY_IDX(ordinals, to, int64_t) == APR_ARRAY_IDX(ordinals, to - 1, int64_t))
             to++;
         MC_TRY(mc_overview_read_rows(&some, table, condition_of_ordinals(ordinals, from, to, table, pool), pool));
+        for (int i = 0; i < some->nelts; i++)
+            bytes += (int64_t)APR_ARRAY_IDX(some, i, mc_overview_row).size;
+        if (bytes > ROWS_BYTES_MOST)
+            return mc_error_create(pool, MC_ERR_LIMIT, "rows that have changed have more than %d MB",
+                                   (int)(ROWS_BYTES_MOST >> 20));
         qsort(some->elts, (size_t)some->nelts, sizeof(mc_overview_row), compare_rows);
         apr_array_cat(*rows, some);
     }
+    return MC_OK;
+}
+
+mc_error *
+mc_overview_limit_reason(const char **reason, mc_error *error)
+{
+    if (error == MC_OK || error->kind != MC_ERR_LIMIT)
+        return error;
+    *reason = "rows that have changed take too much memory";
+    mc_error_ignore(error);
     return MC_OK;
 }
 
@@ -247,11 +267,11 @@ mc_overview_find_changed(mc_overview_changed *changed, const char **reason, cons
     MC_TRY(look_near_boxes(&search, rows));
     if (search.misplaced)
         *reason = "rows have no places in pages";
-    else if (changed->fresh->count > (int64_t)fmax(ROWS_LEAST, rows / FRESH_PART))
+    else if (changed->fresh->count > (int64_t)fmin(fmax(ROWS_LEAST, rows / FRESH_PART), FRESH_MOST))
         *reason = apr_psprintf(pool, "too much has changed: %" APR_INT64_T_FMT " of %g rows",
                                (apr_int64_t)changed->fresh->count, rows);
     else
-        return mc_overview_read_ordinals(&changed->rows, search.fresh, table, pool);
+        return mc_overview_limit_reason(reason, mc_overview_read_ordinals(&changed->rows, search.fresh, table, pool));
     return MC_OK;
 }
 
@@ -290,7 +310,9 @@ mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *t
     mc_error *error =
         mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, changed->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        if (row->columns == 3)
+        if (changed->places->nelts == PLACES_MOST)
+            error = mc_error_create(changed->pool, MC_ERR_LIMIT, "the table has more than %d rows", (int)PLACES_MOST);
+        else if (row->columns == 3)
             take_row_box(changed, table, row);
     mc_postgres_end(result);
     return error == MC_OK ? mc_overview_run(table, "SET LOCAL enable_seqscan = off") : error;

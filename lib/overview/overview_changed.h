@@ -36,10 +36,15 @@ typedef struct mc_overview_changed {
 mc_error *mc_overview_find_changed(mc_overview_changed *changed, const char **reason, const mc_box_set *boxes,
                                    double resolution, const mc_overview_table *table, apr_pool_t *pool) MC_CHECKED;
 
-/* Sets changed->places: reads the whole table. Rows that have no plain bounds are everywhere. */
+/* Sets changed->places: reads the whole table. Rows that have no plain bounds are everywhere. MC_ERR_LIMIT: the table
+ * has too many rows. */
 mc_error *mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *table) MC_CHECKED;
 
-/* Rows by their ordinals, which come as int64_t in any order and more than once; the last row first. */
+/* A limit of an update is no failure, but a reason to build the levels anew; other errors come back. */
+mc_error *mc_overview_limit_reason(const char **reason, mc_error *error) MC_CHECKED;
+
+/* Rows by their ordinals, which come as int64_t in any order and more than once; the last row first. MC_ERR_LIMIT: they
+ * are too large to be held in memory. */
 mc_error *mc_overview_read_ordinals(apr_array_header_t **rows, apr_array_header_t *ordinals,
                                     const mc_overview_table *table, apr_pool_t *pool) MC_CHECKED;
 

@@ -1,5 +1,16 @@
-/* See overview_ordinals.h. A bit for each. */
+/* See overview_ordinals.h. A bit for each, in pages that are not touched before a bit of them is set. */
 #include "overview/overview_ordinals.h"
+
+#include <stdlib.h>
+
+#include "mapcache/error.h"
+
+static apr_status_t
+free_ordinals(void *data)
+{
+    free(((mc_overview_ordinals *)data)->bits);
+    return APR_SUCCESS;
+}
 
 mc_overview_ordinals *
 mc_overview_ordinals_create(int64_t most, apr_pool_t *pool)
@@ -8,7 +19,9 @@ mc_overview_ordinals_create(int64_t most, apr_pool_t *pool)
         return NULL;
     mc_overview_ordinals *made = apr_pcalloc(pool, sizeof(*made));
     made->most = most;
-    made->bits = apr_pcalloc(pool, (size_t)(most / 8 + 1));
+    made->bits = calloc(1, (size_t)(most / 8 + 1));
+    MC_ASSERT(made->bits != NULL);
+    apr_pool_cleanup_register(pool, made, free_ordinals, apr_pool_cleanup_null);
     return made;
 }
 

@@ -16,7 +16,8 @@
 #include "overview/overview_wanted.h"
 #include "text/text.h"
 
-enum { GONE_MOST = 20000 /* features that are remembered */ };
+/* Features that are remembered, and their bytes. */
+enum { GONE_MOST = 20000, GONE_BYTES_MOST = 32 << 20 };
 /* Of a pixel: by how much bounds in a level may lie beside those of the row. */
 #define BOUNDS_OFF 0.5
 
@@ -153,7 +154,21 @@ add_row_to_level(level_patch *patch, const mc_overview_row *row)
     return MC_OK;
 }
 
-/* Else maps leave the row out. No rule begins or ends among the scales of a level. */
+/* Whether all of a row lies in reach of the grid by which features are read. */
+static bool
+is_row_in_reach(const level_patch *patch, const mc_overview_row *row)
+{
+    const mc_pixel_grid *grid = &patch->blocks->grid;
+    const double most = MC_SHAPE_REACH / 2 / MC_SUBPIXELS - 1, left = (double)grid->left, top = (double)grid->top;
+    mc_extent extent;
+    if (!mc_wkb_bounds(&extent, row->geometry, row->size))
+        return true; /* curves and collections: mc_patch_bound looks at what was read */
+    const mc_extent at = mc_overview_level_bounds(patch->level, &patch->table->job, &extent);
+    return at.minx - left > -most && at.maxx - left < most && at.miny - top > -most && at.maxy - top < most;
+}
+
+/* Else maps leave the row out. No rule begins or ends among the scales of a level. What lies too far from the other
+ * changes to be read on their grid is taken for drawn. */
 static bool
 is_row_drawn(const level_patch *patch, mc_sieve *sieve, const mc_overview_row *row, apr_pool_t *scratch)
 {
@@ -162,6 +177,8 @@ is_row_drawn(const level_patch *patch, mc_sieve *sieve, const mc_overview_row *r
                                      .resolution = patch->level->resolution,
                                      .scale = mc_overview_scale(&patch->table->job, patch->level->resolution) };
     const mc_feature feature = { .geometry = geometry, .values = row->values, .query = &query };
+    if (!is_row_in_reach(patch, row))
+        return true;
     mc_error *error = mc_wkb_read(geometry, row->geometry, row->size, &patch->blocks->grid, scratch);
     mc_error_ignore(error);
     return error == MC_OK && !mc_geometry_is_empty(geometry) && mc_sieve_draws(sieve, &feature);
@@ -179,6 +196,7 @@ add_fresh_rows(level_patch *patch)
     for (int i = 0; i < patch->changed->rows->nelts; i++) {
         const mc_overview_row *row = &APR_ARRAY_IDX(patch->changed->rows, i, mc_overview_row);
         apr_pool_clear(scratch);
+        MC_TRY(mc_ctx_check(patch->table->job.ctx, patch->pool));
         if (is_row_drawn(patch, sieve, row, scratch))
             MC_TRY(add_row_to_level(patch, row));
     }
@@ -240,14 +258,18 @@ add_uncovered_rows(level_patch *patch)
     qsort(items->elts, (size_t)items->nelts, sizeof(mc_reveal_item *), compare_reveal_items);
     MC_TRY(mc_overview_reveal_find(wanted, patch->reveal, items));
     if (wanted->nelts > 0)
-        MC_TRY(mc_overview_find_wanted(&ordinals, wanted, patch->reveal, patch->blocks, patch->changed));
+        MC_TRY(mc_overview_limit_reason(
+            &patch->reason, mc_overview_find_wanted(&ordinals, wanted, patch->reveal, patch->blocks, patch->changed)));
+    if (patch->reason != NULL)
+        return MC_OK;
     if (wanted->nelts > 0 && ordinals == NULL)
         patch->reason = "what has gone lets too many others be seen";
     if (ordinals == NULL || ordinals->nelts == 0)
         return MC_OK;
     patch->done.looked = ordinals->nelts;
-    MC_TRY(mc_overview_read_ordinals(&rows, ordinals, patch->table, patch->pool));
-    return sift_wanted_rows(patch, items, rows);
+    MC_TRY(mc_overview_limit_reason(&patch->reason,
+                                    mc_overview_read_ordinals(&rows, ordinals, patch->table, patch->pool)));
+    return patch->reason != NULL ? MC_OK : sift_wanted_rows(patch, items, rows);
 }
 
 /* As bytes in SQL. */
@@ -285,7 +307,10 @@ remember_gone(level_patch *patch)
         return MC_OK;
     }
     mc_overview_gone_write(&bytes, features, &patch->table->job, patch->pool);
-    patch->done.gone = text_of_bytes(&bytes, patch->pool);
+    if (bytes.size > GONE_BYTES_MOST)
+        patch->reason = "the features that have gone since they were built are too large";
+    else if (!bytes.failed)
+        patch->done.gone = text_of_bytes(&bytes, patch->pool);
     free(bytes.data);
     return bytes.failed ? mc_error_create(patch->pool, MC_ERR_UNAVAILABLE, "there is no memory for what has gone")
                         : MC_OK;

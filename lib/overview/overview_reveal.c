@@ -179,6 +179,7 @@ uncover_plane(mc_overview_reveal *reveal, reveal_plane *look)
     mc_feature read;
     for (int i = 0; i < reveal->gone->nelts; i++) {
         const mc_reveal_item *item = APR_ARRAY_IDX(reveal->gone, i, const mc_reveal_item *);
+        MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
         if (read_in_plane(&read, reveal, look->plane, item->feature))
             MC_TRY(mc_sieve_lay(look->plane->sieve, &read, item->role == MC_REVEAL_GONE, reveal->job->ctx));
     }
@@ -279,6 +280,7 @@ find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_pla
     mc_sieve_box box;
     for (int i = 0; i < items->nelts; i++) {
         const mc_reveal_item *item = APR_ARRAY_IDX(items, i, const mc_reveal_item *);
+        MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
         if (item->role == MC_REVEAL_ROW || !may_be_shown(reveal, look, item->feature) ||
             !read_in_plane(&read, reveal, look->plane, item->feature))
             continue;
@@ -337,6 +339,7 @@ sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_arr
     bool seen;
     for (int i = 0; i < items->nelts; i++) {
         mc_reveal_item *item = APR_ARRAY_IDX(items, i, mc_reveal_item *);
+        MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
         if (item->role == MC_REVEAL_GONE || item->role == MC_REVEAL_WENT ||
             !may_be_shown(reveal, look, item->feature) || !read_in_plane(&read, reveal, look->plane, item->feature))
             continue;

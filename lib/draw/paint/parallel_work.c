@@ -60,6 +60,7 @@ mc_parallel_report(mc_parallel_painter *p, const mc_error *error)
         return;
     p->errors = mc_task_pool_acquire();
     p->error = mc_error_copy(error, p->errors);
+    pthread_cond_broadcast(&p->changed);
 }
 
 /* Under the lock. */

@@ -119,7 +119,7 @@ mc_level_read_block(apr_array_header_t *features, const void *block, size_t size
     bool sound = read_block_tuples(&r);
     while (sound && r.at < r.end) {
         mc_level_feature feature;
-        sound = read_block_feature(&feature, &place, &r);
+        sound = features->nelts < MC_LEVEL_PLACES && read_block_feature(&feature, &place, &r);
         if (sound)
             APR_ARRAY_PUSH(features, mc_level_feature) = feature;
     }

@@ -12,6 +12,9 @@
 #include "base/bytes.h"
 #include "base/files.h"
 
+/* Bytes of the indexes of all levels: two million blocks, each of which has the features of some thousand pixels. */
+#define INDEX_MOST ((uint64_t)96 << 20)
+
 static apr_status_t
 close_level_file(void *data)
 {
@@ -43,7 +46,8 @@ read_level_index(mc_level_file *file, int level, uint64_t begin, apr_pool_t *poo
 {
     const uint32_t count = file->block_counts[level];
     const uint64_t size = (uint64_t)count * MC_LEVEL_FILE_BLOCK;
-    if (begin > file->size || size > file->size - begin)
+    file->indexed += size;
+    if (begin > file->size || size > file->size - begin || file->indexed > INDEX_MOST)
         return false;
     uint8_t *bytes = malloc((size_t)size + 1);
     mc_level_place *places = apr_palloc(pool, sizeof(*places) * ((size_t)count + 1));

@@ -35,7 +35,7 @@ typedef struct mc_level_place {
 
 typedef struct mc_level_file {
     int fd;
-    uint64_t size, style;
+    uint64_t size, style, indexed; /* indexed: bytes of the indexes that were read */
     mc_level_origin origin;
     int count; /* of levels */
     mc_level_range ranges[MC_LEVELS_MAX];

@@ -53,8 +53,10 @@ mc_level_reading_visit(mc_level_reading *r)
     mc_level_feature feature;
     for (int64_t i = 1; mc_level_window_next(&feature, r->window); i++) {
         MC_TRY(mc_error_copy(visit_level_feature(r, &feature), r->base->ctx->pool));
-        if (i % LEVEL_BATCH == 0)
+        if (i % LEVEL_BATCH == 0) {
             apr_pool_clear(r->scratch);
+            MC_TRY(mc_ctx_check(r->base->ctx, r->base->ctx->pool));
+        }
     }
     mc_level_window_clear(r->window);
     return MC_OK;

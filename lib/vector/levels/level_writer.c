@@ -72,9 +72,12 @@ lock_temporary(int *fd, pid_t *busy, const char *path)
             return false;
         if (fcntl(*fd, F_SETLK, &all) == 0) {
             /* another builder may have renamed or removed the file meanwhile */
-            if (fstat(*fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
-                own.st_dev == named.st_dev)
+            const bool same = fstat(*fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
+                              own.st_dev == named.st_dev;
+            if (same && S_ISREG(own.st_mode) && own.st_nlink == 1 && own.st_uid == geteuid())
                 return true;
+            if (same) /* somebody else's, who must not have it written over, or must not write to it meanwhile */
+                unlink(path);
         } else if (errno != EACCES && errno != EAGAIN) {
             close(*fd);
             return false;

@@ -73,26 +73,25 @@ signed_ring_area(const shp_parts *p, uint32_t begin, uint32_t end)
     return area;
 }
 
-/* Whether a ring begins a polygon of its own. */
 static bool
-begins_polygon(const shp_parts *p, uint32_t ring)
+is_ring_turned(const shp_parts *p, uint32_t ring)
 {
-    return ring == 0 || (signed_ring_area(p, part_begin(p, ring), part_begin(p, ring + 1)) < 0) ==
-                            (signed_ring_area(p, part_begin(p, 0), part_begin(p, 1)) < 0);
+    return signed_ring_area(p, part_begin(p, ring), part_begin(p, ring + 1)) < 0;
 }
 
 static void
 append_polygons(mc_wkb_buffer *wkb, const shp_parts *p)
 {
     uint32_t polygons = 0;
+    const bool first = is_ring_turned(p, 0); /* rings that are turned as the first one begin a polygon of their own */
     for (uint32_t i = 0; i < p->parts; i++)
-        polygons += begins_polygon(p, i);
+        polygons += is_ring_turned(p, i) == first;
     if (polygons > 1) {
         append_wkb_head(wkb, WKB_HEAD_POLYGONS);
         append_word(wkb, polygons);
     }
     for (uint32_t i = 0, end; i < p->parts; i = end) {
-        for (end = i + 1; end < p->parts && !begins_polygon(p, end);)
+        for (end = i + 1; end < p->parts && is_ring_turned(p, end) != first;)
             end++;
         append_wkb_head(wkb, WKB_HEAD_POLYGON);
         append_word(wkb, end - i);
