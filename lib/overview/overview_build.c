@@ -207,7 +207,7 @@ mc_overview_build_levels(mc_overview_job *job)
     if (count > 0)
         MC_TRY(mc_overview_sift(levels, count, WORTH_OF_TABLE * job->bytes, job));
     choose_worthy_levels(chosen, &all, levels, count, job);
-    for (int i = 0; i < count && all > WORTH_OF_ALL * job->bytes; i++) { /* the finest ones go */
+    for (int i = 0; i < count && all > WORTH_OF_ALL * job->all_bytes; i++) { /* the finest ones go */
         all -= chosen[i] ? (double)levels[i].bytes : 0;
         chosen[i] = false;
     }

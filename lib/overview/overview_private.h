@@ -84,14 +84,14 @@ struct mc_overview_job {
     uint64_t digest; /* of the style, or of the rules of vector tiles; 0: none */
     /* Facts of the source, set before the levels are built. */
     int srid;
-    bool points;      /* it has nothing but points */
-    bool reads_fast;  /* its features are read as fast as those of a level */
-    mc_extent bounds; /* of all geometry */
-    double rows, bytes;
-    int64_t pieces;         /* that can be read by themselves: pages, records */
-    int64_t piece_ordinals; /* ordinals that a piece has */
-    double crowded;         /* maps of this resolution, and further away, have many features in a pixel */
-    int levels;             /* that were built */
+    bool points;                   /* it has nothing but points */
+    bool reads_fast;               /* its features are read as fast as those of a level */
+    mc_extent bounds;              /* of all geometry */
+    double rows, bytes, all_bytes; /* all_bytes: with its indexes */
+    int64_t pieces;                /* that can be read by themselves: pages, records */
+    int64_t piece_ordinals;        /* ordinals that a piece has */
+    double crowded;                /* maps of this resolution, and further away, have many features in a pixel */
+    int levels;                    /* that were built */
     mc_ctx *ctx;
     apr_pool_t *pool;
 };

@@ -29,7 +29,7 @@ mc_overview_find_shapes(mc_overview_shapefile *shapefile)
     job->pieces = shapefile->shp->count;
     job->piece_ordinals = 1;
     job->reads_fast = true;
-    job->bytes = (double)(shapefile->shp->main.size + shapefile->shp->table.size);
+    job->all_bytes = job->bytes = (double)(shapefile->shp->main.size + shapefile->shp->table.size);
     job->points = shapefile->shp->type % 10 == 1 || shapefile->shp->type % 10 == 8;
     return job->rows > 0 ? MC_OK : mc_overview_refuse(job, "it has no geometry");
 }

@@ -14,7 +14,7 @@ static const char facts_sql[] =
                  "(to_regclass('mapcache_changes.log') IS NOT NULL)::text, " MC_LEVELS_TRIGGERS(
                      "c.oid") ", current_setting('block_size'), "
                               "(pg_relation_size(c.oid) / current_setting('block_size')::int8)::text, "
-                              "pg_table_size(c.oid)::text, "
+                              "pg_table_size(c.oid)::text, pg_total_relation_size(c.oid)::text, "
                               "postgis_typmod_type(a.atttypmod) FROM pg_class c JOIN pg_attribute a ON a.attrelid = "
                               "c.oid "
                               "WHERE c.oid = to_regclass(%s) AND a.attname = %s";
@@ -33,6 +33,7 @@ enum {
     FACT_BLOCK_SIZE,
     FACT_PAGES,
     FACT_BYTES,
+    FACT_ALL_BYTES,
     FACT_TYPE,
     FACTS
 };
@@ -139,7 +140,8 @@ mc_overview_ask_facts(mc_overview_table *table)
     table->triggers = table->job.options->is_static ? NULL : facts[FACT_TRIGGERS];
     table->job.points = strncmp(facts[FACT_TYPE], "Point", 5) == 0 || strncmp(facts[FACT_TYPE], "MultiPoint", 10) == 0;
     if (!mc_parse_int64(&table->job.pieces, facts[FACT_PAGES], 0, INT64_MAX) ||
-        !mc_parse_double(&table->job.bytes, facts[FACT_BYTES]))
+        !mc_parse_double(&table->job.bytes, facts[FACT_BYTES]) ||
+        !mc_parse_double(&table->job.all_bytes, facts[FACT_ALL_BYTES]))
         return mc_overview_refuse(&table->job, "its size is not known");
     return find_piece_ordinals(table, facts[FACT_BLOCK_SIZE]);
 }
