@@ -1,6 +1,6 @@
 /* A configuration follows the change logs of the databases that its maps show. */
 #include "changes/changes.h"
-#include "overview/overview_follower.h"
+#include "overview/update/overview_follower.h"
 #include "server/expire_folder.h"
 #include "server/server_private.h"
 

@@ -28,7 +28,7 @@
 #include "memory/clock_cache.h"
 #include "memory/scratch.h"
 #include "memory/shared_cache.h"
-#include "overview/overview_follower.h"
+#include "overview/update/overview_follower.h"
 #include "remote/remote.h"
 #include "server/expire_folder.h"
 #include "service/documents.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "overview/overview_patch.h"
 #include "overview/overview_planes.h"
+#include "overview/update/overview_patch.h"
 #include "text/text.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* See overview_follower.h. */
-#include "overview/overview_follower.h"
+#include "overview/update/overview_follower.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>

@@ -1,6 +1,6 @@
 /* See overview_gone.h. The bytes are a block of a level (vector/levels/level_blocks.h), whose features have one
  * attribute more: their ordinal. */
-#include "overview/overview_gone.h"
+#include "overview/update/overview_gone.h"
 
 #include <apr_strings.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef MC_OVERVIEW_OVERVIEW_PATCH_H
 #define MC_OVERVIEW_OVERVIEW_PATCH_H
 
-#include "overview/overview_changed.h"
-#include "overview/overview_reveal.h"
+#include "overview/update/overview_changed.h"
+#include "overview/update/overview_reveal.h"
 
 /* What a patch has done, in features. */
 typedef struct mc_overview_patched {

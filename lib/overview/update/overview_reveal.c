@@ -5,7 +5,7 @@
  * and what is left are laid over it from the top. Below the place where it was hidden before, and above the one where
  * it is hidden now, rows may be seen.
  */
-#include "overview/overview_reveal.h"
+#include "overview/update/overview_reveal.h"
 
 #include <math.h>
 

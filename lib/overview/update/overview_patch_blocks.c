@@ -1,5 +1,5 @@
 /* See overview_patch_blocks.h. */
-#include "overview/overview_patch_blocks.h"
+#include "overview/update/overview_patch_blocks.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "draw/paint/sieve.h"
-#include "overview/overview_changed.h"
 #include "overview/overview_planes.h"
+#include "overview/update/overview_changed.h"
 #include "vector/levels/level_blocks.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* See overview_cover.h. Boxes are laid over a lattice; cells of a row that follow each other make a box. */
-#include "overview/overview_cover.h"
+#include "overview/update/overview_cover.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What covers changed boxes: everything near them, nothing far away, and few boxes however many changes there are. */
-#include "overview/overview_cover.h"
+#include "overview/update/overview_cover.h"
 
 #include <math.h>
 

@@ -2,14 +2,14 @@
  * See overview_changed.h. A row whose transaction had ended when the snapshot of the levels was taken is as they know
  * it; all that a newer transaction has written, or one of that time, counts as fresh.
  */
-#include "overview/overview_changed.h"
+#include "overview/update/overview_changed.h"
 
 #include <apr_strings.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "overview/overview_cover.h"
+#include "overview/update/overview_cover.h"
 #include "text/text.h"
 #include "vector/geometry/geometry.h"
 

@@ -4,8 +4,8 @@
 
 #include "changes/box_set.h"
 #include "overview/overview_blocks.h"
-#include "overview/overview_ordinals.h"
 #include "overview/overview_table.h"
+#include "overview/update/overview_ordinals.h"
 #include "vector/geometry/geometry.h"
 
 /* A feature of the level. */

@@ -1,5 +1,5 @@
 /* See overview_wanted.h. */
-#include "overview/overview_wanted.h"
+#include "overview/update/overview_wanted.h"
 
 #include <apr_strings.h>
 #include <math.h>

@@ -4,16 +4,16 @@
  * Features that the level has stay, hidden or not, as long as their rows do. So nothing is ever missing, and the level
  * grows until it is built anew.
  */
-#include "overview/overview_patch.h"
+#include "overview/update/overview_patch.h"
 
 #include <apr_strings.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "overview/overview_gone.h"
-#include "overview/overview_patch_blocks.h"
 #include "overview/overview_planes.h"
-#include "overview/overview_wanted.h"
+#include "overview/update/overview_gone.h"
+#include "overview/update/overview_patch_blocks.h"
+#include "overview/update/overview_wanted.h"
 #include "text/text.h"
 
 /* Features that are remembered, and their bytes. */

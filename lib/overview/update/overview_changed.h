@@ -3,8 +3,8 @@
 #define MC_OVERVIEW_OVERVIEW_CHANGED_H
 
 #include "changes/box_set.h"
-#include "overview/overview_ordinals.h"
 #include "overview/overview_table.h"
+#include "overview/update/overview_ordinals.h"
 
 /* Where a row lies: left, bottom, right, top, from the corner of `mc_overview_changed.corner`. */
 typedef struct mc_overview_row_box {
