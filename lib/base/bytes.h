@@ -83,4 +83,12 @@ mc_store_little64(uint8_t *at, uint64_t value)
     return mc_store_little32(mc_store_little32(at, (uint32_t)value), (uint32_t)(value >> 32));
 }
 
+static inline uint8_t *
+mc_store_little_double(uint8_t *at, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return mc_store_little64(at, bits);
+}
+
 #endif

@@ -38,12 +38,6 @@ enum { CELL_PIXELS = 128 };
 /* Levels that are coarser than the grid. */
 enum { COARSER_MOST = 16 };
 
-static double
-pixels_of_source(const mc_overview_job *job, double resolution)
-{
-    return (job->bounds.maxx - job->bounds.minx) / resolution * ((job->bounds.maxy - job->bounds.miny) / resolution);
-}
-
 /* Whether maps of a resolution need a level. */
 static bool
 needs_level(const mc_overview_job *job, double resolution)
@@ -52,7 +46,7 @@ needs_level(const mc_overview_job *job, double resolution)
     const double width = (job->bounds.maxx - job->bounds.minx) / resolution;
     const double height = (job->bounds.maxy - job->bounds.miny) / resolution;
     return (width >= PIXELS_LEAST || height >= PIXELS_LEAST) &&
-           pixels_of_source(job, resolution) <= fmax(PIXELS_FOR_ROW * job->rows, job->bytes / BYTES_FOR_PIXEL) &&
+           mc_overview_pixels(job, resolution) <= fmax(PIXELS_FOR_ROW * job->rows, job->bytes / BYTES_FOR_PIXEL) &&
            mc_vector_layer_shows(job->layer, scale) && mc_vector_layer_shows(job->layer, 2 * scale * (1 - 1e-6));
 }
 
@@ -89,7 +83,7 @@ static double
 find_until(const mc_overview_job *job, double resolution)
 {
     double until = 2 * resolution;
-    while (pixels_of_source(job, resolution) < PIXELS_OF_LAST && needs_level(job, until) &&
+    while (mc_overview_pixels(job, resolution) < PIXELS_OF_LAST && needs_level(job, until) &&
            mc_sieve_refusal(job->layer->style, mc_overview_scale(job, resolution), mc_overview_scale(job, 2 * until),
                             job->points) == NULL)
         until *= 2;

@@ -147,18 +147,12 @@ compare_one_map(comparison *c, double resolution, int edge, apr_pool_t *pool)
     return MC_OK;
 }
 
-static double
-pixels_of_job(const mc_overview_job *job, double resolution)
-{
-    const mc_extent *bounds = &job->bounds;
-    return fmax((bounds->maxx - bounds->minx) / resolution * ((bounds->maxy - bounds->miny) / resolution), 1);
-}
-
 /* Pixels of a map's side, such that it has few rows; *part: which part of the source it will have. */
 static int
 choose_edge(double *part, const mc_overview_job *job, double resolution)
 {
-    const double pixels = pixels_of_job(job, resolution), margins = 2 * mc_overview_symbol_margin(job, resolution);
+    const double pixels = fmax(mc_overview_pixels(job, resolution), 1),
+                 margins = 2 * mc_overview_symbol_margin(job, resolution);
     const double rows = fmax(ROWS_OF_MAP, job->rows / PART_OF_MAP);
     const double edge = fmin(fmax(sqrt(rows / job->rows * pixels) - margins, EDGE_LEAST), EDGE_MOST);
     *part = fmin((edge + margins) * (edge + margins) / pixels, 1);
@@ -197,7 +191,7 @@ meets_coarser(const mc_overview_level *finer, const mc_overview_level *coarser, 
 static double
 farthest_of_level(const mc_overview_level *level, const mc_overview_job *job)
 {
-    const double small = level->resolution * sqrt(pixels_of_job(job, level->resolution) / PIXELS_OF_FARTHEST);
+    const double small = level->resolution * sqrt(mc_overview_pixels(job, level->resolution) / PIXELS_OF_FARTHEST);
     return fmin(level->until * (1 - 1e-6), fmax(2 * level->resolution, small));
 }
 

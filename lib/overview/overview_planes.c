@@ -52,6 +52,12 @@ free_planes(void *data)
 }
 
 double
+mc_overview_pixels(const mc_overview_job *job, double resolution)
+{
+    return (job->bounds.maxx - job->bounds.minx) / resolution * ((job->bounds.maxy - job->bounds.miny) / resolution);
+}
+
+double
 mc_overview_scale(const mc_overview_job *job, double resolution)
 {
     return resolution * job->grid->metres_per_unit / MC_PIXEL_METRES;

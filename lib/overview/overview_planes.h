@@ -65,6 +65,9 @@ mc_error *mc_overview_planes_look(mc_overview_planes *planes, const mc_overview_
 mc_error *mc_overview_planes_tell(bool *keeps, mc_extent *bounds, bool *unreadable, mc_overview_planes *planes,
                                   int row) MC_CHECKED;
 
+/* Pixels of the box of all features on maps of a resolution. */
+double mc_overview_pixels(const mc_overview_job *job, double resolution);
+
 /* The scale denominator of maps of a resolution. */
 double mc_overview_scale(const mc_overview_job *job, double resolution);
 

@@ -134,6 +134,14 @@ mc_overview_move_reader(const mc_overview_table *table)
                                                mc_overview_quote(table->reader, table->job.pool)));
 }
 
+const char *
+mc_overview_levels_sql(const mc_overview_table *table)
+{
+    apr_pool_t *pool = table->job.pool;
+    return apr_psprintf(pool, "l.relation = %s AND l.geometry = %s AND l.style = '%" APR_INT64_T_FMT "'::int8",
+                        table->relation, mc_overview_quote(table->column.name, pool), (apr_int64_t)table->job.digest);
+}
+
 /* How long all this took: an update builds levels anew by itself only where that is short. */
 static mc_error *
 note_build_time(const mc_overview_table *table)
@@ -142,10 +150,9 @@ note_build_time(const mc_overview_table *table)
         table,
         apr_psprintf(table->job.pool,
                      "UPDATE " MC_LEVELS_SCHEMA
-                     ".levels SET build_seconds = extract(epoch FROM clock_timestamp() - transaction_timestamp()) "
-                     "WHERE relation = %s AND geometry = %s AND style = '%" APR_INT64_T_FMT "'::int8",
-                     table->relation, mc_overview_quote(table->column.name, table->job.pool),
-                     (apr_int64_t)table->job.digest));
+                     ".levels l SET build_seconds = extract(epoch FROM clock_timestamp() - transaction_timestamp()) "
+                     "WHERE %s",
+                     mc_overview_levels_sql(table)));
 }
 
 /* One transaction, which reads one snapshot and makes all levels. */

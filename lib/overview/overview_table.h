@@ -49,6 +49,9 @@ mc_error *mc_overview_visit_rows(const mc_overview_table *table, const char *con
 mc_error *mc_overview_draw_table(const mc_overview_table *table, const char *level, const mc_feature_query *query,
                                  mc_feature_visitor *visit, void *baton, int64_t *skipped, apr_pool_t *pool) MC_CHECKED;
 
+/* The levels of the style of the job, as a condition of SQL on rows l of the table of levels. */
+const char *mc_overview_levels_sql(const mc_overview_table *table);
+
 /* The ordinal of a row from its ctid in the wire form; 0: it has none. */
 int64_t mc_overview_ordinal(const mc_overview_table *table, const mc_postgres_field *ctid);
 

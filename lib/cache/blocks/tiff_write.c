@@ -48,14 +48,6 @@ store_little16(uint8_t *at, unsigned value)
     return at + 2;
 }
 
-static uint8_t *
-store_double(uint8_t *at, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return mc_store_little64(at, bits);
-}
-
 /* Sampling of the colours of a JPEG: its frame header (ITU T.81, B.2.2), as TIFF's tag 530 has it; 1 x 1 where nothing
  * is found. */
 static uint32_t
@@ -112,10 +104,10 @@ put_geotiff_tags(tiff_head *head, const tiff_output *out)
     };
     uint8_t *at = put_tiff_extra(head, 33550, 12, 3, 24);
     for (int i = 0; i < 3; i++)
-        at = store_double(at, numbers[i]);
+        at = mc_store_little_double(at, numbers[i]);
     at = put_tiff_extra(head, 33922, 12, 6, 48);
     for (int i = 3; i < MAPPED_DOUBLES; i++)
-        at = store_double(at, numbers[i]);
+        at = mc_store_little_double(at, numbers[i]);
     int code = grid->epsg == 900913 ? 3857 : grid->epsg;
     if (code <= 0 || code > 65535)
         return;

@@ -47,14 +47,6 @@ mc_overview_ctid_text(const mc_overview_table *table, int64_t ordinal, apr_pool_
                         (apr_int64_t)(ordinal % each));
 }
 
-const char *
-mc_overview_levels_sql(const mc_overview_table *table)
-{
-    apr_pool_t *pool = table->job.pool;
-    return apr_psprintf(pool, "l.relation = %s AND l.geometry = %s AND l.style = '%" APR_INT64_T_FMT "'::int8",
-                        table->relation, mc_overview_quote(table->column.name, pool), (apr_int64_t)table->job.digest);
-}
-
 /* ---- Rows by their ordinals ---- */
 
 static int

@@ -54,7 +54,4 @@ const char *mc_overview_boxes_sql(const mc_box_set *boxes, double reach, apr_poo
 /* A ctid as SQL has it between quotes. */
 const char *mc_overview_ctid_text(const mc_overview_table *table, int64_t ordinal, apr_pool_t *pool);
 
-/* The levels of the style of the job, as a condition of SQL on rows l of the table of levels. */
-const char *mc_overview_levels_sql(const mc_overview_table *table);
-
 #endif

@@ -115,10 +115,8 @@ read_changes(overview_update *update)
         .sql = apr_psprintf(table->job.pool,
                             "SELECT DISTINCT (c.minx IS NULL OR c.srid <> l.srid)::text, c.minx::text, c.miny::text, "
                             "c.maxx::text, c.maxy::text FROM " MC_LEVELS_SCHEMA ".levels l, " MC_LEVELS_UNKNOWN_CHANGES
-                            " AND l.relation = %s AND l.geometry = %s AND "
-                            "l.style = '%" APR_INT64_T_FMT "'::int8",
-                            table->relation, mc_overview_quote(table->column.name, table->job.pool),
-                            (apr_int64_t)table->job.digest)
+                            " AND %s",
+                            mc_overview_levels_sql(table))
     };
     mc_postgres_result *result = NULL;
     const mc_postgres_row *row = NULL;

@@ -184,14 +184,6 @@ mc_level_spool_keep(mc_level_spool *spool, const mc_level_range *range, int digi
     return spool->size + (uint64_t)spool->places->nelts * MC_LEVEL_FILE_BLOCK + MC_LEVEL_FILE_LEVEL;
 }
 
-static uint8_t *
-store_little_double(uint8_t *at, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return mc_store_little64(at, bits);
-}
-
 /* The head and the levels; the index of each is followed by its blocks. */
 static bool
 write_file_head(FILE *out, const mc_level_writer *writer, uint64_t style, const mc_level_origin *origin)
@@ -211,8 +203,8 @@ write_file_head(FILE *out, const mc_level_writer *writer, uint64_t style, const 
     at = mc_store_little32(mc_store_little32(mc_store_little64(at, size), (uint32_t)writer->count), 0);
     for (int i = 0; i < writer->count; i++) {
         const mc_level_spool *spool = writer->kept[i];
-        at = store_little_double(store_little_double(at, spool->range.resolution), spool->range.until);
-        at = store_little_double(at, spool->range.metres_per_unit);
+        at = mc_store_little_double(mc_store_little_double(at, spool->range.resolution), spool->range.until);
+        at = mc_store_little_double(at, spool->range.metres_per_unit);
         at = mc_store_little32(mc_store_little32(at, (uint32_t)spool->digits), (uint32_t)spool->places->nelts);
         at = mc_store_little64(mc_store_little64(at, begin), (uint64_t)spool->features);
         begin += spool->size + (uint64_t)spool->places->nelts * MC_LEVEL_FILE_BLOCK;
@@ -242,8 +234,8 @@ write_file_level(FILE *out, mc_level_spool *spool, uint64_t *begin, uint8_t *buf
     for (int i = 0; good && i < spool->places->nelts; i++) {
         uint8_t entry[MC_LEVEL_FILE_BLOCK];
         const mc_extent *box = &places[i].box;
-        uint8_t *at = store_little_double(store_little_double(entry, box->minx), box->miny);
-        at = mc_store_little64(store_little_double(store_little_double(at, box->maxx), box->maxy), *begin);
+        uint8_t *at = mc_store_little_double(mc_store_little_double(entry, box->minx), box->miny);
+        at = mc_store_little64(mc_store_little_double(mc_store_little_double(at, box->maxx), box->maxy), *begin);
         (void)mc_store_little32(mc_store_little32(at, places[i].size), places[i].part);
         good = fwrite(entry, 1, sizeof(entry), out) == sizeof(entry);
         *begin += places[i].size;
