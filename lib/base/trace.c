@@ -22,6 +22,7 @@ enum { LINE_SIZE = MC_TRACE_START_MAX + 2 * NAME_SIZE_MAX + 64, DETAIL_MAX = 210
 
 /* How long the time of day is told by the clock of durations, before both are compared again. */
 #define COMPARED_EVERY APR_USEC_PER_SEC
+#define NEVER_COMPARED (INT64_MIN / 2)
 
 enum { DATE_SIZE = 19, FRACTION_AT = 1 + DATE_SIZE + 1, FRACTION_DIGITS = 6 };
 
@@ -95,7 +96,7 @@ mc_trace_create(mc_trace_sink *sink, void *baton, const char *client, const char
         trace->client = trace_field_text(client, 64, pool);
         trace->location = trace_field_text(location == NULL ? "mapcache" : location, 64, pool);
     }
-    trace->compared = INT64_MIN / 2; /* never yet */
+    trace->compared = NEVER_COMPARED;
     trace->root = trace;
     pthread_mutex_init(&trace->lock, NULL);
     apr_pool_cleanup_register(pool, trace, end_trace, apr_pool_cleanup_null);
@@ -115,8 +116,7 @@ mc_trace_fork(const mc_trace *parent, unsigned inside, apr_pool_t *job_pool)
     trace->client = parent->client; /* outlives the job, as the caller of a batch does */
     trace->location = parent->location;
     trace->metrics = parent->metrics;
-    trace->compared = parent->compared;
-    trace->behind = parent->behind;
+    trace->compared = NEVER_COMPARED; /* the parent's thread may be writing its own */
     trace->root = parent->root;
     apr_pool_cleanup_register(job_pool, trace, end_trace, apr_pool_cleanup_null);
     return trace;
