@@ -254,10 +254,10 @@ const mc_cli_command mc_cli_commands[] = {
     { "overviews", "make maps of whole tables fast", "COMMAND", &no_options,
       .about = "Overviews are tables and files that maps of whole tables of PostGIS and of whole shapefiles are read\n"
                "from: they hold what can be seen at a resolution. These commands build them, bring them up to date,\n"
-               "and drop them.",
+               "list them, and drop them.",
       .page = "overviews.md" },
     { "overviews build", "build what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
-      &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_BUILD,
+      &mc_overviews_option_table, mc_command_overviews, mc_check_overviews_options, .mask = MC_OVERVIEWS_BUILD,
       .about =
           "Makes overviews of the tables of PostGIS and of the shapefiles that the maps of a tileset show: for each\n"
           "resolution the features that can be seen there, in a table beside the table or a file beside the\n"
@@ -269,7 +269,7 @@ const mc_cli_command mc_cli_commands[] = {
                   "mapcache overviews build -c mapcache.xml -t relief --static\na table that does not change",
       .page = "overviews.md" },
     { "overviews update", "bring up to date what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
-      &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_UPDATE,
+      &mc_overviews_option_table, mc_command_overviews, mc_check_overviews_options, .mask = MC_OVERVIEWS_UPDATE,
       .about = "Brings the overviews of the tables of PostGIS that the maps of a tileset show up to date where the\n"
                "tables have changed, as the change log says; servers with <changes> do so by themselves. Where\n"
                "that is not enough (much of a table has changed, its columns have, the log has forgotten changes),\n"
@@ -279,8 +279,19 @@ const mc_cli_command mc_cli_commands[] = {
       .statuses = OVERVIEWS_STATUSES, .also = "mapcache-invalidate(1) mapcache.xml(5)",
       .examples = "mapcache overviews update -c mapcache.xml -t roads\nthe tables that the tileset roads shows",
       .page = "overviews.md" },
+    { "overviews list", "list what maps of whole tables are read from", "-c FILE [OPTIONS]", &mc_overviews_option_table,
+      mc_command_overviews, mc_check_overviews_options, .mask = MC_OVERVIEWS_LIST,
+      .about =
+          "Lists the overviews of the tables of PostGIS and of the shapefiles that the maps of a tileset show, or\n"
+          "of all tilesets: the resolutions and the levels of the grid that each serves, its features, its bytes,\n"
+          "when it was built, and whether maps are read from it; if not, why. Changes that the change log has\n"
+          "and an overview does not know are counted: maps of these places are read from the table.",
+      .statuses = PLAIN_STATUSES, .also = "mapcache.xml(5)",
+      .examples = "mapcache overviews list -c mapcache.xml\nthe overviews of all tilesets\n"
+                  "mapcache overviews list -c mapcache.xml -t roads --json\nan object for each level, for programs",
+      .page = "overviews.md" },
     { "overviews drop", "drop what maps of whole tables are read from", "-c FILE -t TILESET [OPTIONS]",
-      &mc_overviews_option_table, mc_command_overviews, .mask = MC_OVERVIEWS_DROP,
+      &mc_overviews_option_table, mc_command_overviews, mc_check_overviews_options, .mask = MC_OVERVIEWS_DROP,
       .about = "Drops the overviews of the tables of PostGIS and of the shapefiles that the maps of a tileset\n"
                "show, whatever the style is that they were built for. Maps are then read from\n"
                "the tables and shapefiles themselves.",

@@ -27,6 +27,7 @@ enum {
     MC_OVERVIEWS_BUILD = 1,
     MC_OVERVIEWS_DROP = 2,
     MC_OVERVIEWS_UPDATE = 4,
+    MC_OVERVIEWS_LIST = 8,
 };
 
 /* What is wrong with the options and arguments of a call together; NULL: nothing. */
@@ -39,6 +40,7 @@ const char *mc_check_doctor_options(mc_cli_call *call);
 const char *mc_check_ingest_options(mc_cli_call *call);
 const char *mc_check_invalidate_options(mc_cli_call *call);
 const char *mc_check_jobs_options(mc_cli_call *call);
+const char *mc_check_overviews_options(mc_cli_call *call);
 const char *mc_check_purge_options(mc_cli_call *call);
 const char *mc_check_seed_options(mc_cli_call *call);
 const char *mc_check_serve_options(mc_cli_call *call);

@@ -1,4 +1,4 @@
-/* `mapcache overviews build|update|drop`: what maps of whole tables are read from. */
+/* `mapcache overviews build|update|list|drop`: what maps of whole tables are read from. */
 #include <apr_strings.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "cli/common/style.h"
 #include "mapcache/server.h"
 #include "overview/overview.h"
+#include "overviews_list.h"
 
 typedef struct overviews_options {
     const char *config, *tileset, *connection;
@@ -21,7 +22,7 @@ typedef struct overviews_options {
 static const mc_cli_option overviews_rows[] = {
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "TILESET", AT(tileset),
-                   "the tileset whose tables and shapefiles are meant (required)", .required = true),
+                   "the tileset whose tables and shapefiles are meant (required, but to list)"),
     MC_OPTION_TEXT("connection", 0, "STRING", AT(connection),
                    "libpq connection string instead of the layers', for a role that may create tables"),
     MC_OPTION_FLAG("static", 0, AT(is_static),
@@ -76,27 +77,66 @@ print_overview_news(void *baton, const mc_overview_news *news)
     fflush(stdout);
 }
 
+/* All tilesets that show tables or shapefiles, or the one that is named; one that fails does not keep the others. */
 static mc_error *
-run_overviews(const mc_cli_call *call, mc_server *server, const mc_tileset *tileset)
+list_overviews(const mc_config *config, const mc_tileset *only, const overviews_options *options, mc_ctx *ctx)
+{
+    mc_error *first = MC_OK;
+    for (int i = 0; i < config->tilesets->nelts; i++) {
+        const mc_tileset *tileset = APR_ARRAY_IDX(config->tilesets, i, const mc_tileset *);
+        mc_cli_found_printer printer = {
+            .tileset = tileset->name, .json = options->json, .quiet = options->quiet, .pool = ctx->pool
+        };
+        const mc_overview_options wanted = { .connection = options->connection,
+                                             .list = mc_cli_print_found,
+                                             .baton = &printer };
+        if (only != NULL ? tileset != only : !mc_overview_may_have(tileset))
+            continue;
+        mc_error *error = mc_overview_list(tileset, &wanted, ctx, ctx->pool);
+        if (error != MC_OK && first != MC_OK)
+            mc_log_error(ctx, MC_LOG_ERROR, error);
+        first = first == MC_OK ? error : first;
+    }
+    return first;
+}
+
+static mc_error *
+change_overviews(const mc_cli_call *call, const mc_tileset *tileset, mc_ctx *ctx)
 {
     const overviews_options *options = call->options;
     const mc_overview_options wanted = { .is_static = options->is_static,
                                          .connection = options->connection,
                                          .tell = print_overview_news,
                                          .baton = call->options };
+    mc_cli_stop_on_interrupt(&stop, "the build ends: the overviews stay as they were");
+    return (call->command->mask == MC_OVERVIEWS_BUILD    ? mc_overview_build
+            : call->command->mask == MC_OVERVIEWS_UPDATE ? mc_overview_update
+                                                         : mc_overview_drop)(tileset, &wanted, ctx, call->pool);
+}
+
+/* `tileset` NULL: none is named. */
+static mc_error *
+run_overviews(const mc_cli_call *call, mc_server *server, const mc_tileset *tileset)
+{
+    const overviews_options *options = call->options;
+    const mc_config *config = mc_server_config(server);
     mc_runtime *runtime;
     mc_log log = mc_log_stderr;
     log.level = mc_cli_log_level(options->verbose, options->quiet);
     mc_ctx ctx = { .pool = call->pool, .log = &log, .abandoned = is_build_stopped };
-    MC_TRY(mc_runtime_create(&runtime, mc_server_config(server), 1, false, &log, call->pool));
+    MC_TRY(mc_runtime_create(&runtime, config, 1, false, &log, call->pool));
     ctx.process = mc_runtime_process(runtime);
-    mc_cli_stop_on_interrupt(&stop, "the build ends: the overviews stay as they were");
-    mc_error *error =
-        (call->command->mask == MC_OVERVIEWS_BUILD    ? mc_overview_build
-         : call->command->mask == MC_OVERVIEWS_UPDATE ? mc_overview_update
-                                                      : mc_overview_drop)(tileset, &wanted, &ctx, call->pool);
+    mc_error *error = call->command->mask == MC_OVERVIEWS_LIST ? list_overviews(config, tileset, options, &ctx)
+                                                               : change_overviews(call, tileset, &ctx);
     mc_runtime_destroy(runtime);
     return error;
+}
+
+const char *
+mc_check_overviews_options(mc_cli_call *call)
+{
+    const overviews_options *options = call->options;
+    return options->tileset == NULL && call->command->mask != MC_OVERVIEWS_LIST ? "--tileset is required" : NULL;
 }
 
 int
@@ -108,8 +148,10 @@ mc_command_overviews(mc_cli_call *call)
     mc_error *error = mc_server_load(&server, options->config, mc_diagnostics_create(call->pool), call->pool);
     if (error == MC_OK) {
         const mc_config *config = mc_server_config(server);
-        const mc_tileset *tileset = apr_hash_get(config->tilesets_by_name, options->tileset, APR_HASH_KEY_STRING);
-        if (tileset == NULL)
+        const mc_tileset *tileset = options->tileset == NULL
+                                        ? NULL
+                                        : apr_hash_get(config->tilesets_by_name, options->tileset, APR_HASH_KEY_STRING);
+        if (tileset == NULL && options->tileset != NULL)
             wrong = mc_config_lacks_tileset(config, options->tileset, call->pool);
         else
             error = run_overviews(call, server, tileset);

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "overview/overview_shapefile.h"
-#include "overview/overview_table.h"
+#include "overview/overview_list.h"
 
 typedef mc_error *table_task(mc_overview_table *table, const mc_tileset *tileset);
+typedef mc_error *shapefile_task(mc_overview_shapefile *shapefile, const mc_tileset *tileset);
 
 static mc_error *
 run_for_table(const mc_vector_layer *layer, const mc_postgis_config *config, table_task *task,
@@ -30,7 +30,7 @@ run_for_table(const mc_vector_layer *layer, const mc_postgis_config *config, tab
 }
 
 static mc_error *
-run_for_shapefile(const mc_vector_layer *layer, const mc_shapefile_config *config, bool builds,
+run_for_shapefile(const mc_vector_layer *layer, const mc_shapefile_config *config, shapefile_task *task,
                   const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_overview_shapefile shapefile = { .job = { .source = &mc_overview_shapefile_source,
@@ -42,56 +42,67 @@ run_for_shapefile(const mc_vector_layer *layer, const mc_shapefile_config *confi
                                                  .ctx = ctx },
                                         .config = *config };
     apr_pool_create(&shapefile.job.pool, pool);
-    mc_error *error =
-        builds ? mc_overview_build_shapefile(&shapefile, tileset) : mc_overview_drop_shapefile(&shapefile);
-    error = mc_error_copy(error, pool);
+    mc_error *error = mc_error_copy(task(&shapefile, tileset), pool);
     apr_pool_destroy(shapefile.job.pool);
     return error;
 }
 
-/* Each table and shapefile of the tileset's layers. */
-static mc_error *
-for_each_table(table_task *task, const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
-               apr_pool_t *pool)
+bool
+mc_overview_may_have(const mc_tileset *tileset)
 {
     const mc_source *source = tileset->source;
     const mc_vector_source *vector = (const mc_vector_source *)source;
-    int tables = 0;
+    bool has = false;
+    for (int i = 0; source != NULL && source->ops->render == mc_vector_render && i < vector->layer_count; i++) {
+        const mc_postgis_config *config = mc_postgis_config_of(vector->layers[i]->data);
+        has |= mc_shapefile_config_of(vector->layers[i]->data) != NULL || (config != NULL && config->table != NULL);
+    }
+    return has;
+}
+
+/* Each table and shapefile of the tileset's layers; MC_ERR_CONFIG: there is none. */
+static mc_error *
+for_each_source(table_task *task, shapefile_task *file_task, const mc_tileset *tileset,
+                const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const mc_source *source = tileset->source;
+    const mc_vector_source *vector = (const mc_vector_source *)source;
+    if (!mc_overview_may_have(tileset))
+        return mc_error_create(pool, MC_ERR_CONFIG, "tileset \"%s\" shows no table of PostGIS and no shapefile",
+                               tileset->name);
     for (int i = 0; source != NULL && source->ops->render == mc_vector_render && i < vector->layer_count; i++) {
         const mc_postgis_config *config = mc_postgis_config_of(vector->layers[i]->data);
         const mc_shapefile_config *file = mc_shapefile_config_of(vector->layers[i]->data);
-        if (file != NULL) {
-            tables++;
-            MC_TRY(run_for_shapefile(vector->layers[i], file, task != mc_overview_drop_table, tileset, options, ctx,
-                                     pool));
-        }
-        if (config == NULL || config->table == NULL)
-            continue;
-        tables++;
-        MC_TRY(run_for_table(vector->layers[i], config, task, tileset, options, ctx, pool));
+        if (file != NULL)
+            MC_TRY(run_for_shapefile(vector->layers[i], file, file_task, tileset, options, ctx, pool));
+        else if (config != NULL && config->table != NULL)
+            MC_TRY(run_for_table(vector->layers[i], config, task, tileset, options, ctx, pool));
     }
-    if (tables == 0)
-        return mc_error_create(pool, MC_ERR_CONFIG, "tileset \"%s\" shows no table of PostGIS and no shapefile",
-                               tileset->name);
     return MC_OK;
 }
 
 mc_error *
 mc_overview_build(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
 {
-    return for_each_table(mc_overview_build_table, tileset, options, ctx, pool);
+    return for_each_source(mc_overview_build_table, mc_overview_build_shapefile, tileset, options, ctx, pool);
 }
 
 mc_error *
 mc_overview_drop(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
 {
-    return for_each_table(mc_overview_drop_table, tileset, options, ctx, pool);
+    return for_each_source(mc_overview_drop_table, mc_overview_drop_shapefile, tileset, options, ctx, pool);
 }
 
 mc_error *
 mc_overview_update(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
 {
-    return for_each_table(mc_overview_update_table, tileset, options, ctx, pool);
+    return for_each_source(mc_overview_update_table, mc_overview_build_shapefile, tileset, options, ctx, pool);
+}
+
+mc_error *
+mc_overview_list(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
+{
+    return for_each_source(mc_overview_list_table, mc_overview_list_shapefile, tileset, options, ctx, pool);
 }
 
 /* The next layer of that table from `*at` on; NULL: there is none. */

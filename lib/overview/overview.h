@@ -18,6 +18,19 @@ typedef struct mc_overview_news {
     double differs;          /* the part of the pixels that look other than in maps without it; negative: not known */
 } mc_overview_news;
 
+/* Levels that there are of a source. */
+typedef struct mc_overview_found {
+    const char *kind, *name; /* of the source, as in the news */
+    const char *layer;
+    int levels;               /* 1: a level for the maps of the tileset; more: of several for other maps; 0: none */
+    double resolution, until; /* of one level: it serves maps from its resolution to below the second one */
+    int coarsest, finest;     /* levels of the grid, whose tiles are read from it; -1: none */
+    int64_t features, bytes;  /* features below 0: not known */
+    const char *built;        /* when, in UTC; NULL: not known */
+    int64_t changes;          /* of the table that it does not know; below 0: nobody tells it of changes */
+    const char *fault;        /* why no map is read from it; NULL: maps are, but for those of what has changed */
+} mc_overview_found;
+
 /* What an update may do of itself where the levels have to be built anew, which may take long. */
 typedef struct mc_overview_bounds {
     double share;   /* of the time since they were built, that the last build took at most */
@@ -38,6 +51,7 @@ typedef struct mc_overview_options {
     bool is_static;         /* the operator says that the tables do not change: they need no change log */
     const char *connection; /* instead of those of the layers; NULL: theirs */
     void (*tell)(void *baton, const mc_overview_news *news);
+    void (*list)(void *baton, const mc_overview_found *found); /* of mc_overview_list */
     void *baton;
     const mc_overview_bounds *bounds; /* of an update; NULL: levels are built anew wherever they have to be */
     mc_overview_outcome *outcome;     /* of an update: added to; NULL: nobody asks */
@@ -58,11 +72,19 @@ mc_error *mc_overview_build(const mc_tileset *tileset, const mc_overview_options
 mc_error *mc_overview_update(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
                              apr_pool_t *pool) MC_CHECKED;
 
+/* Whether the tileset shows a table or a shapefile. */
+bool mc_overview_may_have(const mc_tileset *tileset);
+
 /* Whether the tileset has a layer of that table, "table" or "schema.table" as configured; and the same update for the
  * layers of that table alone. */
 bool mc_overview_shows_table(const mc_tileset *tileset, const char *connection, const char *table);
 mc_error *mc_overview_update_layers(const mc_tileset *tileset, const char *connection, const char *table,
                                     const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
+/* Tells of the levels that the tables and shapefiles of the tileset's layers have. A source that cannot have any, or
+ * cannot be asked, is told of with the reason. */
+mc_error *mc_overview_list(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
+                           apr_pool_t *pool) MC_CHECKED;
 
 /* Drops the overviews of all tables of the tileset's layers, of any style. Errors as of mc_overview_build. */
 mc_error *mc_overview_drop(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,

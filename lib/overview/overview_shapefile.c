@@ -65,21 +65,29 @@ build_locked(mc_overview_shapefile *shapefile, const char *srs)
 }
 
 mc_error *
-mc_overview_build_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *tileset)
+mc_overview_open_shapefile(const char **srs, mc_overview_shapefile *shapefile, const mc_tileset *tileset)
 {
     mc_overview_job *job = &shapefile->job;
     mc_shp *shp;
     MC_TRY(mc_shp_open(&shp, shapefile->config.path, shapefile->config.encoding, job->pool));
     shapefile->shp = shp;
-    const char *srs = shapefile->config.srs != NULL ? shapefile->config.srs : shp->projection;
-    if (srs == NULL)
+    *srs = shapefile->config.srs != NULL ? shapefile->config.srs : shp->projection;
+    if (*srs == NULL)
         return mc_overview_refuse(job, "its CRS is not known: there is neither a .prj file nor <srs>");
     if (tileset->format != NULL && tileset->format->type == MC_FORMAT_MVT)
         return mc_overview_refuse(job, "vector tiles of shapefiles read the shapefile");
     if (job->layer->style->digest == 0)
         return mc_overview_refuse(job, "its style is not known by a digest");
-    MC_TRY(find_shapefile_srid(job, tileset, srs));
-    MC_TRY(mc_overview_set_rules(job, tileset));
+    MC_TRY(find_shapefile_srid(job, tileset, *srs));
+    return mc_overview_set_rules(job, tileset);
+}
+
+mc_error *
+mc_overview_build_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *tileset)
+{
+    mc_overview_job *job = &shapefile->job;
+    const char *srs;
+    MC_TRY(mc_overview_open_shapefile(&srs, shapefile, tileset));
     MC_TRY(mc_level_writer_open(
         &shapefile->writer,
         mc_level_file_path(mc_shapefile_base(shapefile->config.path, job->pool), job->digest, job->pool), job->pool));
@@ -97,9 +105,8 @@ is_overview_name(const char *name, const char *base)
            strncmp(name + length + 1 + STYLE_DIGITS, ".mcov", 5) == 0;
 }
 
-/* The digests in the names of overviews of the shapefile: uint64_t. */
-static mc_error *
-list_styles(apr_array_header_t **styles, const mc_overview_job *job, const char *base)
+mc_error *
+mc_overview_list_styles(apr_array_header_t **styles, const mc_overview_job *job, const char *base)
 {
     const char *slash = strrchr(base, '/'), *name = slash == NULL ? base : slash + 1;
     const char *folder = slash == NULL ? "." : apr_pstrmemdup(job->pool, base, (size_t)(slash - base) + 1);
@@ -116,13 +123,14 @@ list_styles(apr_array_header_t **styles, const mc_overview_job *job, const char 
 }
 
 mc_error *
-mc_overview_drop_shapefile(mc_overview_shapefile *shapefile)
+mc_overview_drop_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *tileset)
 {
     mc_overview_job *job = &shapefile->job;
+    (void)tileset;
     const char *base = mc_shapefile_base(shapefile->config.path, job->pool);
     apr_array_header_t *styles;
     int dropped = 0;
-    MC_TRY(list_styles(&styles, job, base));
+    MC_TRY(mc_overview_list_styles(&styles, job, base));
     for (int i = 0; i < styles->nelts; i++) {
         const char *path = mc_level_file_path(base, APR_ARRAY_IDX(styles, i, uint64_t), job->pool);
         apr_pool_t *own;

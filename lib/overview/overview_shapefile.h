@@ -21,7 +21,14 @@ extern const mc_overview_store_ops mc_overview_file_store;
 
 /* Builds all levels of the shapefile of a layer, or drops them. Errors as of mc_overview_build. */
 mc_error *mc_overview_build_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *tileset) MC_CHECKED;
-mc_error *mc_overview_drop_shapefile(mc_overview_shapefile *shapefile) MC_CHECKED;
+mc_error *mc_overview_drop_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *tileset) MC_CHECKED;
+
+/* Opens it, and sets what its levels are for, and its CRS. MC_ERR_CONFIG: it cannot have overviews. */
+mc_error *mc_overview_open_shapefile(const char **srs, mc_overview_shapefile *shapefile,
+                                     const mc_tileset *tileset) MC_CHECKED;
+
+/* The digests in the names of files of overviews beside the shapefile: uint64_t. `base`: its path without ".shp". */
+mc_error *mc_overview_list_styles(apr_array_header_t **styles, const mc_overview_job *job, const char *base) MC_CHECKED;
 
 /* Goes over all records for the facts of the job. MC_ERR_CONFIG: there is no geometry. */
 mc_error *mc_overview_find_shapes(mc_overview_shapefile *shapefile) MC_CHECKED;

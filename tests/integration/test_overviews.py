@@ -146,6 +146,17 @@ def overviews(build, path, *words):
                           env={**os.environ, **sanitizer_environment(build)}, timeout=patience(60))
 
 
+def listed(build, path):
+    """What `list` says of the tileset `level`, and of all of them: those of the other tileset are of another style."""
+    made = [subprocess.run([build / "bin/mapcache", "overviews", "list", "-c", path, *words], capture_output=True, text=True, check=True,
+                           env={**os.environ, **sanitizer_environment(build)}, timeout=patience(60)).stdout for words in (["-t", "level", "--json"], ["--json"], [])]
+    own, every = ([json.loads(line) for line in text.splitlines()] for text in made[:2])
+    assert own == [found for found in every if found["tileset"] == "level"] and {found["tileset"] for found in every} == {"level", "full"}
+    assert "tileset level, layer" in made[2] and "tileset full, layer" in made[2]
+    assert all(found["reason"] in made[2] for found in every if not found["used"]), made[2]
+    return own, [found for found in every if found["tileset"] == "full"]
+
+
 def built(build, path, *words):
     made = overviews(build, path, "build", *words)
     assert made.returncode == 0, made.stderr
@@ -258,6 +269,9 @@ def test_changed_boxes_are_read_from_the_table(build, folder, database):
         database.sql(f"INSERT INTO roads VALUES (1, 'new', ST_SetSRID(ST_MakeLine(ST_MakePoint({X}, {Y}), ST_MakePoint({X + 900}, {Y + 900})), 3857))")
         assert not reads_level(site) and reads_level(site, beside)
         assert site.differ(WHOLE)[1] == 0
+        own, others = listed(build, path)
+        assert [(found["used"], found["changes"]) for found in own] == [(True, 1)] * len(levels(database)), own
+        assert [found["levels"] for found in others] == [0, len(own)] and "another style" in others[1]["reason"]
         database.sql("DROP TRIGGER mapcache_changes_delete ON roads")
         assert not reads_level(site, beside)
         assert "triggers of the change log" in site.server.log()
@@ -417,11 +431,12 @@ def test_what_does_not_fit_any_more_is_not_used(build, folder, database):
     for column, words in (("style", "another style"), ("srid", "another SRID")):
         database.sql(f"UPDATE mapcache_overviews.levels SET {column} = {column} + 1")
         assert_full(build, folder, path, words)
+        assert any(words in found.get("reason", "") for found in listed(build, path)[0])
         database.sql(f"UPDATE mapcache_overviews.levels SET {column} = {column} - 1")
     quarter = path.read_text()
     path.write_text(quarter.replace("</transfer>", "</transfer><thinning>half</thinning>"))
     refused = overviews(build, path, "build", "--static")
-    assert refused.returncode == 1 and "<thinning>" in refused.stderr
+    assert refused.returncode == 1 and "<thinning>" in refused.stderr and "<thinning>" in listed(build, path)[0][0]["reason"]
     with Site(build, folder, path) as site:
         assert not reads_level(site)
     path.write_text(quarter)
@@ -435,6 +450,7 @@ def test_what_does_not_fit_any_more_is_not_used(build, folder, database):
         database.sql("VACUUM FULL roads")
         assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
         assert "rewritten or replaced" in site.server.log()
+    assert all("rewritten" in found["reason"] for found in listed(build, path)[0])
 
 
 def test_tables_that_lose_what_they_had(build, folder, database):
@@ -804,10 +820,14 @@ def test_overviews_are_those_of_the_bytes_of_a_shapefile(build, folder, database
         assert blank(site)
     with Site(build, folder, path) as site:
         assert blank(site)
+        own, others = listed(build, path)
+        assert [found["used"] for found in own] == [True] * (len(own) - 1) + [False] and own[-1]["levels"] == 1  # the one of another style
+        assert own[0]["maxzoom"] == own[0]["minzoom"] > 0 and own[0]["features"] > 0 and own[0]["size"] == 0 and [found["levels"] for found in others] == [0, 2], (own, others)
         os.utime(shapes)
         assert blank(site)  # the same bytes
         write_over(shapes.with_suffix(".dbf"), b"1", b"2")
         assert not blank(site) and site.differ(WHOLE)[1] == 0 and "another one than they were built from" in site.server.log()
+        assert "another one than they were built from" in listed(build, path)[0][0]["reason"]
         write_over(shapes.with_suffix(".dbf"), b"2", b"1")
         built(build, path)
         put(found, emptied(found.read_bytes()))
@@ -815,7 +835,7 @@ def test_overviews_are_those_of_the_bytes_of_a_shapefile(build, folder, database
         if os.geteuid() == 0:  # who else can give files away
             assert_untrusted(site, folder, found)
         put(found, whole[:200])
-        assert not blank(site) and "is broken" in site.server.log()
+        assert not blank(site) and "is broken" in site.server.log() and "is broken" in listed(build, path)[0][0]["reason"]
     with open(f"{found}.tmp", "w", encoding="ascii") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         refused = overviews(build, path, "build")

@@ -71,6 +71,7 @@ read_file_level(mc_level_file *file, int level, apr_pool_t *pool)
         return false;
     *range = (mc_level_range){ mc_little_double(bytes), mc_little_double(bytes + 8), mc_little_double(bytes + 16) };
     file->block_counts[level] = mc_little32(bytes + 28);
+    file->features[level] = (int64_t)mc_little64(bytes + 40);
     return range->resolution > 0 && isfinite(range->until) && range->until > range->resolution &&
            range->metres_per_unit > 0 && isfinite(range->metres_per_unit) &&
            (level == 0 || range->resolution > file->ranges[level - 1].resolution) &&

@@ -40,6 +40,7 @@ typedef struct mc_level_file {
     int count; /* of levels */
     mc_level_range ranges[MC_LEVELS_MAX];
     uint32_t block_counts[MC_LEVELS_MAX];
+    int64_t features[MC_LEVELS_MAX];       /* as the file says; nothing depends on that */
     mc_level_place *places[MC_LEVELS_MAX]; /* of the blocks of each level, by parts */
 } mc_level_file;
 
