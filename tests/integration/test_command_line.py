@@ -14,7 +14,7 @@ PROGRAM = BUILD / "bin/mapcache"
 COMMANDS = {"adopt": "adopt.md", "check": "operations.md", "compact": "operations.md", "copy": "seeding.md", "cube ingest": "datacube.md", "cube dates": "datacube.md",
             "cube overviews": "datacube.md", "detail": "operations.md", "doctor": "doctor.md", "purge": "seeding.md", "index": "drawing.md", "ingest": "ingest.md", "invalidate": "changes.md",
             **{f"jobs {name}": "jobs.md" for name in ("enqueue", "work", "list", "show", "watch", "cancel", "pause", "resume", "retry", "prune")},
-            "overviews build": "overviews.md", "overviews update": "overviews.md", "overviews drop": "overviews.md", "keys": "configuration.md",
+            "overviews build": "overviews.md", "overviews update": "overviews.md", "overviews list": "overviews.md", "overviews drop": "overviews.md", "keys": "configuration.md",
             "parameters": "parameters.md", "seed": "seeding.md", "serve": "serve.md", "trace": "operations.md", "urls": "urls.md", "help": None, "version": None}
 
 
