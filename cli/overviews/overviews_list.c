@@ -16,8 +16,10 @@ print_found_json(const mc_cli_found_printer *printer, const mc_overview_found *f
     mc_json_string(line.json, "tileset", printer->tileset);
     mc_json_string(line.json, found->kind, found->name);
     mc_json_string(line.json, "layer", found->layer);
+    if (found->rows >= 0)
+        mc_json_digits(line.json, "rows", found->rows, 7);
     mc_json_integer(line.json, "levels", found->levels);
-    if (found->resolution > 0) {
+    if (found->number > 0) {
         mc_json_digits(line.json, "resolution", found->resolution, 12);
         mc_json_digits(line.json, "until", found->until, 12);
     }
@@ -68,7 +70,7 @@ print_source_line(mc_cli_found_printer *printer, const mc_overview_found *found)
     printer->layer = apr_pstrdup(printer->pool, found->layer);
     printf("%stileset %s, layer %s: %s %s%s\n", mc_cli_ink_of(stdout, MC_INK_HEADING), printer->tileset, found->layer,
            found->kind, found->name, mc_cli_ink_of(stdout, MC_INK_END));
-    if (found->levels == 1)
+    if (found->number > 0)
         printf("%12s %12s %8s %12s %10s  %-20s  %s\n", "resolution", "to below", "zoom", "features", "size", "built",
                "maps");
 }
@@ -80,7 +82,7 @@ print_found_line(mc_cli_found_printer *printer, const mc_overview_found *found, 
     print_source_line(printer, found);
     if (found->levels == 0)
         printf("  %s%s%s\n", mc_cli_ink_of(stdout, MC_INK_WARNING), found->fault, mc_cli_ink_of(stdout, MC_INK_END));
-    else if (found->resolution > 0)
+    else if (found->number > 0)
         printf("%12g %12g %8s %12s %10s  %-20s  %s%s%s\n", found->resolution, found->until, zoom_words(found, pool),
                found->features < 0 ? "-" : apr_psprintf(pool, "%" PRId64, found->features),
                mc_cli_size_words((double)found->bytes, pool), found->built == NULL ? "-" : found->built,

@@ -17,6 +17,9 @@ static const mc_doctor_check doctor_checks[] = {
       "PostgreSQL has no statistics of a table, or more than a fifth of the rows have changed since." },
     { "dead-rows", "Dead rows of a table", mc_doctor_check_dead_rows,
       "More than a fifth of the rows of a table are dead, and are read with the others." },
+    { "overviews", "Overviews", mc_doctor_check_overviews,
+      "A table or shapefile of 100,000 rows or more has no overviews for the maps of a tileset, or none that maps are "
+      "read from." },
     { "connections", "max_connections", mc_doctor_check_connections,
       "The server's processes may want more connections than PostgreSQL has room for." },
     { "shared-buffers", "shared_buffers", mc_doctor_check_shared_buffers,

@@ -104,6 +104,7 @@ void mc_doctor_check_spatial_index(mc_doctor *doctor, const mc_doctor_check *che
 void mc_doctor_check_clustering(mc_doctor *doctor, const mc_doctor_check *check);
 void mc_doctor_check_statistics(mc_doctor *doctor, const mc_doctor_check *check);
 void mc_doctor_check_dead_rows(mc_doctor *doctor, const mc_doctor_check *check);
+void mc_doctor_check_overviews(mc_doctor *doctor, const mc_doctor_check *check);
 void mc_doctor_check_sqlite(mc_doctor *doctor, const mc_doctor_check *check);
 void mc_doctor_check_drawing(mc_doctor *doctor, const mc_doctor_check *check);
 void mc_doctor_check_memory(mc_doctor *doctor, const mc_doctor_check *check);

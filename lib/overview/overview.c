@@ -65,20 +65,22 @@ static mc_error *
 for_each_source(table_task *task, shapefile_task *file_task, const mc_tileset *tileset,
                 const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool)
 {
-    const mc_source *source = tileset->source;
-    const mc_vector_source *vector = (const mc_vector_source *)source;
+    const mc_vector_source *vector = (const mc_vector_source *)tileset->source;
     if (!mc_overview_may_have(tileset))
         return mc_error_create(pool, MC_ERR_CONFIG, "tileset \"%s\" shows no table of PostGIS and no shapefile",
                                tileset->name);
-    for (int i = 0; source != NULL && source->ops->render == mc_vector_render && i < vector->layer_count; i++) {
+    mc_error *first = MC_OK;
+    for (int i = 0; (first == MC_OK || options->list != NULL) && i < vector->layer_count; i++) {
         const mc_postgis_config *config = mc_postgis_config_of(vector->layers[i]->data);
         const mc_shapefile_config *file = mc_shapefile_config_of(vector->layers[i]->data);
+        mc_error *error = MC_OK;
         if (file != NULL)
-            MC_TRY(run_for_shapefile(vector->layers[i], file, file_task, tileset, options, ctx, pool));
+            error = run_for_shapefile(vector->layers[i], file, file_task, tileset, options, ctx, pool);
         else if (config != NULL && config->table != NULL)
-            MC_TRY(run_for_table(vector->layers[i], config, task, tileset, options, ctx, pool));
+            error = run_for_table(vector->layers[i], config, task, tileset, options, ctx, pool);
+        first = first == MC_OK ? error : first;
     }
-    return MC_OK;
+    return first;
 }
 
 mc_error *

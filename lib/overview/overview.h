@@ -22,7 +22,10 @@ typedef struct mc_overview_news {
 typedef struct mc_overview_found {
     const char *kind, *name; /* of the source, as in the news */
     const char *layer;
-    int levels;               /* 1: a level for the maps of the tileset; more: of several for other maps; 0: none */
+    double rows;              /* of the source, as the database estimates them; below 0: not known */
+    int levels;               /* 1: a level; 0: there is none for the maps of the tileset */
+    int number;               /* of a level for the maps of the tileset, from 1; 0: `levels` for other maps */
+    bool refused;             /* it cannot have any: the fault says why */
     double resolution, until; /* of one level: it serves maps from its resolution to below the second one */
     int coarsest, finest;     /* levels of the grid, whose tiles are read from it; -1: none */
     int64_t features, bytes;  /* features below 0: not known */
@@ -81,8 +84,8 @@ bool mc_overview_shows_table(const mc_tileset *tileset, const char *connection, 
 mc_error *mc_overview_update_layers(const mc_tileset *tileset, const char *connection, const char *table,
                                     const mc_overview_options *options, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
-/* Tells of the levels that the tables and shapefiles of the tileset's layers have. A source that cannot have any, or
- * cannot be asked, is told of with the reason. */
+/* Tells of the levels that the tables and shapefiles of the tileset's layers have. A source that cannot have any is
+ * told of with the reason. The error is that of the first one that could not be asked, after the others were. */
 mc_error *mc_overview_list(const mc_tileset *tileset, const mc_overview_options *options, mc_ctx *ctx,
                            apr_pool_t *pool) MC_CHECKED;
 

@@ -16,8 +16,9 @@ mc_overview_list_level(mc_overview_found *found, const mc_overview_job *job)
     found->kind = job->kind;
     found->name = job->name;
     found->layer = job->layer->name;
+    found->rows = job->rows;
     found->coarsest = found->finest = -1;
-    for (int z = 0; found->levels == 1 && found->resolution > 0 && z < grid->level_count; z++)
+    for (int z = 0; found->number > 0 && z < grid->level_count; z++)
         if (grid->levels[z].resolution >= found->resolution * (1 - 1e-9) &&
             grid->levels[z].resolution < found->until * (1 - 1e-9)) {
             found->coarsest = found->coarsest < 0 ? z : found->coarsest;
@@ -26,11 +27,17 @@ mc_overview_list_level(mc_overview_found *found, const mc_overview_job *job)
     job->options->list(job->options->baton, found);
 }
 
-void
-mc_overview_list_none(const mc_overview_job *job, const char *fault)
+static void
+list_no_level(const mc_overview_job *job, const char *fault, bool refused)
 {
-    mc_overview_found found = { .features = -1, .changes = -1, .fault = fault };
+    mc_overview_found found = { .features = -1, .changes = -1, .fault = fault, .refused = refused };
     mc_overview_list_level(&found, job);
+}
+
+void
+mc_overview_list_none(const mc_overview_job *job)
+{
+    list_no_level(job, "there are no overviews: maps read all of it", false);
 }
 
 void
@@ -48,7 +55,7 @@ mc_overview_list_refused(mc_error *error, const mc_overview_job *job)
 {
     if (error == MC_OK || (error->kind != MC_ERR_CONFIG && error->kind != MC_ERR_CORRUPT))
         return error;
-    mc_overview_list_none(job, error->message);
+    list_no_level(job, error->message, error->kind == MC_ERR_CONFIG);
     return MC_OK;
 }
 
@@ -88,7 +95,7 @@ typedef struct table_listing {
 static void
 list_table_level(table_listing *listing, const mc_overview_table *table, const mc_postgres_field *fields)
 {
-    mc_overview_found found = { .levels = 1, .built = fields[BUILT].data, .changes = -1 };
+    mc_overview_found found = { .levels = 1, .number = listing->own + 1, .built = fields[BUILT].data, .changes = -1 };
     const bool numbers =
         mc_parse_double(&found.resolution, fields[RESOLUTION].data) &&
         mc_parse_double(&found.until, fields[UNTIL].data) &&
@@ -130,11 +137,18 @@ list_table(mc_overview_table *table, const mc_tileset *tileset)
     table->job.srid = table->column.srid;
     MC_TRY(mc_overview_set_rules(&table->job, tileset));
     MC_TRY(mc_overview_find_schema(&has, table));
-    MC_TRY(mc_overview_ask(&values, 1, table, "SELECT coalesce(to_regclass('mapcache_changes.readers')::text, '')"));
+    MC_TRY(mc_overview_ask(
+        &values, 2, table,
+        apr_psprintf(table->job.pool,
+                     "SELECT coalesce(to_regclass('mapcache_changes.readers')::text, ''), "
+                     "coalesce((SELECT reltuples FROM pg_class WHERE oid = to_regclass(%s)), -1)",
+                     mc_overview_quote(mc_sql_table(table->config.table, table->job.pool), table->job.pool))));
+    if (values == NULL || !mc_parse_double(&table->job.rows, values[1]))
+        table->job.rows = -1;
     if (has)
         MC_TRY(list_levels_of_table(&listing, table, values != NULL && *values[0] != '\0'));
     if (listing.own == 0)
-        mc_overview_list_none(&table->job, MC_OVERVIEW_NONE);
+        mc_overview_list_none(&table->job);
     mc_overview_list_others(&table->job, listing.others, listing.other_bytes);
     return MC_OK;
 }

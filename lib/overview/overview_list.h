@@ -5,13 +5,11 @@
 #include "overview/overview_shapefile.h"
 #include "overview/overview_table.h"
 
-#define MC_OVERVIEW_NONE "there are no overviews: maps read all of it"
-
 /* Tells of a level, one of the style of the job: sets the source and the levels of the grid. */
 void mc_overview_list_level(mc_overview_found *found, const mc_overview_job *job);
 
-/* Tells that the source has no level, and why; and of its levels for other styles, where there are any. */
-void mc_overview_list_none(const mc_overview_job *job, const char *fault);
+/* Tells that the source has no level; and of its levels for other styles, where there are any. */
+void mc_overview_list_none(const mc_overview_job *job);
 void mc_overview_list_others(const mc_overview_job *job, int levels, int64_t bytes);
 
 /* The error of listing; one that says that the source cannot have levels, or that

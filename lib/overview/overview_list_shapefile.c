@@ -47,6 +47,7 @@ list_levels_of_file(const mc_level_file *file, const mc_overview_shapefile *shap
     const char *built = tell_file_time(file->fd, shapefile->job.pool);
     for (int i = 0; i < file->count; i++) {
         mc_overview_found found = { .levels = 1,
+                                    .number = i + 1,
                                     .resolution = file->ranges[i].resolution,
                                     .until = file->ranges[i].until,
                                     .features = file->features[i],
@@ -70,9 +71,10 @@ list_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *tileset)
     int others = 0;
     int64_t other_bytes = 0;
     MC_TRY(mc_overview_open_shapefile(&srs, shapefile, tileset));
+    job->rows = shapefile->shp->count;
     MC_TRY(mc_level_file_open(&file, mc_level_file_path(base, job->digest, job->pool), job->pool));
     if (file == NULL || file->style != job->digest || file->count == 0)
-        mc_overview_list_none(job, MC_OVERVIEW_NONE);
+        mc_overview_list_none(job);
     else
         MC_TRY(list_levels_of_file(file, shapefile, srs));
     MC_TRY(mc_overview_list_styles(&styles, job, base));

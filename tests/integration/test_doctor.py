@@ -80,6 +80,7 @@ def test_tables(build, folder, database):
     assert {one["subject"] for one in findings(report, "statistics")} == {quoted, '"public"."dead" of database postgres'}
     (dead,) = findings(report, "dead-rows")
     assert dead["subject"].startswith('"public"."dead"') and 1.4 < dead["factor"] < 1.6
+    assert not findings(report, "overviews")
     assert findings(report, "connections") and findings(report, "random-page-cost")
     assert any("absent" in gap["reason"] for gap in report["not_checked"])
     factors = [one["factor"] for one in report["findings"]]
@@ -99,6 +100,24 @@ def repair(build, config, script, connection):
     after = doctor(build, config)
     assert not findings(after, "spatial-index") and not findings(after, "statistics") and not findings(after, "dead-rows")
     assert all("scattered" not in one["subject"] for one in findings(after, "clustering")), after
+
+
+def test_overviews(build, folder, database):
+    """A table of many rows, as PostgreSQL estimates them, until it has levels that maps are read from."""
+    connection = f"host={database.folder} port={database.port} dbname=postgres user=mapcache"
+    config = write_config(folder, ["absent", "ordered", "scattered"], connection)
+    config.write_text(config.read_text().replace("GoogleMapsCompatible", "WGS84"))  # the CRS of the tables
+    database.sql("UPDATE pg_class SET reltuples = 250000 WHERE relname = 'ordered'")
+    (finding,) = findings(doctor(build, config), "overviews")
+    assert finding["subject"] == "layer l1 of tileset t" and "250000 rows" in finding["found"] and finding["do"].endswith("overviews build -c " + f"{config} -t t")
+    config.write_text(config.read_text().replace('<layer name="l0"><table>absent</table><style>l.sld</style></layer>', ""))
+    made = subprocess.run([build / "bin/mapcache", "overviews", "build", "-c", config, "-t", "t", "--static"], capture_output=True, text=True, check=True,
+                          env={**os.environ, **sanitizer_environment(build)}, timeout=patience(60))
+    assert not findings(doctor(build, config), "overviews"), made.stdout
+    database.sql("ALTER TABLE ordered ADD COLUMN further int; UPDATE pg_class SET reltuples = 250000 WHERE relname = 'ordered'")
+    (finding,) = findings(doctor(build, config), "overviews")
+    assert "the columns of the table have changed" in finding["found"], made.stdout
+    database.sql("ALTER TABLE ordered DROP COLUMN further; ANALYZE ordered")
 
 
 def test_drawing(build, folder, database):
