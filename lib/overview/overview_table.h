@@ -40,7 +40,8 @@ mc_error *mc_overview_read_rows(apr_array_header_t **rows, const mc_overview_tab
 /* Visits one row, valid during the call; an error ends the reading and comes back from it. */
 typedef mc_error *mc_overview_row_visitor(void *baton, const mc_overview_row *row);
 
-/* The same rows, while they arrive. */
+/* The same rows, while they arrive, in the order of the table; for the rest of the transaction no index alone is used
+ * (stored_order of mc_postgres_query). */
 mc_error *mc_overview_visit_rows(const mc_overview_table *table, const char *condition, mc_overview_row_visitor *visit,
                                  void *baton, apr_pool_t *pool) MC_CHECKED;
 

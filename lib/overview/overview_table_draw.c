@@ -41,15 +41,10 @@ box_condition(const mc_overview_table *table, const mc_extent *box, apr_pool_t *
                         table->column.srid);
 }
 
-/* The database may not read rows in another order than that of the table: by an index alone, by several processes, or
- * from where another reader is. */
 static mc_error *
 read_table_map(mc_feature_reading *base, apr_pool_t *pool)
 {
     table_reading *r = (table_reading *)base;
-    MC_TRY(mc_overview_run(r->table, "SELECT set_config('enable_indexscan', 'off', true), "
-                                     "set_config('max_parallel_workers_per_gather', '0', true), "
-                                     "set_config('synchronize_seqscans', 'off', true)"));
     apr_pool_create(&r->scratch, pool);
     mc_error *error =
         mc_overview_visit_rows(r->table, box_condition(r->table, &base->map->box, pool), visit_table_row, r, pool);

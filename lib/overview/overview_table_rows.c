@@ -32,14 +32,18 @@ mc_overview_ordinal(const mc_overview_table *table, const mc_postgres_field *cti
     return place < table->job.piece_ordinals ? page * table->job.piece_ordinals + place : 0;
 }
 
-mc_error *
-mc_overview_visit_rows(const mc_overview_table *table, const char *condition, mc_overview_row_visitor *visit,
-                       void *baton, apr_pool_t *pool)
+static mc_error *
+visit_table_rows(const mc_overview_table *table, const char *condition, bool stored_order,
+                 mc_overview_row_visitor *visit, void *baton, apr_pool_t *pool)
 {
     const mc_overview_job *job = &table->job;
     const int attributes = job->attribute_count + job->ids;
     const mc_postgres_query query = {
-        .session = table->session, .sql = rows_sql(table, condition, pool), .binary = true, .copy = true
+        .session = table->session,
+        .sql = rows_sql(table, condition, pool),
+        .binary = true,
+        .copy = true,
+        .stored_order = stored_order,
     };
     const char **values = apr_palloc(pool, sizeof(char *) * (size_t)(attributes + 1));
     mc_postgres_result *result = NULL;
@@ -58,6 +62,13 @@ mc_overview_visit_rows(const mc_overview_table *table, const char *condition, mc
         }
     mc_postgres_end(result);
     return error;
+}
+
+mc_error *
+mc_overview_visit_rows(const mc_overview_table *table, const char *condition, mc_overview_row_visitor *visit,
+                       void *baton, apr_pool_t *pool)
+{
+    return visit_table_rows(table, condition, true, visit, baton, pool);
 }
 
 typedef struct row_list {
@@ -86,5 +97,5 @@ mc_overview_read_rows(apr_array_header_t **rows, const mc_overview_table *table,
     row_list list = { apr_array_make(pool, 4096, sizeof(mc_overview_row)), table->job.attribute_count + table->job.ids,
                       pool };
     *rows = list.rows;
-    return mc_overview_visit_rows(table, condition, keep_piece_row, &list, pool);
+    return visit_table_rows(table, condition, false, keep_piece_row, &list, pool); /* it names places itself */
 }

@@ -85,6 +85,11 @@ def database():
           CREATE TABLE pile AS SELECT i AS id, (ARRAY['wood', 'lake', 'heath'])[i % 3 + 1] AS kind, ST_Buffer(ST_SetSRID(ST_MakePoint(
             i * 7919 % 1000, i * 104729 % 997), 3857), 5 + i % 37, 3)::geometry(Polygon, 3857) AS geom FROM generate_series(1, 3000) i;
           CREATE INDEX ON pile USING gist(geom); ANALYZE pile;
+          CREATE TABLE heap(LIKE pile, pad text); ALTER TABLE heap ALTER pad SET STORAGE PLAIN; INSERT INTO heap SELECT *, repeat('x', 1900) FROM pile; CREATE INDEX ON heap USING gist(geom);
+          CREATE TABLE parts(LIKE pile) PARTITION BY LIST (kind); CREATE TABLE lakes PARTITION OF parts FOR VALUES IN ('lake', 'wood');
+          CREATE TABLE others PARTITION OF parts DEFAULT; INSERT INTO parts SELECT * FROM pile; CREATE INDEX ON parts USING gist(geom);
+          CREATE TABLE parent(LIKE pile); CREATE TABLE child() INHERITS (parent); INSERT INTO parent SELECT * FROM pile WHERE kind <> 'heath';
+          INSERT INTO child SELECT * FROM pile WHERE kind = 'heath'; CREATE INDEX ON parent USING gist(geom); CREATE INDEX ON child USING gist(geom);
           CREATE TABLE ranked AS SELECT * FROM pile ORDER BY id * 7919 % 3001; CREATE INDEX ON ranked USING gist(geom); ANALYZE ranked;
           CREATE TABLE straight AS SELECT id, ST_CurveToLine(geom, 512)::geometry(Polygon, 3857) AS geom FROM bent;
           CREATE TABLE arcs(id int, geom geometry(Geometry, 3857)); INSERT INTO arcs VALUES
@@ -168,8 +173,9 @@ def maps(database, build):
             '</PolygonSymbolizer></Rule>' for condition, fill in COUNTED)))
         made.add("counted", f"<table>counted</table><id>gid</id><transfer>binary</transfer><style>{folder}/counted.sld</style>")
         made.add("pictured", "<table>pictured</table><id>id</id>")
-        made.add("pile", f"<table>pile</table><style>{folder}/kinds.sld</style>")
-        made.add("ranked", f"<table>ranked</table><style>{folder}/kinds.sld</style>")
+        for name in ("pile", "ranked", "heap", "parts", "parent"):
+            made.add(name, f"<table>{name}</table><style>{folder}/kinds.sld</style>")
+        made.add("heap_hex", f"<table>heap</table><transfer>hex</transfer><style>{folder}/kinds.sld</style>")
         for name, where in {"boxed": "WHERE geom &amp;&amp; !BBOX! ", "whole": ""}.items():
             made.add(f"ranked_{name}", f"<query>SELECT * FROM pile {where}ORDER BY id * 7919 % 3001</query><geometry>geom</geometry>"
                      f"<srid>3857</srid><style>{folder}/kinds.sld</style>")
@@ -193,7 +199,7 @@ def maps(database, build):
 
 def statements(database):
     """What the server was asked, in order."""
-    return re.findall(r"(?:LOG:  execute \S+|LOG:  statement): (.*)", database.log())
+    return re.findall(r"(?:LOG:  execute \S+|LOG:  statement): (?:SET LOCAL enable_\w+=off;)*(.*)", database.log())
 
 
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name not in ("plain", "settled")])
@@ -222,16 +228,34 @@ def test_the_same_through_every_cut_of_the_map(maps):
             assert difference(maps.draw(name, box, (100, 100)), plain) < 0.003, (name, box)
 
 
-def test_features_lie_over_each_other_in_the_same_order_in_every_map(maps):
-    """Whatever way the database takes to the rows: of the whole table, of a part, of a few."""
-    whole = maps.draw("pile", BOX, (4000, 4000))
-    for size in (1000, 250, 100, 20):
+@pytest.mark.parametrize(["name", "side", "parts"], [("pile", 4000, 12), ("parts", 1000, 4), ("parent", 1000, 4)])
+def test_features_lie_over_each_other_in_the_same_order_in_every_map(maps, name, side, parts):
+    """Whatever way the database takes to the rows: of the whole table, of a part, of a few. Partitions come one after the other."""
+    whole = maps.draw(name, BOX, (side, side))
+    for size in (side // 4, side // 16, side // 40, side // 200):
         numbers = random.Random(size)
-        for _ in range(12):
-            x, y = numbers.randrange(0, 4000 - size + 1), numbers.randrange(0, 4000 - size + 1)
-            box = (x / 4, (4000 - y - size) / 4, (x + size) / 4, (4000 - y) / 4)
-            part = maps.draw("pile", box, (size, size))
+        for _ in range(parts):
+            x, y = numbers.randrange(0, side - size + 1), numbers.randrange(0, side - size + 1)
+            box = tuple(place * 1000 / side for place in (x, side - y - size, x + size, side - y))
+            part = maps.draw(name, box, (size, size))
             assert numpy.array_equal(part[2:-2, 2:-2], whole[y + 2:y + size - 2, x + 2:x + size - 2]), box
+
+
+def test_features_lie_in_the_order_of_the_table_whatever_the_database_would_like(maps, database):
+    """Without statistics the database would take the rows from the index, by several workers, and begin to read a table of a quarter of its
+    memory or more where another reader is."""
+    part = (100.0, 100.0, 900.0, 900.0)
+    box = "geom && ST_MakeEnvelope(100, 100, 900, 900, 3857)"
+    first, second = (str(database.sql(f"EXPLAIN SELECT * FROM heap {where}")) for where in (f"WHERE {box}", ""))
+    assert "Index Scan" in first and "Bitmap" not in first and "Gather" in second, (first, second)
+    for name, where in (("heap", part), ("heap_hex", BOX)):
+        for _ in range(2):  # the second map knows that there are many rows
+            before = len(statements(database))
+            assert numpy.array_equal(maps.draw(name, where, (500, 500)), maps.draw("pile", where, (500, 500))), name
+        assert any(text.startswith("COPY (SELECT") and "heap" in text for text in statements(database)[before:]), name
+    assert database.sql("SET max_parallel_workers_per_gather = 0; DO $$ DECLARE half CURSOR FOR SELECT id FROM heap; BEGIN OPEN half; MOVE 2000 "
+                        "IN half; END $$; SELECT id FROM heap LIMIT 1") != ["1"]
+    assert numpy.array_equal(maps.draw("heap_hex", BOX, (500, 500)), maps.draw("pile", BOX, (500, 500)))
 
 
 @pytest.mark.parametrize("name", ["ranked_boxed", "ranked_whole"])

@@ -11,6 +11,10 @@
 #define QUERY_TIME (600 * APR_USEC_PER_SEC)
 /* Bytes of a row for which libpq's buffers, which never shrink, become so large that the connection is not kept. */
 #define LARGE_ROW (16 << 20)
+/* Rows of a table come in its own order by a plain or a bitmap scan, not by an index alone. For the statements of one
+ * message only, which are one transaction: synchronized scans and parallel workers are off in all sessions
+ * (postgres_connect.c). */
+#define STORED_ORDER "SET LOCAL enable_indexscan=off;SET LOCAL enable_indexonlyscan=off;"
 /* Results that may follow an error. */
 enum { RESULTS_MAX = 64 };
 
@@ -40,8 +44,8 @@ send_query(pg_result *query_result)
         MC_TRY(mc_pg_plan(connection, query->by_key, &query_result->wait, query_result->base.sqlstate));
     connection->copies = query->copy;
     if (query->copy) { /* what cannot be sent shows when the result is read */
-        const char *sql =
-            apr_pstrcat(query_result->wait.pool, "COPY (", query->sql, "\n) TO STDOUT (FORMAT binary)", NULL);
+        const char *sql = apr_pstrcat(query_result->wait.pool, query->stored_order ? STORED_ORDER : "", "COPY (",
+                                      query->sql, "\n) TO STDOUT (FORMAT binary)", NULL);
         (void)mc_pg_sent(connection, PQsendQuery(connection->pg, sql));
         return MC_OK;
     }
@@ -275,8 +279,10 @@ read_result(pg_result *query_result)
     switch (PQresultStatus(query_result->result)) {
     case PGRES_SINGLE_TUPLE:
     case PGRES_TUPLES_OK:
-    case PGRES_COMMAND_OK:
         query_result->received = true;
+        return MC_OK;
+    case PGRES_COMMAND_OK: /* before a COPY: of a setting for it */
+        query_result->received = query_result->received || !query_result->query.copy;
         return MC_OK;
     case PGRES_COPY_OUT:
         query_result->received = true;

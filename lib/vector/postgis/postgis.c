@@ -14,10 +14,8 @@
 #include "mapcache/trace.h"
 #include "vector/geometry/warp.h"
 
-/* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than it spares. */
-#define COPY_ROWS 1000
-/* Rows that are sorted at no cost to speak of. */
-#define SORTED_ROWS 100
+/* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than sorting. */
+#define COPY_ROWS 300
 /* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
 #define STATE_DATA "22"
 
@@ -39,8 +37,7 @@ prepare_postgis_read(mc_postgis_statement *statement, mc_postgis_request *reques
         request->transfer = MC_TRANSFER_BINARY;
     double rows = mc_postgis_expected_rows(&request->guessed, layer, column, query, request->map_srid);
     request->rows = rows;
-    request->sorted = rows < (request->guessed ? COPY_ROWS : SORTED_ROWS);
-    request->copy = rows >= COPY_ROWS;
+    request->copy = rows >= COPY_ROWS || column->parted;
     if (request->copy && query->attribute_count > 0)
         request->integers = mc_postgis_find_integers(layer, query, ctx, pool);
     MC_TRY(mc_postgis_build(statement, &layer->config, column, request, pool));
@@ -102,6 +99,7 @@ read_with(mc_postgis_reading *r, mc_postgis_layer *layer, const mc_postgis_state
                                       .param_count = statement->param_count,
                                       .binary = true,
                                       .copy = r->request->copy,
+                                      .stored_order = statement->stored_order,
                                       .by_key = statement->by_key };
     mc_postgres_result *result = NULL;
     mc_error *error = mc_postgres_start(&result, r->base.ctx->process->postgres, &asked, r->base.ctx, pool);

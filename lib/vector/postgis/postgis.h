@@ -64,6 +64,7 @@ typedef struct mc_postgis_column {
     bool varied;    /* there may be curves, surfaces or collections */
     bool unsettled; /* rows may have other SRIDs */
     bool stored;    /* rows have places in a table of their own, which put them in order */
+    bool parted;    /* a table with partitions or children: places of rows are not of one table */
     bool large;     /* there may be geometries above MC_POSTGIS_GEOMETRY_MAX */
     bool paged;     /* its pages can be read in pieces, and hold (nearly) all of its values themselves */
     double rows;    /* of the table, as its statistics have them; 0: not known */
@@ -109,12 +110,11 @@ typedef struct mc_postgis_request {
     mc_transfer transfer; /* not AUTO */
     int digits;           /* of TWKB, behind the decimal point */
     /*
-     * Sorts rows by their places in the table: for few rows, which the database may find in any order. Many rows are
-     * read in that order anyway (by a bitmap of the index, or the whole table), and sorting them would cost as much as
-     * reading.
+     * For COPY: numbers stand in the text, written by us, where else they would be bound. The rows of a table are not
+     * sorted by their places then, which would cost as much as reading them: the database reads them in that order
+     * (stored_order of the statement). Without COPY they are sorted, and the database may find them in any order.
      */
-    bool sorted;
-    bool copy;            /* for COPY: numbers stand in the text, written by us, where else they would be bound */
+    bool copy;
     const bool *integers; /* of the attributes: whole numbers, which come as int8; NULL: all come as text */
     double rows;          /* that the map probably has; 0: not known */
     bool guessed;         /* by the catalogue, not by a map before */
@@ -125,6 +125,7 @@ typedef struct mc_postgis_statement {
     mc_postgres_param params[MC_POSTGRES_PARAMS];
     int param_count;
     bool dimensions;                         /* values of clients are among them */
+    bool stored_order;                       /* mc_postgres_query has it */
     bool gathered;                           /* each row is one value that holds many features (mc_postgis_next_of) */
     const char *before_pages, *behind_pages; /* of a gathered one: mc_postgis_gather_ranges */
     bool by_key; /* mc_postgres_query has it: few rows, which the spatial index finds, whatever the box */

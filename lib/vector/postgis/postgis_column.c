@@ -68,7 +68,8 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
         "(c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'heap') "
         "AND (c.reltoastrelid = 0 OR pg_relation_size(c.reltoastrelid) <= $4) "
         "AND current_setting('server_version_num')::int >= 140000 "
-        "AND has_table_privilege(c.oid, 'SELECT'))::text, c.reltuples::text "
+        "AND has_table_privilege(c.oid, 'SELECT'))::text, c.reltuples::text, (c.relkind = 'p' OR "
+        "c.relhassubclass)::text "
         "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid "
         "JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN LATERAL (SELECT CASE WHEN c.relkind IN ('r', 'm') "
         "AND t.typname = 'geometry' AND NOT c.relhassubclass AND EXISTS (SELECT FROM pg_index i "
@@ -90,7 +91,7 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
                                            .type = MC_POSTGRES_INT8 } };
     const char **values;
     int srid = 0;
-    MC_TRY(mc_postgis_first_row(&values, 12, config, sql, params, 4, ctx, pool));
+    MC_TRY(mc_postgis_first_row(&values, 13, config, sql, params, 4, ctx, pool));
     if (values == NULL || !mc_parse_int(&srid, values[1], 0, SRID_MAX))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "the database has no table \"%s\" with a geometry column%s%s",
                                config->table, config->geometry == NULL ? "" : " ",
@@ -104,6 +105,7 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
         mc_parse_double(&column->bounds.maxx, values[7]) && mc_parse_double(&column->bounds.maxy, values[8]);
     column->large = strcmp(values[9], "false") != 0;
     column->paged = strcmp(values[10], "true") == 0; /* ranges of ctid: since PostgreSQL 14 */
+    column->parted = strcmp(values[12], "true") == 0;
     if (!mc_parse_double(&column->rows, values[11]) || column->rows < 0)
         column->rows = 0;
     column->unsettled = srid == 0 && !column->geography;

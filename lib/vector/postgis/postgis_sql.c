@@ -256,14 +256,14 @@ build_where_clause(const postgis_sql_builder *b, const char *geometry)
         geometry, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, b->box, geometry, b->box);
 }
 
-/* Whether the plan for one box is that of all others: rows of a table, so few that they are sorted anyway, by its
+/* Whether the plan for one box is that of all others: rows of a table, so few that they are sorted, by its
  * index. Where nothing is known of the rows yet, they may be many. */
 static bool
 has_one_plan(const postgis_sql_builder *b, const mc_postgis_config *config)
 {
     const mc_postgis_request *request = b->request;
-    return config->table != NULL && b->column->stored && !b->column->geography && request->sorted &&
-           request->rows > 0 && !request->guessed && !request->copy && !map_holds_table(b);
+    return config->table != NULL && b->column->stored && !b->column->geography && !request->copy && request->rows > 0 &&
+           !request->guessed && !map_holds_table(b);
 }
 
 /* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's. */
@@ -306,11 +306,13 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
                          ? ""
                          : apr_pstrcat(pool, ",", mc_sql_name(config->id, pool), "::int8", NULL);
     const char *from, *shape = in_map(&b, geometry);
+    const bool sorted = column->stored && (!request->copy || column->geography);
     apr_array_header_t *columns = apr_array_make(pool, 16, sizeof(const char *));
     statement->param_count = 0;
     statement->dimensions = false;
     statement->by_key = has_one_plan(&b, config);
     statement->gathered = config->table != NULL && mc_postgis_may_gather(column, request) && !is_transformed(&b);
+    statement->stored_order = (column->stored || column->parted) && !sorted && !statement->gathered;
     if (statement->gathered) {
         mc_postgis_gather(statement, mc_sql_table(config->table, pool), own, *id == '\0' ? NULL : config->id, request,
                           pool);
@@ -331,10 +333,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
         shape = build_packed_geometry(&b, geometry, shape);
     if (column->large)
         shape = apr_psprintf(pool, "CASE WHEN pg_column_size(%s)<=%d THEN %s END", own, MC_POSTGIS_GEOMETRY_MAX, shape);
-    statement->sql =
-        apr_pstrcat(pool, "SELECT ", shape, id, apr_array_pstrcat(pool, columns, 0), " FROM ", from, " AS layer",
-                    build_where_clause(&b, own),
-                    (request->sorted || column->geography) && column->stored ? " ORDER BY ctid" : "", NULL);
+    statement->sql = apr_pstrcat(pool, "SELECT ", shape, id, apr_array_pstrcat(pool, columns, 0), " FROM ", from,
+                                 " AS layer", build_where_clause(&b, own), sorted ? " ORDER BY ctid" : "", NULL);
     return MC_OK;
 }
 

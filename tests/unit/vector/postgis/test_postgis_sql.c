@@ -9,7 +9,7 @@ static const mc_feature_query query = { .box = { 0, 0, 10, 10 }, .resolution = 1
 static const mc_postgis_column roads_column = {
     .name = "geom", .srid = 3857, .stored = true, .bounded = true, .bounds = { -100, -100, 100, 100 }
 };
-static const mc_postgis_request few_rows = { .query = &query, .map_srid = 3857, .sorted = true, .rows = 20 };
+static const mc_postgis_request few_rows = { .query = &query, .map_srid = 3857, .rows = 20 };
 
 static bool
 is_planned_once(mc_postgis_config config, mc_postgis_column column, mc_postgis_request request)
@@ -27,17 +27,15 @@ is_planned_once(mc_postgis_config config, mc_postgis_column column, mc_postgis_r
 START_TEST(few_rows_of_a_table_have_one_plan)
 {
     mc_postgis_config roads = { .table = "roads" }, asked = { .query = "SELECT * FROM roads" };
-    mc_postgis_request unknown = few_rows, many = few_rows, copied = few_rows;
+    mc_postgis_request unknown = few_rows, copied = few_rows;
     mc_postgis_column view = roads_column, globe = roads_column, small = roads_column;
     unknown.rows = 0;
-    many.sorted = false;
     copied.copy = true;
     view.stored = false;
     globe.geography = true;
     small.bounds = (mc_extent){ 1, 1, 9, 9 };
     ck_assert(is_planned_once(roads, roads_column, few_rows));
     ck_assert(!is_planned_once(roads, roads_column, unknown));
-    ck_assert(!is_planned_once(roads, roads_column, many));
     ck_assert(!is_planned_once(roads, roads_column, copied));
     ck_assert(!is_planned_once(asked, roads_column, few_rows));
     ck_assert(!is_planned_once(roads, view, few_rows));
