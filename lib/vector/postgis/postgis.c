@@ -16,6 +16,8 @@
 
 /* Rows of an answer from which on COPY is less work; below, planning the statement anew costs more than sorting. */
 #define COPY_ROWS 300
+/* Readings of a map whose layer gets another SRID each time. */
+enum { ATTEMPTS = 3 };
 /* Class of SQLSTATE: a value that does not fit (PostgreSQL manual, appendix A). */
 #define STATE_DATA "22"
 
@@ -78,6 +80,12 @@ learn_from_answer(const mc_postgis_reading *r, mc_postgis_layer *layer, const mc
     learn_from_rows(r, layer, traffic.bytes, "");
 }
 
+static mc_error *
+unreadable_layer_error(mc_error *error, const mc_postgis_layer *layer, apr_pool_t *pool)
+{
+    return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", layer->data.name);
+}
+
 /* The database's error in the words of the layer. */
 static mc_error *
 postgis_read_error(mc_error *error, const mc_postgis_layer *layer, const mc_postgis_statement *statement,
@@ -87,7 +95,7 @@ postgis_read_error(mc_error *error, const mc_postgis_layer *layer, const mc_post
     if (value)
         return mc_error_wrap(pool, error, MC_ERR_INVALID_DIMENSION,
                              "layer \"%s\" cannot have the requested value of a dimension", layer->data.name);
-    return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", layer->data.name);
+    return unreadable_layer_error(error, layer, pool);
 }
 
 static mc_error *
@@ -161,6 +169,7 @@ read_postgis_world(mc_feature_reading *base, apr_pool_t *pool)
         return read_from_layer(r, pool);
     mc_error *error = mc_levels_read(&visited, base, &use, r->first == 2, r->layer->config.connection, NULL, pool);
     mc_levels_give(&use);
+    r->visited += visited;
     if (error == MC_OK || visited > 0 || (error->kind != MC_ERR_UPSTREAM && error->kind != MC_ERR_CORRUPT))
         return error;
     mc_error_ignore(error);
@@ -168,23 +177,49 @@ read_postgis_world(mc_feature_reading *base, apr_pool_t *pool)
     return read_from_layer(r, pool);
 }
 
+/* All worlds of a map. *changed: the map shows nothing, and the column's SRID is another one than was thought. */
+static mc_error *
+read_postgis_map(bool *changed, int64_t *skipped, mc_postgis_reading *r, const mc_feature_query *query, mc_ctx *ctx,
+                 apr_pool_t *pool)
+{
+    mc_postgis_layer *layer = r->layer;
+    mc_postgis_column column;
+    mc_error *error = mc_postgis_column_of(&column, layer, ctx, pool);
+    if (error != MC_OK)
+        return unreadable_layer_error(error, layer, pool);
+    r->column = &column;
+    const char *srs = column.srid == 0 ? NULL : apr_psprintf(pool, "EPSG:%d", column.srid);
+    error = mc_reading_worlds(&r->base, query, srs, column.bounded ? &column.bounds : NULL, read_postgis_world, pool);
+    *skipped = r->base.skipped;
+    r->column = NULL; /* it ends here */
+    if (error != MC_OK || r->visited > 0)
+        return error;
+    error = mc_postgis_srid_changed(changed, &layer->config, &column, ctx, pool);
+    return error == MC_OK ? MC_OK : unreadable_layer_error(error, layer, pool);
+}
+
+/* A column that gets another SRID gives no error: its rows are elsewhere. What a map shows has the SRID that was
+ * thought of, for rows of another one are left out; a map that shows nothing is right where the SRID has not changed.
+ */
 static mc_error *
 read_postgis(mc_feature_data *data, const mc_feature_query *query, mc_feature_visitor *visit, void *baton,
              int64_t *skipped, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN_ABOUT(ctx, "mapcache_postgis_read", data->name);
     mc_postgis_layer *layer = (mc_postgis_layer *)data;
-    mc_postgis_column column;
-    mc_error *error = mc_postgis_column_of(&column, layer, ctx, pool);
-    if (error != MC_OK)
-        return mc_error_wrap(pool, error, error->kind, "layer \"%s\" cannot be read from its database", data->name);
-    mc_postgis_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx },
-                             .layer = layer,
-                             .column = &column };
-    r.first = query->ids && layer->config.id != NULL ? 2 : 1;
-    const char *srs = column.srid == 0 ? NULL : apr_psprintf(pool, "EPSG:%d", column.srid);
-    error = mc_reading_worlds(&r.base, query, srs, column.bounded ? &column.bounds : NULL, read_postgis_world, pool);
-    *skipped = r.base.skipped;
+    mc_error *error = MC_OK;
+    bool changed = true;
+    for (int attempt = 0; attempt < ATTEMPTS && changed && error == MC_OK; attempt++) {
+        mc_postgis_reading r = { .base = { .layer = data->name, .visit = visit, .baton = baton, .ctx = ctx },
+                                 .layer = layer,
+                                 .first = query->ids && layer->config.id != NULL ? 2 : 1 };
+        changed = false;
+        error = read_postgis_map(&changed, skipped, &r, query, ctx, pool);
+        if (changed)
+            mc_postgis_forget(layer);
+    }
+    if (error == MC_OK && changed)
+        return mc_error_create(pool, MC_ERR_UPSTREAM, "layer \"%s\": its SRID changes again and again", data->name);
     return error;
 }
 

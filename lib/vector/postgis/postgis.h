@@ -76,6 +76,11 @@ typedef struct mc_postgis_column {
 mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx,
                                  apr_pool_t *pool) MC_CHECKED;
 
+/* Whether the column of a table has another SRID by now than it was found to have, or is gone. For what the
+ * configuration says, and for a view or query whose rows alone tell, false. Errors as above. */
+mc_error *mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column,
+                                  mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 /* The texts of the first row of a statement's answer, `columns` of them; *values NULL: there is none. */
 mc_error *mc_postgis_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,
                                const mc_postgres_param *params, int count, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
@@ -128,6 +133,7 @@ typedef struct mc_postgis_statement {
     bool stored_order;                       /* mc_postgres_query has it */
     bool gathered;                           /* each row is one value that holds many features (mc_postgis_next_of) */
     const char *before_pages, *behind_pages; /* of a gathered one: mc_postgis_gather_ranges */
+    const char *page_count;                  /* and how many pages the table has, as SQL: see mc_postgis_gather */
     bool by_key; /* mc_postgres_query has it: few rows, which the spatial index finds, whatever the box */
 } mc_postgis_statement;
 
@@ -191,10 +197,11 @@ bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_req
  * The statement for gathering. Each MC_POSTGIS_PAGES pages of the table make one value, in the order of the table. The
  * value holds for each feature: the feature's number in eight bytes where there is an `id`; each attribute, as eight
  * bytes or as text that ends with a zero byte; the feature's WKB. `from` is the table; names of columns are quoted here
- * but for the geometry's.
+ * but for the geometry's. Where the geometry has another SRID than the column had (which no WKB tells), and where there
+ * is none, the table has no pages to be read: their number is null.
  */
-void mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, const char *id,
-                       const mc_postgis_request *request, apr_pool_t *pool);
+void mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, int srid,
+                       const char *id, const mc_postgis_request *request, apr_pool_t *pool);
 
 /* The statement for a part of these values: those of ranges first, first + every, ... of a table of so many pages, each
  * of so many values. */

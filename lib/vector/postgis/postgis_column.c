@@ -118,6 +118,29 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
 }
 
 mc_error *
+mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
+                        apr_pool_t *pool)
+{
+    static const char sql[] = "SELECT postgis_typmod_srid(atttypmod)::text FROM pg_attribute WHERE attrelid = "
+                              "to_regclass($1) AND attname = $2 AND NOT attisdropped";
+    *changed = false;
+    if (config->table == NULL || config->srid != 0)
+        return MC_OK;
+    const mc_postgres_param params[] = { { .value = mc_sql_table(config->table, pool), .type = MC_POSTGRES_TEXT },
+                                         { .value = column->name, .type = MC_POSTGRES_TEXT } };
+    const char **values;
+    int srid = 0;
+    MC_TRY(mc_postgis_first_row(&values, 1, config, sql, params, 2, ctx, pool));
+    *changed = values == NULL || !mc_parse_int(&srid, values[0], 0, SRID_MAX);
+    if (*changed || (srid == 0 && (column->geography || (column->unsettled && !column->stored))))
+        return MC_OK;
+    if (srid == 0 && column->unsettled)
+        MC_TRY(ask_geometry(&srid, config, column->name, ctx, pool));
+    *changed = srid != column->srid;
+    return MC_OK;
+}
+
+mc_error *
 mc_postgis_is_indexed(bool *indexed, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
                       apr_pool_t *pool)
 {

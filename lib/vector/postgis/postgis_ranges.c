@@ -84,10 +84,7 @@ static mc_error *
 export_snapshot(spread_reading *spread, mc_postgres_session *session, mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *values[2] = { "", "" };
-    const char *sql = apr_psprintf(pool,
-                                   BEGIN_READING "SELECT pg_export_snapshot(),(SELECT pg_relation_size(tableoid)/"
-                                                 "current_setting('block_size')::int8 FROM %s AS any_row LIMIT 1)",
-                                   mc_sql_table(spread->of->layer->config.table, pool));
+    const char *sql = apr_psprintf(pool, BEGIN_READING "SELECT pg_export_snapshot(),%s", spread->statement->page_count);
     MC_TRY(run_plain(values, 2, session, sql, ctx, pool));
     if (*values[0] == '\0' || values[0][strspn(values[0], "0123456789ABCDEFabcdef-")] != '\0' ||
         !mc_parse_int64(&spread->pages, values[1], 1, INT64_C(1) << 32))
@@ -307,6 +304,7 @@ end_spread(int64_t *bytes, spread_reading *spread, bool whole)
         range_reader *reader = spread->readers[i];
         of->rows += reader->reading.rows;
         of->beside += reader->reading.beside;
+        of->visited += reader->reading.visited;
         if (reader->result != NULL)
             *bytes += mc_postgres_traffic_of(reader->result).bytes;
         end_range_reader(reader, whole);

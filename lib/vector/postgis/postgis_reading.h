@@ -17,8 +17,9 @@ typedef struct mc_postgis_reading {
     const char **values;       /* of the attributes */
     mc_whole_text *texts;      /* what whole numbers among them are written to */
     int64_t rows;
-    int64_t beside; /* of the rows: what is not in the box */
-    int64_t worth;  /* bytes that the rows had as plain ones */
+    int64_t visited; /* features of all worlds so far */
+    int64_t beside;  /* of the rows: what is not in the box */
+    int64_t worth;   /* bytes that the rows had as plain ones */
 } mc_postgis_reading;
 
 /* ---- postgis_rows.c */

@@ -75,6 +75,7 @@ visit_row(mc_postgis_reading *r, const mc_postgres_field *fields, apr_pool_t *sc
         r->worth += spared_bytes(r, &fields[0]);
     if (!mc_reading_draws(&r->base, error, scratch))
         return MC_OK;
+    r->visited++;
     for (int i = 0; i < r->request->query->attribute_count; i++)
         r->values[i] = value_of(r, i, &fields[r->first + i]);
     return mc_reading_visit(&r->base, r->first == 2 ? mc_postgis_whole(&fields[1]) : 0, r->values);

@@ -266,18 +266,17 @@ has_one_plan(const postgis_sql_builder *b, const mc_postgis_config *config)
            !request->guessed && !map_holds_table(b);
 }
 
-/* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's. */
+/* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's: also where the column
+ * has one SRID, which may be another one by now. */
 static const char *
 in_map(const postgis_sql_builder *b, const char *geometry)
 {
     int srid = b->column->srid;
     bool unpacked = b->request->transfer == MC_TRANSFER_BINARY; /* its SRID comes along */
     if (!is_transformed(b))
-        return !b->column->unsettled || unpacked || srid == 0
+        return unpacked || srid == 0
                    ? geometry
                    : apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN %s END)", geometry, srid, geometry);
-    if (!b->column->unsettled)
-        return apr_psprintf(b->pool, "ST_Transform(%s,%d)", geometry, b->request->map_srid);
     return apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN ST_Transform(ST_SetSRID(%s,%d),%d) END)",
                         geometry, srid, geometry, srid, b->request->map_srid);
 }
@@ -314,8 +313,8 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     statement->gathered = config->table != NULL && mc_postgis_may_gather(column, request) && !is_transformed(&b);
     statement->stored_order = (column->stored || column->parted) && !sorted && !statement->gathered;
     if (statement->gathered) {
-        mc_postgis_gather(statement, mc_sql_table(config->table, pool), own, *id == '\0' ? NULL : config->id, request,
-                          pool);
+        mc_postgis_gather(statement, mc_sql_table(config->table, pool), own, column->srid,
+                          *id == '\0' ? NULL : config->id, request, pool);
         return MC_OK;
     }
     b.box = build_map_box(&b);
