@@ -43,8 +43,8 @@ static bool
 needs_level(const mc_overview_job *job, double resolution)
 {
     const double scale = mc_overview_scale(job, resolution);
-    const double width = (job->bounds.maxx - job->bounds.minx) / resolution;
-    const double height = (job->bounds.maxy - job->bounds.miny) / resolution;
+    const double width = (job->extent.maxx - job->extent.minx) / resolution;
+    const double height = (job->extent.maxy - job->extent.miny) / resolution;
     return (width >= PIXELS_LEAST || height >= PIXELS_LEAST) &&
            mc_overview_pixels(job, resolution) <= fmax(PIXELS_FOR_ROW * job->rows, job->bytes / BYTES_FOR_PIXEL) &&
            mc_vector_layer_shows(job->layer, scale) && mc_vector_layer_shows(job->layer, 2 * scale * (1 - 1e-6));

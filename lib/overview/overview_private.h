@@ -86,7 +86,8 @@ struct mc_overview_job {
     int srid;
     bool points;                   /* it has nothing but points */
     bool reads_fast;               /* its features are read as fast as those of a level */
-    mc_extent bounds;              /* of all geometry */
+    mc_extent extent;              /* of all geometry */
+    mc_extent bounds;              /* of it without a few rows that are far away, if there are such */
     double rows, bytes, all_bytes; /* all_bytes: with its indexes */
     int64_t pieces;                /* that can be read by themselves: pages, records */
     int64_t piece_ordinals;        /* ordinals that a piece has */

@@ -26,6 +26,7 @@ mc_overview_find_shapes(mc_overview_shapefile *shapefile)
         job->bounds.maxy = fmax(job->bounds.maxy, box->maxy);
     }
     mc_shp_end(&reader);
+    job->extent = job->bounds;
     job->pieces = shapefile->shp->count;
     job->piece_ordinals = 1;
     job->reads_fast = true;

@@ -1,9 +1,18 @@
 /* A table as the source of overviews: its facts and its rows. */
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 
 #include "overview/overview_table.h"
 #include "text/text.h"
+
+/* Rows of a table that tell where nearly all rows lie, about; and the part of them on both sides that does not. */
+#define CROWD_SAMPLE 30000.0
+#define CROWD_ENDS "[0.01, 0.99]"
+/* All geometry has so many times the area of where nearly all rows lie, or the rows that lie elsewhere do not matter;
+ * and the part of all rows that these are, at most. */
+#define VOID_TIMES 4.0
+#define OUTLIERS_MOST 0.001
 
 /* What the database says of the table; what is asked for in this order. */
 static const char facts_sql[] =
@@ -74,20 +83,82 @@ table_refusal(const mc_overview_table *table, const char *const *facts)
     return NULL;
 }
 
+/* Four sides and a number of the only row that the statement has. *found false: not all of them are numbers. */
+static mc_error *
+ask_extent(bool *found, mc_extent *extent, double *number, const mc_overview_table *table, const char *sql)
+{
+    const char **values;
+    MC_TRY(mc_overview_ask(&values, 5, table, sql));
+    *found = values != NULL && values[0] != NULL && mc_parse_double(&extent->minx, values[0]) &&
+             mc_parse_double(&extent->miny, values[1]) && mc_parse_double(&extent->maxx, values[2]) &&
+             mc_parse_double(&extent->maxy, values[3]) && mc_parse_double(number, values[4]);
+    return MC_OK;
+}
+
+#define BOX_AND_NUMBER "SELECT ST_XMin(b)::text, ST_YMin(b)::text, ST_XMax(b)::text, ST_YMax(b)::text, n::text FROM "
+
 /* *found false: of all rows together they are no bounds of numbers. */
 static mc_error *
 ask_bounds(bool *found, mc_overview_table *table, const char *condition)
 {
-    mc_extent *bounds = &table->job.bounds;
-    const char **values, *name = mc_sql_name(table->column.name, table->job.pool);
+    const char *name = mc_sql_name(table->column.name, table->job.pool);
     const char *sql =
-        apr_pstrcat(table->job.pool, "SELECT ST_XMin(b)::text, ST_YMin(b)::text, ST_XMax(b)::text, ST_YMax(b)::text, ",
-                    "n::text FROM (SELECT ST_Extent(", name, ")", condition, " AS b, count(*) AS n FROM ",
-                    mc_sql_table(table->config.table, table->job.pool), ") AS e", NULL);
-    MC_TRY(mc_overview_ask(&values, 5, table, sql));
-    *found = values != NULL && values[0] != NULL && mc_parse_double(&bounds->minx, values[0]) &&
-             mc_parse_double(&bounds->miny, values[1]) && mc_parse_double(&bounds->maxx, values[2]) &&
-             mc_parse_double(&bounds->maxy, values[3]) && mc_parse_double(&table->job.rows, values[4]);
+        apr_pstrcat(table->job.pool, BOX_AND_NUMBER "(SELECT ST_Extent(", name, ")", condition,
+                    " AS b, count(*) AS n FROM ", mc_sql_table(table->config.table, table->job.pool), ") AS e", NULL);
+    return ask_extent(found, &table->job.extent, &table->job.rows, table, sql);
+}
+
+static double
+area_of_extent(const mc_extent *extent)
+{
+    return (extent->maxx - extent->minx) * (extent->maxy - extent->miny);
+}
+
+/* Around the middle of nearly all rows, by a sample of the table's pages: as wide again on each side. */
+static mc_error *
+find_crowd(bool *found, mc_extent *crowd, const mc_overview_table *table)
+{
+    const char *name = mc_sql_name(table->column.name, table->job.pool);
+    double number;
+    const char *sql = apr_psprintf(
+        table->job.pool,
+        "SELECT x[1]::text, y[1]::text, x[2]::text, y[2]::text, '0' FROM (SELECT percentile_disc(ARRAY" CROWD_ENDS
+        ") WITHIN GROUP (ORDER BY ST_XMin(%s)) AS x, percentile_disc(ARRAY" CROWD_ENDS
+        ") WITHIN GROUP (ORDER BY ST_YMin(%s)) AS y FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE "
+        "(1)) AS e",
+        name, name, mc_sql_table(table->config.table, table->job.pool),
+        mc_double_text('g', 6, fmin(100, 100 * CROWD_SAMPLE / table->job.rows), table->job.pool));
+    MC_TRY(ask_extent(found, crowd, &number, table, sql));
+    const double width = crowd->maxx - crowd->minx, height = crowd->maxy - crowd->miny;
+    *found = *found && width > 0 && height > 0 && isfinite(width) && isfinite(height);
+    *crowd = (mc_extent){ crowd->minx - width, crowd->miny - height, crowd->maxx + width, crowd->maxy + height };
+    return MC_OK;
+}
+
+/* A few rows that are far from all others would have levels made for the void between them and these. Planes have no
+ * room for such rows: they are in all levels, and hide nothing. */
+static mc_error *
+leave_out_outliers(mc_overview_table *table)
+{
+    mc_overview_job *job = &table->job;
+    const char *name = mc_sql_name(table->column.name, job->pool);
+    mc_extent crowd = { 0 }, bounds;
+    double outside;
+    bool found;
+    job->bounds = job->extent;
+    MC_TRY(find_crowd(&found, &crowd, table));
+    if (!found || !(area_of_extent(&job->extent) > VOID_TIMES * area_of_extent(&crowd)))
+        return MC_OK;
+    const char *inside = apr_psprintf(
+        job->pool, "%s @ ST_MakeEnvelope(%s, %s, %s, %s, ST_SRID(%s))", name,
+        mc_double_text('g', 17, crowd.minx, job->pool), mc_double_text('g', 17, crowd.miny, job->pool),
+        mc_double_text('g', 17, crowd.maxx, job->pool), mc_double_text('g', 17, crowd.maxy, job->pool), name);
+    MC_TRY(ask_extent(&found, &bounds, &outside, table,
+                      apr_pstrcat(job->pool, BOX_AND_NUMBER "(SELECT ST_Extent(", name, ") FILTER (WHERE ", inside,
+                                  ") AS b, count(*) FILTER (WHERE NOT ", inside, " AND NOT ST_IsEmpty(", name,
+                                  ")) AS n FROM ", mc_sql_table(table->config.table, job->pool), ") AS e", NULL)));
+    if (found && outside <= OUTLIERS_MOST * job->rows)
+        job->bounds = bounds;
     return MC_OK;
 }
 
@@ -105,7 +176,7 @@ mc_overview_find_bounds(mc_overview_table *table)
                                        " FILTER (WHERE ST_XMin(%s) > '-Infinity' AND ST_XMax(%s) < 'Infinity' AND "
                                        "ST_YMin(%s) > '-Infinity' AND ST_YMax(%s) < 'Infinity')",
                                        name, name, name, name)));
-    return found ? MC_OK : mc_overview_refuse(&table->job, "it has no geometry");
+    return found ? leave_out_outliers(table) : mc_overview_refuse(&table->job, "it has no geometry");
 }
 
 /* A row of a page takes at least 28 bytes of it: 23 of its head, rounded up, and 4 of a pointer. */

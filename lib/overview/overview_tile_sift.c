@@ -52,7 +52,7 @@ pixel_bounds_of_row(const tile_sifting *s, const sifted_tile_level *level, const
     mc_extent bounds;
     if (!mc_wkb_bounds(&bounds, row->geometry, row->size) || !isfinite(bounds.maxx - bounds.minx) ||
         !isfinite(bounds.maxy - bounds.miny))
-        bounds = s->job->bounds;
+        bounds = s->job->extent;
     return (mc_extent){ bounded_pixels((bounds.minx - first.minx) / side),
                         bounded_pixels((first.maxy - bounds.maxy) / side),
                         bounded_pixels((bounds.maxx - first.minx) / side),

@@ -509,6 +509,25 @@ def test_odd_geometries(build, folder, database):
         assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
 
 
+def test_rows_far_away_leave_the_levels_as_they_are(build, folder, database):
+    """They are in all levels, and maps of the place where they are show them."""
+    make_roads(database, "roads")
+    path = configuration(folder, database)
+    resolutions = "SELECT resolution FROM mapcache_overviews.levels WHERE relation = 'roads'::regclass ORDER BY 1"
+    built(build, path, "--static")
+    wanted = database.sql(resolutions)
+    database.sql("INSERT INTO roads SELECT 1, 'far', ST_SetSRID(ST_MakeLine(ST_MakePoint(x, y), ST_MakePoint(x + 900, y + 700)), 3857) FROM "
+                 "(VALUES (0, 0), (-3e6, 8e6), (1e12, -1e12)) AS far(x, y)")
+    built(build, path, "--static")
+    assert database.sql(resolutions) == wanted and wanted
+    with Site(build, folder, path) as site:
+        for box in (WHOLE, square(-SIDE / 2, -SIDE / 2, SIDE), square(-3e6 - SIDE, 8e6 - SIDE, 2 * SIDE)):
+            both, off = site.differ(box)
+            assert both > 5 and off <= .005 * both, (box, both, off)
+        dye(database)
+        assert reads_level(site) and reads_level(site, square(-SIDE / 2, -SIDE / 2, SIDE))
+
+
 def test_levels_that_are_gone_and_another_table_of_that_name(build, folder, database):
     make_roads(database, "roads")
     path = configuration(folder, database)
