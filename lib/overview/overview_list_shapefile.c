@@ -26,16 +26,15 @@ static mc_error *
 find_origin_fault(const char **fault, const mc_level_file *file, const mc_overview_shapefile *shapefile,
                   const char *srs)
 {
-    mc_shapefile_origin now;
-    uint64_t content = 0;
-    *fault = NULL;
+    mc_ctx *ctx = shapefile->job.ctx;
+    mc_level_data now;
+    mc_level_kinship kinship = MC_LEVEL_UNREAD;
     mc_shapefile_origin_look(&now, shapefile->shp, srs);
-    if (mc_level_origin_untouched(&file->origin, &now.origin))
-        return MC_OK;
-    if (mc_level_origin_alike(&file->origin, &now.origin))
-        MC_TRY(mc_level_origin_digest(&content, &now.origin, now.files, shapefile->job.ctx, shapefile->job.pool));
-    if (content == 0 || content != file->origin.content)
-        *fault = "the shapefile is another one than they were built from: build them again";
+    while (kinship == MC_LEVEL_UNREAD) {
+        MC_TRY(mc_ctx_check(ctx, shapefile->job.pool));
+        kinship = mc_level_data_compare(&now, &file->origin, ctx, shapefile->job.pool);
+    }
+    *fault = mc_level_kinship_fault(kinship);
     return MC_OK;
 }
 
@@ -72,7 +71,8 @@ list_shapefile(mc_overview_shapefile *shapefile, const mc_tileset *tileset)
     int64_t other_bytes = 0;
     MC_TRY(mc_overview_open_shapefile(&srs, shapefile, tileset));
     job->rows = shapefile->shp->count;
-    MC_TRY(mc_level_file_open(&file, mc_level_file_path(base, job->digest, job->pool), job->pool));
+    MC_TRY(mc_level_file_open(&file, mc_level_file_path(base, job->digest, job->pool), shapefile->shp->main.fd,
+                              job->pool));
     if (file == NULL || file->style != job->digest || file->count == 0)
         mc_overview_list_none(job);
     else

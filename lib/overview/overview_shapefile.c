@@ -32,7 +32,7 @@ find_shapefile_srid(mc_overview_job *job, const mc_tileset *tileset, const char 
 
 /* A change after this look is seen by the times of the files. */
 static mc_error *
-find_shapefile_origin(mc_shapefile_origin *origin, const mc_overview_shapefile *shapefile, const char *srs)
+find_shapefile_origin(mc_level_data *origin, const mc_overview_shapefile *shapefile, const char *srs)
 {
     const mc_overview_job *job = &shapefile->job;
     mc_shapefile_origin_look(origin, shapefile->shp, srs);
@@ -45,7 +45,7 @@ static mc_error *
 build_locked(mc_overview_shapefile *shapefile, const char *srs)
 {
     mc_overview_job *job = &shapefile->job;
-    mc_shapefile_origin origin, now;
+    mc_level_data origin, now;
     MC_TRY(find_shapefile_origin(&origin, shapefile, srs));
     int *fields = apr_palloc(job->pool, sizeof(*fields) * (size_t)(job->attribute_count + 1));
     for (int i = 0; i < job->attribute_count; i++)

@@ -55,7 +55,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
     apr_pool_create(&pool, NULL);
-    mc_error *error = mc_level_file_open(&file, path, pool);
+    mc_error *error = mc_level_file_open(&file, path, -1, pool);
     if (error == MC_OK)
         read_levels_of_file(file, pool);
     mc_error_ignore(error);

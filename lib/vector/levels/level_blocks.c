@@ -5,6 +5,10 @@
 #include <apr_tables.h>
 #include <string.h>
 
+/* Of a window: thirty times the bytes that builders put into one, and as many tuples as features. */
+#define WINDOW_MOST ((uint64_t)1 << 30)
+enum { TUPLES_MOST = MC_LEVEL_PLACES };
+
 /* Places are sorted by these bits, in two passes. */
 enum { PLACE_BITS = 11, PLACE_BUCKETS = 1 << PLACE_BITS };
 _Static_assert((1 << 2 * PLACE_BITS) == MC_LEVEL_PLACES, "two passes sort all places");
@@ -15,6 +19,7 @@ struct mc_level_window {
     apr_array_header_t *entries; /* mc_level_feature */
     uint32_t *order;             /* of the entries, in drawing order; NULL: they are not sorted so far */
     int at;                      /* how many of them were taken */
+    uint64_t bytes, tuples;      /* of the blocks */
 };
 
 typedef struct block_reader {
@@ -22,7 +27,7 @@ typedef struct block_reader {
     apr_pool_t *pool;
     int attributes;
     const char *const **tuples;
-    uint64_t tuple_count;
+    uint64_t tuple_count, tuples_most;
 } block_reader;
 
 mc_level_window *
@@ -42,6 +47,7 @@ mc_level_window_clear(mc_level_window *window)
     apr_pool_clear(window->pool);
     window->order = NULL;
     window->at = 0;
+    window->bytes = window->tuples = 0;
 }
 
 static bool
@@ -79,7 +85,8 @@ read_block_tuples(block_reader *r)
 {
     uint64_t attributes;
     if (!read_block_number(&attributes, r) || attributes != (uint64_t)r->attributes ||
-        !read_block_number(&r->tuple_count, r) || r->tuple_count > (uint64_t)(r->end - r->at) + 1)
+        !read_block_number(&r->tuple_count, r) || r->tuple_count > (uint64_t)(r->end - r->at) + 1 ||
+        r->tuple_count > r->tuples_most)
         return false;
     r->tuples = apr_palloc(r->pool, sizeof(*r->tuples) * (size_t)(r->tuple_count + 1));
     for (uint64_t i = 0; i < r->tuple_count; i++) {
@@ -109,12 +116,16 @@ read_block_feature(mc_level_feature *feature, uint64_t *place, block_reader *r)
     return true;
 }
 
-mc_error *
-mc_level_read_block(apr_array_header_t *features, const void *block, size_t size, int attributes, apr_pool_t *pool)
+/* *tuples: how many there may be; then, how many there are. */
+static mc_error *
+read_level_block(apr_array_header_t *features, uint64_t *tuples, const void *block, size_t size, int attributes,
+                 apr_pool_t *pool)
 {
     const int first = features->nelts;
     const uint8_t *bytes = apr_pmemdup(pool, block, size);
-    block_reader r = { .at = bytes, .end = bytes + size, .pool = pool, .attributes = attributes };
+    block_reader r = {
+        .at = bytes, .end = bytes + size, .pool = pool, .attributes = attributes, .tuples_most = *tuples
+    };
     uint64_t place = 0;
     bool sound = read_block_tuples(&r);
     while (sound && r.at < r.end) {
@@ -123,6 +134,7 @@ mc_level_read_block(apr_array_header_t *features, const void *block, size_t size
         if (sound)
             APR_ARRAY_PUSH(features, mc_level_feature) = feature;
     }
+    *tuples = r.tuple_count;
     if (sound)
         return MC_OK;
     features->nelts = first;
@@ -130,9 +142,22 @@ mc_level_read_block(apr_array_header_t *features, const void *block, size_t size
 }
 
 mc_error *
+mc_level_read_block(apr_array_header_t *features, const void *block, size_t size, int attributes, apr_pool_t *pool)
+{
+    uint64_t tuples = TUPLES_MOST;
+    return read_level_block(features, &tuples, block, size, attributes, pool);
+}
+
+mc_error *
 mc_level_window_add(mc_level_window *window, const void *block, size_t size)
 {
-    return mc_level_read_block(window->entries, block, size, window->attributes, window->pool);
+    uint64_t tuples = TUPLES_MOST - window->tuples;
+    if (size > WINDOW_MOST - window->bytes)
+        return mc_error_create(window->pool, MC_ERR_CORRUPT, "the blocks of an overview are too large together");
+    MC_TRY(read_level_block(window->entries, &tuples, block, size, window->attributes, window->pool));
+    window->bytes += size;
+    window->tuples += tuples;
+    return MC_OK;
 }
 
 /* One pass of a radix sort of entries by their places; what comes first among equals stays first. */

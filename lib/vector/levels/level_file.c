@@ -1,6 +1,7 @@
 /* See level_file.h. Files are read by position, never mapped: what is cut short gives fewer bytes. */
 #include "vector/levels/level_file.h"
 
+#include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -102,22 +103,56 @@ read_level_file(mc_level_file *file, apr_pool_t *pool)
     return true;
 }
 
+/* Of a folder that is open, so that what is looked at and what is opened are in the same one. A FIFO or a device is not
+ * waited for, a symbolic link, which anybody can set to any file, is not followed. -1: errno tells why. */
+static int
+open_in_folder(struct stat *folder, const char *path, apr_pool_t *pool)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    const int fd = open(slash == NULL ? "." : apr_pstrmemdup(pool, path, (size_t)(slash - path) + 1),
+                        O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    const int file =
+        fstat(fd, folder) != 0 ? -1 : openat(fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+    const int reason = errno;
+    close(fd);
+    errno = reason;
+    return file;
+}
+
+/* Where everybody may write to the folder, a file is used only if it is root's, the server's or of who owns the data.
+ */
+static bool
+is_trusted_file(const struct stat *folder, const struct stat *own, int data)
+{
+    struct stat status;
+    return (folder->st_mode & S_IWOTH) == 0 || own->st_uid == 0 || own->st_uid == geteuid() ||
+           (data >= 0 && fstat(data, &status) == 0 && own->st_uid == status.st_uid);
+}
+
 mc_error *
-mc_level_file_open(mc_level_file **file, const char *path, apr_pool_t *pool)
+mc_level_file_open(mc_level_file **file, const char *path, int data, apr_pool_t *pool)
 {
     char text[128];
-    struct stat status;
+    struct stat status, folder;
     *file = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_in_folder(&folder, path, pool);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return MC_OK;
+    if (fd < 0 && errno == ELOOP)
+        return mc_error_create(pool, MC_ERR_IO, "%s is a symbolic link", path);
     if (fd < 0)
         return mc_error_create(pool, MC_ERR_IO, "%s: %s", path, strerror_r(errno, text, sizeof(text)));
     mc_level_file *made = apr_pcalloc(pool, sizeof(*made));
     made->fd = fd;
     apr_pool_cleanup_register(pool, made, close_level_file, apr_pool_cleanup_null);
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return broken_file_error(path, pool);
+        return mc_error_create(pool, MC_ERR_IO, "%s is no file", path);
+    if (!is_trusted_file(&folder, &status, data))
+        return mc_error_create(pool, MC_ERR_FORBIDDEN, "%s is another user's, in a folder where everybody may write",
+                               path);
     made->size = (uint64_t)status.st_size;
     if (!read_level_file(made, pool))
         return broken_file_error(path, pool);

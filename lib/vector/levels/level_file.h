@@ -44,9 +44,14 @@ typedef struct mc_level_file {
     mc_level_place *places[MC_LEVELS_MAX]; /* of the blocks of each level, by parts */
 } mc_level_file;
 
-/* Opens the file and reads its index until `pool` is cleared; *file NULL: there is none. MC_ERR_IO for what cannot be
- * opened, MC_ERR_CORRUPT for what is no such file. */
-mc_error *mc_level_file_open(mc_level_file **file, const char *path, apr_pool_t *pool) MC_CHECKED;
+/*
+ * Opens the file and reads its index until `pool` is cleared; *file NULL: there is none. `data`: an open file of the
+ * data
+ * (-1: none), whose owner's overviews are trusted. What cannot be used is refused before anything is read of it:
+ * MC_ERR_IO for what cannot be opened or is no regular file, as symbolic links are none, MC_ERR_FORBIDDEN for another
+ * user's file in a folder where everybody may write. MC_ERR_CORRUPT for what is no file of overviews.
+ */
+mc_error *mc_level_file_open(mc_level_file **file, const char *path, int data, apr_pool_t *pool) MC_CHECKED;
 
 /* Visits the features of a level in a box, in drawing order. MC_ERR_CORRUPT for blocks that are none. */
 mc_error *mc_level_file_read(mc_level_reading *r, const mc_level_file *file, int level, const mc_extent *box,

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
-
-enum { DIGEST_PIECE = 1 << 20 };
 
 static int64_t
 nanoseconds_of(const struct timespec *time)
@@ -31,33 +30,53 @@ mc_level_origin_of(const int files[MC_LEVEL_ORIGINS], uint64_t definition)
     return origin;
 }
 
+/* Up to one piece of a file. */
 static mc_error *
-add_file_digest(uint64_t *digest, int file, int64_t size, uint8_t *buffer, mc_ctx *ctx, apr_pool_t *pool)
+add_digest_piece(mc_level_digest *digest, const mc_level_origin *origin, const int files[MC_LEVEL_ORIGINS],
+                 uint8_t *buffer, apr_pool_t *pool)
 {
-    for (int64_t at = 0; at < size; at += DIGEST_PIECE) {
-        const size_t piece = size - at < DIGEST_PIECE ? (size_t)(size - at) : DIGEST_PIECE;
-        MC_TRY(mc_ctx_check(ctx, pool));
-        if (mc_files_read_at(file, (uint64_t)at, buffer, piece) < piece)
-            return mc_error_create(pool, MC_ERR_IO, "a file is shorter than it was, or cannot be read");
-        *digest = mc_hash64(buffer, piece, *digest);
+    const int64_t left = origin->files[digest->file].size - digest->at;
+    const size_t piece = left < MC_LEVEL_PIECE ? (size_t)(left > 0 ? left : 0) : MC_LEVEL_PIECE;
+    if (mc_files_read_at(files[digest->file], (uint64_t)digest->at, buffer, piece) < piece)
+        return mc_error_create(pool, MC_ERR_IO, "a file is shorter than it was, or cannot be read");
+    if (piece > 0)
+        digest->value = mc_hash64(buffer, piece, digest->value);
+    digest->at += (int64_t)piece;
+    if (left <= MC_LEVEL_PIECE) {
+        digest->file++;
+        digest->at = 0;
     }
     return MC_OK;
+}
+
+mc_error *
+mc_level_digest_go_on(mc_level_digest *digest, const mc_level_origin *origin, const int files[MC_LEVEL_ORIGINS],
+                      int pieces, apr_time_t until, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_error *error = MC_OK;
+    uint8_t *buffer = malloc(MC_LEVEL_PIECE);
+    if (buffer == NULL)
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for reading a file");
+    for (int i = 0; error == MC_OK && i < pieces && !mc_level_digest_whole(digest); i++) {
+        error = mc_ctx_check(ctx, pool);
+        if (error == MC_OK)
+            error = add_digest_piece(digest, origin, files, buffer, pool);
+        if (until != 0 && mc_clock_now() >= until)
+            break;
+    }
+    free(buffer);
+    return error;
 }
 
 mc_error *
 mc_level_origin_digest(uint64_t *digest, const mc_level_origin *origin, const int files[MC_LEVEL_ORIGINS], mc_ctx *ctx,
                        apr_pool_t *pool)
 {
-    mc_error *error = MC_OK;
-    uint8_t *buffer = malloc(DIGEST_PIECE);
-    if (buffer == NULL)
-        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "there is no memory for reading a file");
-    *digest = 0;
-    for (int i = 0; error == MC_OK && i < MC_LEVEL_ORIGINS; i++)
-        error = add_file_digest(digest, files[i], origin->files[i].size, buffer, ctx, pool);
-    free(buffer);
-    *digest += *digest == 0;
-    return error;
+    mc_level_digest whole = { 0 };
+    while (!mc_level_digest_whole(&whole))
+        MC_TRY(mc_level_digest_go_on(&whole, origin, files, INT32_MAX, 0, ctx, pool));
+    *digest = mc_level_digest_value(&whole);
+    return MC_OK;
 }
 
 bool

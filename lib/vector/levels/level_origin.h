@@ -28,8 +28,36 @@ typedef struct mc_level_origin {
 /* Looks at open files (-1: there is none), and reads nothing of them. */
 mc_level_origin mc_level_origin_of(const int files[MC_LEVEL_ORIGINS], uint64_t definition);
 
-/* The digest of all bytes of the files, as long as they were when they were looked at. It is not for secrets. Errors of
- * mc_ctx_check; MC_ERR_IO: a file is shorter now, or cannot be read. */
+/* A digest of all bytes of the files that is made bit by bit; it begins as { 0 }. It is not for secrets. */
+typedef struct mc_level_digest {
+    uint64_t value; /* of what has been read */
+    int file;       /* what is to be read next: of this file, */
+    int64_t at;     /* from this byte on */
+} mc_level_digest;
+
+static inline bool
+mc_level_digest_whole(const mc_level_digest *digest)
+{
+    return digest->file == MC_LEVEL_ORIGINS;
+}
+
+/* Of a whole one; never 0. */
+static inline uint64_t
+mc_level_digest_value(const mc_level_digest *digest)
+{
+    return digest->value == 0 ? 1 : digest->value;
+}
+
+/* Reads some more of the files, as long as they were when they were looked at: at most so many pieces of
+ * MC_LEVEL_PIECE bytes, and none that begins after `until` (mc_clock_now; 0: whatever it takes) but the first. Errors
+ * of mc_ctx_check; MC_ERR_IO: a file is shorter now, or cannot be read. After an error the next call goes on as well.
+ */
+enum { MC_LEVEL_PIECE = 1 << 20 };
+mc_error *mc_level_digest_go_on(mc_level_digest *digest, const mc_level_origin *origin,
+                                const int files[MC_LEVEL_ORIGINS], int pieces, apr_time_t until, mc_ctx *ctx,
+                                apr_pool_t *pool) MC_CHECKED;
+
+/* The digest at once. */
 mc_error *mc_level_origin_digest(uint64_t *digest, const mc_level_origin *origin, const int files[MC_LEVEL_ORIGINS],
                                  mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 

@@ -25,7 +25,7 @@ typedef struct opened {
     apr_pool_t *pool; /* a root pool of its own */
     mc_stamp stamps[STAMPS];
     mc_shp *shp;
-    mc_shapefile_origin origin; /* for its overviews */
+    mc_level_data origin; /* for its overviews */
 } opened;
 
 typedef struct shapefile {
@@ -125,7 +125,7 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
 typedef struct shapefile_reading {
     mc_feature_reading base;
     const mc_shp *shp;
-    mc_shapefile_origin *origin;
+    mc_level_data *origin;
     mc_shapefile_levels *levels;
     const char *srs;               /* of the data; NULL: that of the map */
     const mc_feature_query *query; /* in the CRS of the data */

@@ -4,8 +4,6 @@
 #include <apr_strings.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/references.h"
@@ -71,32 +69,13 @@ mc_shapefile_levels_create(const char *path, const char *layer, apr_pool_t *pool
 }
 
 void
-mc_shapefile_origin_look(mc_shapefile_origin *origin, const mc_shp *shp, const char *srs)
+mc_shapefile_origin_look(mc_level_data *origin, const mc_shp *shp, const char *srs)
 {
     const char *page = shp->attributes == NULL ? NULL : shp->attributes->codepage;
+    const int files[MC_LEVEL_ORIGINS] = { shp->main.fd, shp->entries.fd, shp->table.fd };
     uint64_t definition = mc_hash64(srs == NULL ? "" : srs, srs == NULL ? 0 : strlen(srs), 0);
     definition = mc_hash64(page == NULL ? "" : page, page == NULL ? 0 : strlen(page), definition);
-    origin->files[0] = shp->main.fd;
-    origin->files[1] = shp->entries.fd;
-    origin->files[2] = shp->table.fd;
-    origin->origin = mc_level_origin_of(origin->files, definition);
-    atomic_init(&origin->content, 0);
-}
-
-/* Whether a file of levels was built from this shapefile, or from one of the same bytes. */
-static mc_error *
-compare_origins(bool *same, const mc_level_file *file, mc_shapefile_origin *origin, mc_ctx *ctx, apr_pool_t *pool)
-{
-    *same = mc_level_origin_untouched(&file->origin, &origin->origin);
-    if (*same || !mc_level_origin_alike(&file->origin, &origin->origin))
-        return MC_OK;
-    uint64_t content = atomic_load(&origin->content);
-    if (content == 0) {
-        MC_TRY(mc_level_origin_digest(&content, &origin->origin, origin->files, ctx, pool));
-        atomic_store(&origin->content, content);
-    }
-    *same = file->origin.content == content;
-    return MC_OK;
+    mc_level_data_look(origin, files, definition);
 }
 
 /* Once for each reason that is another than the last one; "" is none. */
@@ -112,22 +91,9 @@ tell_level_reason(mc_shapefile_levels *levels, const char *reason, mc_ctx *ctx)
         mc_log_write(ctx, MC_LOG_WARN, "layer \"%s\" is drawn without its overviews: %s", levels->layer, reason);
 }
 
-/* Where everybody may write to the folder, a file is used only if it is root's, the server's or of who owns the
- * shapefile. */
-static bool
-is_trusted_file(const char *path, int file, int shapefile, apr_pool_t *pool)
-{
-    struct stat folder, own, data;
-    const char *slash = strrchr(path, '/');
-    if (stat(slash == NULL ? "." : apr_pstrmemdup(pool, path, (size_t)(slash - path) + 1), &folder) != 0 ||
-        fstat(file, &own) != 0 || fstat(shapefile, &data) != 0)
-        return false;
-    return (folder.st_mode & S_IWOTH) == 0 || own.st_uid == 0 || own.st_uid == geteuid() || own.st_uid == data.st_uid;
-}
-
 /* Why the file cannot be used; "": it can, or there is none. */
 static const char *
-find_levels_fault(const open_levels *opened, const mc_error *error, const char *path, int shapefile)
+find_levels_fault(const open_levels *opened, const mc_error *error, const char *path)
 {
     if (error != MC_OK)
         return mc_error_chain(error, opened->pool);
@@ -135,8 +101,6 @@ find_levels_fault(const open_levels *opened, const mc_error *error, const char *
         return "";
     if (opened->file->style != opened->style)
         return apr_pstrcat(opened->pool, path, " was built for another style", NULL);
-    if (!is_trusted_file(path, opened->file->fd, shapefile, opened->pool))
-        return apr_pstrcat(opened->pool, path, " is another user's, in a folder where everybody may write", NULL);
     return "";
 }
 
@@ -145,11 +109,11 @@ open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp, int s
 {
     apr_pool_t *own = mc_task_pool_acquire();
     open_levels *made = apr_pcalloc(own, sizeof(*made));
-    mc_error *error = mc_level_file_open(&made->file, path, own);
+    mc_error *error = mc_level_file_open(&made->file, path, shapefile, own);
     made->pool = own;
     made->style = style;
     made->stamp = *stamp;
-    made->reason = find_levels_fault(made, error, path, shapefile);
+    made->reason = find_levels_fault(made, error, path);
     if (*made->reason != '\0')
         made->file = NULL;
     atomic_init(&made->references, 1);
@@ -217,37 +181,32 @@ read_opened_level(bool *used, open_levels *opened, mc_feature_reading *reading, 
     return *used ? error : MC_OK;
 }
 
-/* *reason: why levels are not used, "": none; *level -1: there is none for the map. */
-static mc_error *
-choose_opened_level(int *level, const char **reason, const open_levels *opened, const mc_feature_query *own,
-                    mc_shapefile_origin *origin, mc_ctx *ctx, apr_pool_t *pool)
+/* -1: there is none for the map. *reason: why levels are not used, "": none. */
+static int
+choose_opened_level(const char **reason, const open_levels *opened, const mc_feature_query *own, mc_level_data *origin,
+                    mc_ctx *ctx, apr_pool_t *pool)
 {
-    bool same;
     *reason = opened->reason;
-    *level = -1;
     if (opened->file == NULL)
-        return MC_OK;
+        return -1;
     const int found = mc_level_find(opened->file->ranges, opened->file->count, own);
     if (found < 0)
-        return MC_OK;
-    MC_TRY(compare_origins(&same, opened->file, origin, ctx, pool));
-    if (!same)
-        *reason = "the shapefile is another one than they were built from: build them again";
-    else if (atomic_load(&opened->broken))
-        *reason = BROKEN;
-    else
-        *level = found;
-    return MC_OK;
+        return -1;
+    const mc_level_kinship kinship = mc_level_data_compare(origin, &opened->file->origin, ctx, pool);
+    const char *fault = mc_level_kinship_fault(kinship);
+    if (fault == NULL && atomic_load(&opened->broken))
+        fault = BROKEN;
+    *reason = fault == NULL ? "" : fault;
+    return fault == NULL && kinship == MC_LEVEL_OF_THESE ? found : -1;
 }
 
 static mc_error *
 read_shapefile_levels(bool *used, mc_shapefile_levels *levels, open_levels *opened, mc_feature_reading *reading,
-                      const mc_feature_query *own, mc_shapefile_origin *origin, apr_pool_t *pool)
+                      const mc_feature_query *own, mc_level_data *origin, apr_pool_t *pool)
 {
     const char *reason;
-    int level;
     mc_error *error = MC_OK;
-    MC_TRY(choose_opened_level(&level, &reason, opened, own, origin, reading->ctx, pool));
+    const int level = choose_opened_level(&reason, opened, own, origin, reading->ctx, pool);
     if (level >= 0)
         error = read_opened_level(used, opened, reading, level, pool);
     if (level >= 0 || *reason != '\0')
@@ -257,7 +216,7 @@ read_shapefile_levels(bool *used, mc_shapefile_levels *levels, open_levels *open
 
 mc_error *
 mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_reading *reading,
-                         const mc_feature_query *own, mc_shapefile_origin *origin, apr_pool_t *pool)
+                         const mc_feature_query *own, mc_level_data *origin, apr_pool_t *pool)
 {
     *used = false;
     if (own->ids || !mc_level_may_serve(own))

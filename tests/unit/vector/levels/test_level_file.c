@@ -62,7 +62,7 @@ START_TEST(what_was_written_is_read)
 {
     mc_level_file *file;
     const char *path = write_two_levels();
-    ck_assert(mc_level_file_open(&file, path, pool) == MC_OK);
+    ck_assert(mc_level_file_open(&file, path, -1, pool) == MC_OK);
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(file->count, 2);
     ck_assert_uint_eq(file->style, STYLE);
@@ -78,7 +78,7 @@ START_TEST(what_was_written_is_read)
         ck_assert_mem_eq(bytes, "abc", 3);
     }
     remove_file(path);
-    ck_assert(mc_level_file_open(&file, "/nowhere/at/all", pool) == MC_OK);
+    ck_assert(mc_level_file_open(&file, "/nowhere/at/all", -1, pool) == MC_OK);
     ck_assert_ptr_null(file);
 }
 END_TEST
@@ -99,7 +99,7 @@ START_TEST(changed_and_short_files_are_bounded)
             ck_assert_int_eq(pwrite(fd, &wrong, 1, i), 1);
         else
             ck_assert_int_eq(ftruncate(fd, 2 * size - i - 1), 0);
-        mc_error *error = mc_level_file_open(&file, path, own);
+        mc_error *error = mc_level_file_open(&file, path, -1, own);
         ck_assert(i < size || error != MC_OK);
         for (int level = 0; error == MC_OK && level < file->count; level++)
             for (uint32_t k = 0; k < file->block_counts[level]; k++)
@@ -121,6 +121,51 @@ write_whole_file(const char *path, const char *text)
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
 }
+
+/* Refused before anything is read: the file is no file of overviews, and that is not what the error says. */
+static void
+expect_refusal(const char *path, int data, mc_error_kind kind, const char *reason)
+{
+    mc_level_file *file;
+    mc_error *error = mc_level_file_open(&file, path, data, pool);
+    ck_assert(error != MC_OK && error->kind == kind);
+    ck_assert_ptr_null(file);
+    ck_assert_ptr_nonnull(strstr(error->message, reason));
+    mc_error_ignore(error);
+}
+
+START_TEST(what_is_no_trusted_file_is_not_read)
+{
+    enum { OTHER = 54321, OWNER = 54322 };
+    const char *path = make_level_folder(), *data = apr_pstrcat(pool, folder, "/a.shp", NULL);
+    ck_assert_int_eq(mkfifo(path, 0644), 0); /* nobody writes to it */
+    expect_refusal(path, -1, MC_ERR_IO, "no file");
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    expect_refusal(path, -1, MC_ERR_IO, "no file");
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(symlink("/dev/zero", path), 0);
+    expect_refusal(path, -1, MC_ERR_IO, "a symbolic link");
+    ck_assert_int_eq(unlink(path), 0);
+    write_whole_file(path, "none");
+    write_whole_file(data, "data");
+    expect_refusal(path, -1, MC_ERR_CORRUPT, "is broken");
+    int fd = open(data, O_RDONLY | O_CLOEXEC);
+    if (geteuid() == 0) { /* who else can give files away */
+        ck_assert_int_eq(chown(path, OTHER, (gid_t)-1), 0);
+        expect_refusal(path, fd, MC_ERR_CORRUPT, "is broken");
+        ck_assert_int_eq(chmod(folder, 01777), 0);
+        expect_refusal(path, fd, MC_ERR_FORBIDDEN, "another user's");
+        ck_assert_int_eq(chown(data, OWNER, (gid_t)-1), 0);
+        expect_refusal(path, fd, MC_ERR_FORBIDDEN, "another user's");
+        ck_assert_int_eq(chown(data, OTHER, (gid_t)-1), 0);
+        expect_refusal(path, fd, MC_ERR_CORRUPT, "is broken");
+    }
+    close(fd);
+    ck_assert_int_eq(unlink(data), 0);
+    remove_file(path);
+}
+END_TEST
 
 /* What a builder that was killed has left goes; what is there stays where the disk is full, and the error says that. */
 START_TEST(full_disks_and_killed_builders_change_nothing)
@@ -200,4 +245,5 @@ START_TEST(files_are_told_apart_by_their_bytes)
 END_TEST
 
 UNIT_MAIN("level_file", what_was_written_is_read, changed_and_short_files_are_bounded,
-          full_disks_and_killed_builders_change_nothing, files_are_told_apart_by_their_bytes)
+          full_disks_and_killed_builders_change_nothing, files_are_told_apart_by_their_bytes,
+          what_is_no_trusted_file_is_not_read)
