@@ -95,7 +95,7 @@ mc_overview_plane_fits(const mc_overview_job *job, double resolution, const mc_e
     double box[4];
     mc_overview_lattice_box(box, job, resolution, area, mc_overview_symbol_margin(job, resolution));
     const double width = box[2] - box[0], height = box[3] - box[1];
-    return width * height <= MC_SIEVE_PIXELS_MAX && fmax(width, height) <= MC_SHAPE_REACH / MC_SUBPIXELS &&
+    return mc_sieve_fits(width, height) && fmax(width, height) <= MC_SHAPE_REACH / MC_SUBPIXELS &&
            fabs(box[0]) < 1e15 && fabs(box[1]) < 1e15;
 }
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "draw/paint/painter_private.h"
 #include "draw/paint/sieve_private.h"
 
@@ -104,6 +105,32 @@ is_painted_by_steps(const mc_style *style, double scale)
     return needs.suits;
 }
 
+static apr_status_t
+give_sieve_memory(void *data)
+{
+    mc_budget_give(((mc_sieve *)data)->counted);
+    return APR_SUCCESS;
+}
+
+void
+mc_sieve_charge(mc_sieve *sieve, size_t bytes)
+{
+    mc_budget_charge(bytes);
+    sieve->counted += bytes;
+}
+
+/* In a server, that updates overviews, maps keep the other half of the budget. */
+static mc_error *
+take_sieve_memory(mc_sieve *sieve, size_t bytes, apr_pool_t *pool)
+{
+    const size_t half = mc_budget_limit() / 2;
+    if ((half > 0 && (bytes > half || mc_budget_used() > half - bytes)) || !mc_budget_take(bytes))
+        return mc_budget_error(bytes, pool);
+    sieve->counted = bytes;
+    apr_pool_cleanup_register(pool, sieve, give_sieve_memory, apr_pool_cleanup_null);
+    return MC_OK;
+}
+
 static mc_error *
 create_planes(mc_sieve *made, const mc_style *style, double scale, apr_pool_t *pool)
 {
@@ -118,6 +145,7 @@ create_planes(mc_sieve *made, const mc_style *style, double scale, apr_pool_t *p
     MC_TRY(mc_pixels_create(&made->pixels, MC_SIEVE_SCRATCH, MC_SIEVE_SCRATCH, true, pool));
     mc_pixels_attach(made->pixels, pool);
     MC_TRY(mc_painter_create(&made->painter, style, made->pixels, &made->query, true, pool));
+    MC_TRY(take_sieve_memory(made, pixels * (1 + sizeof(*made->shines[0]) * (size_t)made->lattices), pool));
     made->open = apr_palloc(pool, pixels);
     memset(made->open, 1, pixels);
     for (int i = 0; i < made->lattices; i++) {
@@ -128,12 +156,19 @@ create_planes(mc_sieve *made, const mc_style *style, double scale, apr_pool_t *p
     return MC_OK;
 }
 
+bool
+mc_sieve_fits(double width, double height)
+{
+    return width >= 1 && height >= 1 && width * height <= MC_SIEVE_PIXELS_MAX &&
+           (width + MC_SIEVE_BLOCK) * height <= 2.0 * MC_SIEVE_PIXELS_MAX;
+}
+
 mc_error *
 mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crowded, int width, int height,
                 apr_pool_t *pool)
 {
     mc_sieve *made = apr_pcalloc(pool, sizeof(*made));
-    if (width <= 0 || height <= 0 || width > MC_SIEVE_PIXELS_MAX / height)
+    if (!mc_sieve_fits(width, height))
         return mc_error_create(pool, MC_ERR_LIMIT, "a sieve of %d x %d pixels is too large", width, height);
     made->pool = pool;
     made->width = width;

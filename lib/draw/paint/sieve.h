@@ -14,7 +14,7 @@ typedef struct mc_sieve_box {
 } mc_sieve_box;
 
 enum {
-    MC_SIEVE_PIXELS_MAX = 1 << 24,        /* of the largest plane of a sieve */
+    MC_SIEVE_PIXELS_MAX = 1 << 24,        /* of the largest plane of a sieve: up to 400 MB */
     MC_SIEVE_THINNING = MC_SUBPIXELS / 4, /* of a pixel: as maps thin what they read */
 };
 
@@ -30,6 +30,10 @@ const char *mc_sieve_refusal(const mc_style *style, double least, double most, b
  * features that any rule draws. */
 bool mc_sieve_hides(const mc_style *style, double scale);
 
+/* Whether a plane of whole pixels is small enough: it has at most MC_SIEVE_PIXELS_MAX, and is not so narrow that it
+ * takes much more memory than these. */
+bool mc_sieve_fits(double width, double height);
+
 /* Pixels that the plane of a sieve has to have around all geometry, or more is kept than need be. */
 int mc_sieve_margin(const mc_style *style, double scale);
 
@@ -37,7 +41,8 @@ int mc_sieve_margin(const mc_style *style, double scale);
  * A sieve for maps of one scale denominator. `crowded`: many features lie in a pixel, each of which covers a part of
  * it; the sieve keeps more then, so that what is left out can be seen in as few pixels. Geometry is in pixels of the
  * plane, which are those of these maps, from its upper left corner, thinned by MC_SIEVE_THINNING. The style lives as
- * long as `pool`. MC_ERR_LIMIT for more than MC_SIEVE_PIXELS_MAX pixels.
+ * long as `pool`. MC_ERR_LIMIT for a plane that does not fit, MC_ERR_NO_MEMORY where more than half of the budget
+ * (base/budget.h) would be in use with it.
  */
 mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crowded, int width, int height,
                           apr_pool_t *pool) MC_CHECKED;

@@ -34,8 +34,10 @@ mc_error *
 mc_sieve_lay(mc_sieve *sieve, const mc_feature *feature, bool now, mc_ctx *ctx)
 {
     mc_sieve_box box;
-    if (sieve->shows == NULL && sieve->hides)
+    if (sieve->shows == NULL && sieve->hides) {
         sieve->shows = apr_pcalloc(sieve->pool, sieve->stride * (size_t)sieve->height);
+        mc_sieve_charge(sieve, sieve->stride * (size_t)sieve->height);
+    }
     MC_TRY(mc_sieve_paint(&box, sieve, feature, ctx));
     for (int i = 0; i < sieve->lattices && box.x0 < box.x1; i++) {
         mc_sieve_lay_painted(sieve, sieve->shines, i, &box);
@@ -69,6 +71,7 @@ mc_sieve_uncover(mc_sieve *sieve)
     memset(sieve->open, 0, pixels);
     for (int i = 0; i < sieve->lattices; i++) {
         sieve->before[i] = apr_palloc(sieve->pool, sizeof(*sieve->before[i]) * pixels);
+        mc_sieve_charge(sieve, sizeof(*sieve->before[i]) * pixels);
         for (int y = 0; y < sieve->height; y++) {
             const size_t at = (size_t)y * sieve->stride;
             uncover_row(sieve->shines[i] + at, sieve->before[i] + at, sieve->open + at, sieve->shows + at, sieve->width,

@@ -35,7 +35,11 @@ struct mc_sieve {
     uint16_t *before[MC_SIEVE_LATTICES]; /* how much shone through before features were gone */
     uint8_t *shows;                      /* for each pixel, bits: whether something shows, and whether it ever did */
     apr_pool_t *pool, *scratch;
+    size_t counted; /* bytes of planes, in the budget until the pool's end */
 };
+
+/* Counts bytes of a further plane. */
+void mc_sieve_charge(mc_sieve *sieve, size_t bytes);
 
 /* Pixels of a row of the box, in whole blocks: what is behind the box has no alpha. */
 int mc_sieve_row_length(const mc_sieve_box *box);

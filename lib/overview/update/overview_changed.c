@@ -12,6 +12,7 @@
 #include "overview/update/overview_cover.h"
 #include "text/text.h"
 #include "vector/geometry/geometry.h"
+#include "vector/shapefile/box_index.h"
 
 enum {
     ROWS_AT_ONCE = 8192,
@@ -279,10 +280,11 @@ take_row_box(mc_overview_changed *changed, const mc_overview_table *table, const
         return;
     if (!mc_wkb_bounds(&at, row->fields[1].data, (size_t)row->fields[1].size))
         at = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
+    const double *corner = changed->corner;
+    const mc_small_box box = mc_small_box_of(
+        &(mc_extent){ at.minx - corner[0], at.miny - corner[1], at.maxx - corner[0], at.maxy - corner[1] });
     APR_ARRAY_PUSH(changed->places, mc_overview_row_box) =
-        (mc_overview_row_box){ ordinal,
-                               { (float)(at.minx - changed->corner[0]), (float)(at.miny - changed->corner[1]),
-                                 (float)(at.maxx - changed->corner[0]), (float)(at.maxy - changed->corner[1]) } };
+        (mc_overview_row_box){ ordinal, { box.minx, box.miny, box.maxx, box.maxy } };
 }
 
 mc_error *

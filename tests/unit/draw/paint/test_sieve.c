@@ -1,9 +1,11 @@
 /* The sieve of overviews: what it leaves out cannot be seen in the map, and what it refuses. */
 #include "draw/paint/sieve.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "styles.h"
 #include "unit.h"
 
@@ -354,6 +356,32 @@ START_TEST(what_shows_once_features_are_gone_is_found)
 }
 END_TEST
 
+/* What a plane takes is bounded by its pixels, whatever its sides are, and is counted as long as it lives. */
+START_TEST(memory_of_planes_is_bounded_and_counted)
+{
+    mc_sieve *sieve;
+    apr_pool_t *own;
+    const mc_style *style = style_of(three_rules);
+    ck_assert(mc_sieve_fits(1 << 12, 1 << 12) && !mc_sieve_fits((1 << 12) + 1, 1 << 12));
+    ck_assert(mc_sieve_fits(1 << 19, 32) && mc_sieve_fits(16, 1 << 19) && !mc_sieve_fits(1, 1 << 23));
+    ck_assert(!mc_sieve_fits(0, 10) && !mc_sieve_fits(-10, -10) && !mc_sieve_fits(NAN, 10) && !mc_sieve_fits(1e300, 1));
+    const size_t before = mc_budget_used();
+    apr_pool_create(&own, pool);
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, false, 1000, 1000, own) == MC_OK);
+    ck_assert_uint_gt(mc_budget_used(), before + 5 * 1000 * 1000);
+    apr_pool_destroy(own);
+    ck_assert_uint_lt(mc_budget_used(), before + 1000 * 1000);
+    mc_budget_set(9 * 1000 * 1000, NULL); /* which it would take more than the half of */
+    apr_pool_create(&own, pool);
+    mc_error *error = mc_sieve_create(&sieve, style, SCALE, false, 1000, 1000, own);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_NO_MEMORY);
+    mc_error_ignore(error);
+    apr_pool_destroy(own);
+    mc_budget_set(0, NULL);
+    ck_assert_uint_lt(mc_budget_used(), before + 1000 * 1000); /* the canvas is kept for others */
+}
+END_TEST
+
 UNIT_MAIN("sieve", what_is_left_out_is_hidden, bounds_in_hidden_places_are_known,
           what_shows_once_features_are_gone_is_found, what_a_merged_layer_leaves_out_is_hidden,
-          what_no_rule_draws_is_left_out, styles_that_do_not_suit_are_refused)
+          what_no_rule_draws_is_left_out, styles_that_do_not_suit_are_refused, memory_of_planes_is_bounded_and_counted)
