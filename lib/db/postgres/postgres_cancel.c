@@ -18,6 +18,8 @@
 #define CALL_TIME (2 * APR_USEC_PER_SEC)
 /* Calls of the process that do not come back; with so many no other is made. */
 #define STUCK_MAX 4
+/* Connections that are waited for at a time. */
+enum { POLLED_MAX = 64 };
 
 static bool
 is_stopping(mc_postgres_engine *engine)
@@ -115,44 +117,97 @@ send_cancel(mc_postgres_engine *engine, mc_pg_connection *connection)
     return taken;
 }
 
+/* Asks for all of a list before any is waited for, and has them wait from then on, all for as long. */
 static void
-drain_cancelled_query(mc_postgres_engine *engine, mc_pg_connection *connection)
+ask_for_cancels(mc_pg_connection **waiting, mc_postgres_engine *engine, mc_pg_connection *list)
 {
-    apr_time_t end = mc_clock_now() + DRAIN_TIME;
-    while (!mc_pg_drain_arrived(connection) && !connection->spoiled && PQstatus(connection->pg) == CONNECTION_OK &&
-           mc_clock_now() < end && !is_stopping(engine)) {
-        int left = mc_pg_flush(connection);
-        struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg),
-                                 .events = (short)(left > 0 ? left : POLLIN) };
-        /* A cancel that comes before its query has begun there has no effect. */
-        if (poll(&polled, 1, MC_WAIT_LOOK / 1000) == 0 && !send_cancel(engine, connection))
-            return;
+    mc_pg_connection *last = NULL;
+    for (mc_pg_connection *at = list; at != NULL; last = at, at = at->next) {
+        at->drained = 0;
+        at->until = !is_stopping(engine) && send_cancel(engine, at) ? mc_clock_now() : 0;
+        at->asked = mc_clock_now();
     }
+    for (mc_pg_connection *at = list; at != NULL; at = at->next)
+        at->until = at->until == 0 ? 0 : mc_clock_now() + DRAIN_TIME;
+    if (last != NULL) {
+        last->next = *waiting;
+        *waiting = list;
+    }
+}
+
+/* Whether what was cancelled has ended, or is not waited for any more. Takes what has arrived. */
+static bool
+is_drained(mc_postgres_engine *engine, mc_pg_connection *connection)
+{
+    return connection->until == 0 || mc_pg_drain_arrived(connection) || connection->spoiled ||
+           PQstatus(connection->pg) != CONNECTION_OK || mc_clock_now() >= connection->until || is_stopping(engine);
+}
+
+/* A cancel that comes before its query has begun at the server has no effect: where nothing comes, it is sent again. */
+static void
+ask_again(mc_postgres_engine *engine, mc_pg_connection *connection)
+{
+    if (mc_clock_now() < connection->asked + MC_WAIT_LOOK)
+        return;
+    if (!send_cancel(engine, connection))
+        connection->until = 0;
+    connection->asked = mc_clock_now();
+}
+
+/* Lets go of those that have ended, and waits a moment for the others, all at a time. */
+static void
+drain_cancelled_queries(mc_pg_connection **waiting, mc_postgres_engine *engine)
+{
+    struct pollfd polled[POLLED_MAX];
+    int count = 0;
+    for (mc_pg_connection **at = waiting; *at != NULL;) {
+        mc_pg_connection *connection = *at;
+        if (is_drained(engine, connection)) {
+            *at = connection->next;
+            mc_pg_release(engine, connection);
+            continue;
+        }
+        if (count < POLLED_MAX) {
+            int left = mc_pg_flush(connection);
+            polled[count++] = (struct pollfd){ .fd = mc_pg_pump_socket(&connection->pump, connection->pg),
+                                               .events = (short)(left > 0 ? left : POLLIN) };
+        }
+        at = &connection->next;
+    }
+    if (count == 0 || poll(polled, (nfds_t)count, MC_WAIT_LOOK / 1000) < 0)
+        return;
+    mc_pg_connection *connection = *waiting;
+    for (int i = 0; i < count; i++, connection = connection->next)
+        if (polled[i].revents == 0)
+            ask_again(engine, connection);
 }
 
 static void
 cancel_and_release(mc_postgres_engine *engine, mc_pg_connection *connection)
 {
-    connection->drained = 0;
-    if (!is_stopping(engine) && send_cancel(engine, connection))
-        drain_cancelled_query(engine, connection);
-    mc_pg_release(engine, connection);
+    mc_pg_connection *waiting = NULL;
+    connection->next = NULL;
+    ask_for_cancels(&waiting, engine, connection);
+    while (waiting != NULL)
+        drain_cancelled_queries(&waiting, engine);
 }
 
 static void *
 run_canceller(void *baton)
 {
     mc_postgres_engine *engine = baton;
+    mc_pg_connection *waiting = NULL;
     pthread_mutex_lock(&engine->lock);
     for (;;) {
-        while (engine->cancelled == NULL && !engine->stopping)
+        while (engine->cancelled == NULL && waiting == NULL && !engine->stopping)
             pthread_cond_wait(&engine->work, &engine->lock);
-        mc_pg_connection *connection = engine->cancelled;
-        if (connection == NULL)
+        mc_pg_connection *list = engine->cancelled;
+        if (list == NULL && waiting == NULL)
             break;
-        engine->cancelled = connection->next;
+        engine->cancelled = NULL;
         pthread_mutex_unlock(&engine->lock);
-        cancel_and_release(engine, connection);
+        ask_for_cancels(&waiting, engine, list);
+        drain_cancelled_queries(&waiting, engine);
         pthread_mutex_lock(&engine->lock);
     }
     pthread_mutex_unlock(&engine->lock);

@@ -50,6 +50,8 @@ typedef struct mc_pg_connection {
     bool spoiled;     /* it is in a state that only closing it ends */
     bool interrupted; /* the server is at a statement that nobody waits for: it is spoiled, and cancelled at the end */
     int64_t drained;  /* bytes that came since a query was cancelled */
+    apr_time_t asked; /* mc_clock_now() when the server was last asked to cancel it */
+    apr_time_t until; /* when nobody waits for its end any more */
     bool copies;      /* a statement that begins a COPY was sent */
     bool copying;     /* the rest of a COPY has not been read */
     int errors;       /* that the server has answered to the command */

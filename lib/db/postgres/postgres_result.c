@@ -161,6 +161,8 @@ mc_pg_start(mc_postgres_result **result, mc_postgres_engine *engine, const mc_po
         error = replace_answer_connection(query_result);
     if (error != MC_OK)
         release_answer_connection(query_result);
+    else /* the server begins while the caller does other things; what does not go now goes when the answer is read */
+        (void)mc_pg_flush(query_result->connection);
     query_result->wait.traffic = query->by_key ? NULL : &query_result->base.traffic; /* too little to tell of a line */
     return error;
 }

@@ -23,7 +23,7 @@ enum {
 /* A further session waits so long for a lock on the table or its indexes. A transaction that wants the table for itself
  * waits for those sessions that have it already, and lets no other one in: that one must not be waited for. */
 #define LOCK_WAIT "50ms"
-/* The end of a transaction that only reads. */
+/* The ends of all transactions that only read, together. */
 #define END_TIME (1 * APR_USEC_PER_SEC)
 #define ALONE_TIME (60 * APR_USEC_PER_SEC)
 
@@ -35,6 +35,7 @@ typedef struct range_reader {
     mc_postgis_request request;
     mc_feature_query query;
     mc_postgres_session *session;
+    bool rests; /* the session is in its transaction, and the server waits for the next statement */
     mc_postgres_result *result;
     int64_t next; /* range; the lock of the reading */
     mc_ctx ctx;   /* of the session */
@@ -103,21 +104,6 @@ import_snapshot(const spread_reading *spread, mc_postgres_session *session, mc_c
     return run_plain(NULL, 0, session, sql, ctx, pool);
 }
 
-/* The transaction ends, whoever has gone. */
-static void
-end_session(mc_postgres_session *session, const mc_ctx *ctx, apr_pool_t *pool)
-{
-    mc_ctx last = *ctx;
-    last.abandoned = NULL;
-    last.deadline = mc_clock_now() + END_TIME;
-    mc_error *error = run_plain(NULL, 0, session, "COMMIT", &last, pool);
-    if (error == MC_OK)
-        mc_postgres_session_give_back(session);
-    else
-        mc_postgres_session_close(session);
-    mc_error_ignore(error);
-}
-
 /* ---- Readers ---- */
 
 static range_reader *
@@ -143,19 +129,23 @@ create_range_reader(const spread_reading *spread)
     return made;
 }
 
-/* The connection's session, in the snapshot of the first one. */
+/* The connection's session, in the snapshot of the first one. What the server has refused, it waits for no more. */
 static mc_error *
 open_range_session(range_reader *reader, spread_reading *spread)
 {
+    mc_error *error;
     mc_ctx *ctx = &reader->ctx;
     const char *connection = spread->of->layer->config.connection;
     struct mc_postgres *postgres = ctx->process->postgres;
     if (spread->snapshot != NULL) {
         MC_TRY(mc_postgres_session_spare(&reader->session, postgres, connection, ctx, reader->root));
-        return import_snapshot(spread, reader->session, ctx, reader->root);
+        error = import_snapshot(spread, reader->session, ctx, reader->root);
+    } else {
+        MC_TRY(mc_postgres_session_open(&reader->session, postgres, connection, spread->of->base.ctx, reader->root));
+        error = export_snapshot(spread, reader->session, ctx, reader->root);
     }
-    MC_TRY(mc_postgres_session_open(&reader->session, postgres, connection, spread->of->base.ctx, reader->root));
-    return export_snapshot(spread, reader->session, ctx, reader->root);
+    reader->rests = error == MC_OK || error->kind == MC_ERR_UPSTREAM || error->kind == MC_ERR_LIMIT;
+    return error;
 }
 
 /* One more connection. */
@@ -169,19 +159,69 @@ add_range_reader(spread_reading *spread)
     return open_range_session(reader, spread);
 }
 
-/* `whole`: all ranges have been read, and what is left of the answer is its end. */
+/* ---- The end of readers ---- */
+
+/* `whole`: all ranges have been read, and what is left of the answer is its end. A statement that is under way is
+ * cancelled at the server, and its session goes with it: by another thread, nobody waits. */
 static void
-end_range_reader(range_reader *reader, bool whole)
+end_range_answer(range_reader *reader, bool whole)
+{
+    const mc_postgres_row *row = NULL;
+    if (reader->result != NULL) {
+        mc_error *error = whole ? mc_postgres_next(&row, reader->result) : MC_OK;
+        reader->rests = whole && error == MC_OK && row == NULL;
+        mc_error_ignore(error);
+    }
+    mc_postgres_end(reader->result);
+    reader->result = NULL;
+    if (reader->rests)
+        return;
+    mc_postgres_session_close(reader->session);
+    reader->session = NULL;
+}
+
+/* A session whose transaction has ended stays open for others. */
+static void
+give_back_session(range_reader *reader, mc_error *error)
 {
     const mc_postgres_row *row;
-    if (whole)
-        mc_error_ignore(mc_postgres_next(&row, reader->result));
+    while (error == MC_OK && (error = mc_postgres_next(&row, reader->result)) == MC_OK && row != NULL)
+        continue;
     mc_postgres_end(reader->result);
-    if (reader->session != NULL)
-        end_session(reader->session, &reader->ctx, reader->root);
-    mc_geometry_free(&reader->reading.base.geometry);
-    mc_task_pool_release(reader->root);
+    if (error == MC_OK)
+        mc_postgres_session_give_back(reader->session);
+    else
+        mc_postgres_session_close(reader->session);
+    mc_error_ignore(error);
 }
+
+/* All statements are ended before any server is waited for, and all transactions at the same time, whoever has gone. */
+static void
+end_range_readers(range_reader *const *readers, int count, bool whole)
+{
+    mc_error *errors[CONNECTIONS_MAX] = { 0 };
+    mc_ctx last;
+    for (int i = 0; i < count; i++)
+        end_range_answer(readers[i], whole);
+    for (int i = 0; i < count; i++) {
+        const mc_postgres_query query = { .sql = "COMMIT", .session = readers[i]->session, .plain = true };
+        if (i == 0) {
+            last = readers[0]->ctx;
+            last.abandoned = NULL;
+            last.deadline = mc_clock_now() + END_TIME;
+        }
+        if (readers[i]->session != NULL)
+            errors[i] = mc_postgres_start(&readers[i]->result, last.process->postgres, &query, &last, readers[i]->root);
+    }
+    for (int i = 0; i < count; i++) {
+        if (readers[i]->session != NULL)
+            give_back_session(readers[i], errors[i]);
+        mc_geometry_free(&readers[i]->reading.base.geometry);
+        mc_task_pool_release(readers[i]->root);
+    }
+}
+
+/* ---- Statements ---- */
 
 static mc_error *
 start_range_reader(range_reader *reader, const spread_reading *spread, int number)
@@ -267,7 +307,7 @@ begin_spread(spread_reading *spread, int most)
         mc_error *error = add_range_reader(spread);
         if (error != MC_OK) {
             mc_error_ignore(error);
-            end_range_reader(spread->readers[--spread->count], false);
+            end_range_readers(&spread->readers[--spread->count], 1, false);
             break;
         }
     }
@@ -307,8 +347,8 @@ end_spread(int64_t *bytes, spread_reading *spread, bool whole)
         of->visited += reader->reading.visited;
         if (reader->result != NULL)
             *bytes += mc_postgres_traffic_of(reader->result).bytes;
-        end_range_reader(reader, whole);
     }
+    end_range_readers(spread->readers, spread->count, whole);
     of->base.skipped = spread->skipped;
 }
 

@@ -2,6 +2,8 @@
 
 #include "base/metrics.h"
 
+enum { LIMIT = 8 };
+
 static mc_postgres_session *
 open_session(void)
 {
@@ -109,6 +111,40 @@ START_TEST(an_ended_session_is_told_and_not_replaced)
 }
 END_TEST
 
-POSTGRES_MAIN("postgres_session", 2, others_see_a_transaction_once_it_is_committed,
+/* Waits until so many sessions wait for the lock. */
+static void
+wait_for_waiting(const char *count)
+{
+    while (strcmp(said(NULL, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"), count) != 0)
+        apr_sleep(1000);
+}
+
+/* Closing a connection alone would not end a statement that waits for a lock. */
+START_TEST(statements_of_several_sessions_are_cancelled)
+{
+    enum { SEVERAL = LIMIT - 2 };
+    mc_postgres_session *holder = open_session(), *sessions[SEVERAL];
+    mc_postgres_result *results[SEVERAL];
+    (void)said(holder, "SELECT pg_advisory_lock(7)");
+    for (int i = 0; i < SEVERAL; i++) {
+        sessions[i] = open_session();
+        const mc_postgres_query query = { .sql = i % 2 == 0 ? "SELECT pg_advisory_lock(7)"
+                                                            : "DO 'BEGIN PERFORM pg_advisory_lock(7); END'",
+                                          .session = sessions[i],
+                                          .plain = true };
+        ck_ok(mc_postgres_start(&results[i], process.postgres, &query, &ctx, pool));
+    }
+    wait_for_waiting(apr_itoa(pool, SEVERAL));
+    for (int i = 0; i < SEVERAL; i++)
+        mc_postgres_end(results[i]);
+    for (int i = 0; i < SEVERAL; i++)
+        mc_postgres_session_close(sessions[i]);
+    wait_for_waiting("0");
+    ck_assert_str_eq(said(holder, "SELECT 4"), "4");
+    mc_postgres_session_close(holder);
+}
+END_TEST
+
+POSTGRES_MAIN("postgres_session", LIMIT, others_see_a_transaction_once_it_is_committed,
               what_was_not_committed_is_taken_back, bad_rows_fail_at_the_end_and_the_session_stands,
-              an_ended_session_is_told_and_not_replaced)
+              an_ended_session_is_told_and_not_replaced, statements_of_several_sessions_are_cancelled)
