@@ -15,6 +15,7 @@ mc_overview_find_shapes(mc_overview_shapefile *shapefile)
     mc_shp_record record;
     job->bounds = (mc_extent){ HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL };
     mc_shp_begin(&reader, shapefile->shp, NULL, job->pool);
+    reader.ctx = job->ctx;
     while (mc_shp_next(&reader, &record)) {
         const mc_extent *box = &record.box;
         if (!record.has_box || !isfinite(box->minx + box->miny + box->maxx + box->maxy))
@@ -26,6 +27,7 @@ mc_overview_find_shapes(mc_overview_shapefile *shapefile)
         job->bounds.maxy = fmax(job->bounds.maxy, box->maxy);
     }
     mc_shp_end(&reader);
+    MC_TRY(mc_shp_check(&reader, job->pool));
     job->extent = job->bounds;
     job->pieces = shapefile->shp->count;
     job->piece_ordinals = 1;
@@ -66,13 +68,15 @@ read_shapefile_records(apr_array_header_t **rows, const mc_overview_job *job, in
     mc_dbf_begin(&table, shapefile->shp->attributes);
     mc_shp_begin(&reader, shapefile->shp, NULL, pool);
     reader.at = (uint32_t)from;
+    reader.ctx = job->ctx;
     while (reader.at < to && mc_shp_next(&reader, &record))
         take_record(*rows, shapefile, &record, &table, &wkb, pool);
     mc_shp_end(&reader);
     mc_dbf_end(&table);
     const bool failed = wkb.failed;
     free(wkb.data);
-    return failed ? mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a shape") : MC_OK;
+    return failed ? mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a shape")
+                  : mc_shp_check(&reader, job->pool);
 }
 
 /* As servers draw it without overviews. */

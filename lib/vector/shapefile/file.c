@@ -1,5 +1,6 @@
 /* See file.h. */
 #include "vector/shapefile/file.h"
+#include "base/budget.h"
 #include "base/files.h"
 
 #include <apr_strings.h>
@@ -8,6 +9,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A record of tens of thousands of vertices. */
+enum { COUNTED_FROM = 1 << 20 };
 
 static apr_status_t
 close_file_cleanup(void *data)
@@ -42,17 +46,31 @@ mc_file_read(const mc_file *file, uint64_t offset, void *buffer, size_t size)
     return file->fd < 0 ? 0 : mc_files_read_at(file->fd, offset, buffer, size);
 }
 
-/* Room for so many bytes; what was inside is given up. */
+/* Gives back what a view has. */
+static void
+release_window(mc_file_view *view)
+{
+    free(view->bytes);
+    mc_budget_give(view->counted);
+    view->bytes = NULL;
+    view->room = view->size = view->counted = 0;
+}
+
+/* Room for so many bytes; what was inside is given up. Parts of usual size are not counted. */
 static bool
 reserve_window(mc_file_view *view, size_t size)
 {
     if (view->room >= size)
         return true;
-    free(view->bytes);
+    release_window(view);
+    view->refused = size >= COUNTED_FROM && !mc_budget_take(size);
+    if (view->refused)
+        return false;
+    view->counted = size >= COUNTED_FROM ? size : 0;
     view->bytes = malloc(size);
-    view->room = view->bytes == NULL ? 0 : size;
-    view->size = 0;
-    return view->bytes != NULL;
+    view->refused = view->bytes == NULL;
+    view->room = view->refused ? 0 : size;
+    return !view->refused;
 }
 
 const uint8_t *
@@ -75,6 +93,6 @@ mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead)
 void
 mc_file_view_free(mc_file_view *view)
 {
-    free(view->bytes);
-    *view = (mc_file_view){ .file = view->file };
+    release_window(view);
+    *view = (mc_file_view){ .file = view->file, .refused = view->refused };
 }

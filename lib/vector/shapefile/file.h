@@ -5,6 +5,7 @@
 #ifndef MC_VECTOR_SHAPEFILE_FILE_H
 #define MC_VECTOR_SHAPEFILE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,12 +31,15 @@ typedef struct mc_file_view {
     uint8_t *bytes;
     size_t room, size;
     uint64_t begin;
+    size_t counted; /* bytes of the room in the budget (base/budget.h): of large parts */
+    bool refused;   /* there was no memory for a part */
 } mc_file_view;
 
 enum { MC_FILE_VIEW_MAX = 1 << 30 };
 
-/* `size` bytes at `offset`, valid until the next call. NULL where the file does not have these bytes (any more), or
- * `size` is above MC_FILE_VIEW_MAX. `ahead`: the number of further bytes to be read in the same go. */
+/* `size` bytes at `offset`, valid until the next call. NULL where the file does not have these bytes (any more), where
+ * `size` is above MC_FILE_VIEW_MAX, or where there is no memory (view->refused). `ahead`: the number of further bytes
+ * to be read in the same go. */
 const uint8_t *mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead);
 void mc_file_view_free(mc_file_view *view);
 

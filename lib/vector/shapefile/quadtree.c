@@ -37,7 +37,7 @@ typedef struct searching {
     uint32_t count;
     const mc_extent *window;
     mc_file_view file;
-    uint64_t at;
+    uint64_t at, nodes;
 } searching;
 
 static bool
@@ -68,7 +68,7 @@ static bool
 search_node(searching *s, int depth)
 {
     const uint8_t *node = mc_file_view_at(&s->file, s->at, NODE, NUMBERS_AHEAD);
-    if (node == NULL || depth > DEEPEST)
+    if (node == NULL || depth > DEEPEST || s->nodes++ > (uint64_t)DEEPEST * s->count)
         return false;
     uint32_t distance = mc_little32(node), count = mc_little32(node + 36);
     if (count > s->count)

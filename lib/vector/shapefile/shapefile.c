@@ -161,7 +161,7 @@ read_records(shapefile_reading *r, mc_shp_reader *shapes, apr_pool_t *scratch, a
             error = mc_error_copy(visit_record(r, &record, scratch), pool);
         apr_pool_clear(scratch);
     }
-    return error;
+    return error == MC_OK ? mc_shp_check(shapes, pool) : error;
 }
 
 /* ---- Records that others decode ---- */
@@ -223,6 +223,7 @@ decode_record_packet(const mc_feature_packet *packet, mc_feature_visitor *visit,
     base->visit = visit;
     base->baton = baton;
     base->ctx = ctx;
+    records.ctx = ctx;
     int64_t before = base->skipped;
     mc_error *error = read_records(&decoder->reading, &records, decoder->scratch, pool);
     mc_shp_end(&records);
@@ -273,6 +274,7 @@ read_all_records(shapefile_reading *r, apr_pool_t *pool)
     mc_error *error;
     apr_pool_create(&scratch, pool);
     mc_shp_begin(&shapes, r->shp, &r->query->box, pool);
+    shapes.ctx = r->base.ctx;
     if (r->base.map->taker != NULL && shapes.end > PACKET_RECORDS)
         error = hand_over_records(r, &shapes, pool);
     else

@@ -22,6 +22,9 @@ enum {
     SCANNED_MAX = 1 << 24, /* records of a file without .shx: 8 bytes each */
     INDEXED_MAX = 1 << 20, /* boxes and places in memory: 28 bytes each */
     STREAM_AHEAD = 1 << 18,
+    LOOKED_MOST = 1 << 20,  /* bytes between two looks at the deadline */
+    LOOK_COST = 16,         /* of a record, in bytes */
+    LISTED_LEAST = 1 << 24, /* records that a .shx may have, however short the .shp is */
 };
 
 /* The file of that ending, in small or large letters. */
@@ -104,14 +107,14 @@ find_places(mc_shp *shp, const char *path, apr_pool_t *pool)
 {
     mc_file_view view = { .file = &shp->main };
     uint64_t most = shp->main.size / SMALLEST_RECORD, offset = HEADER;
-    uint32_t room = 0;
+    uint32_t room = 0, seen = 0;
     mc_shp_place *places = NULL;
     most = most < SCANNED_MAX ? most : SCANNED_MAX;
     const uint8_t *header;
     mc_error *error = MC_OK;
     while (error == MC_OK && (header = mc_file_view_at(&view, offset, RECORD_HEADER, STREAM_AHEAD)) != NULL) {
         uint32_t number = mc_big32(header), size = mc_big32(header + 4);
-        if (number > SCANNED_MAX)
+        if (number > SCANNED_MAX || seen++ > SCANNED_MAX)
             error = mc_error_create(pool, MC_ERR_LIMIT, "%s has more than %d shapes and no .shx", path, SCANNED_MAX);
         if (number == 0 || number > most || (uint64_t)size * 2 > shp->main.size - offset - RECORD_HEADER)
             break;
@@ -143,7 +146,9 @@ find_records(mc_shp *shp, const char *path, apr_pool_t *pool)
                   mc_big32(magic) == MAGIC;
     if (!usable)
         return find_places(shp, path, pool);
-    shp->count = (uint32_t)((shp->entries.size - HEADER) / RECORD_HEADER);
+    const uint64_t most = shp->main.size / SMALLEST_RECORD, listed = (shp->entries.size - HEADER) / RECORD_HEADER;
+    shp->count =
+        (uint32_t)(listed > most && listed > LISTED_LEAST ? (most > LISTED_LEAST ? most : LISTED_LEAST) : listed);
     return MC_OK;
 }
 
@@ -215,6 +220,7 @@ mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr
 {
     *reader = (mc_shp_reader){ .shp = shp, .content = { .file = &shp->main }, .entries = { .file = &shp->entries } };
     reader->ahead = STREAM_AHEAD;
+    reader->most = SIZE_MAX;
     reader->end = shp->count;
     if (box == NULL)
         return;
@@ -261,19 +267,25 @@ find_record_place(mc_shp_reader *reader, uint32_t number)
     return entry == NULL ? (mc_shp_place){ 0, 0 } : (mc_shp_place){ mc_big32(entry), mc_big32(entry + 4) };
 }
 
-/* The bytes of a record. How much is read beyond it follows from whether that was of use last time. */
+static bool
+is_in_shp(const mc_shp *shp, mc_shp_place place)
+{
+    return (uint64_t)place.offset * 2 + RECORD_HEADER + (uint64_t)place.size * 2 <= shp->main.size;
+}
+
+/* So many bytes of a record. How much is read beyond them follows from whether that was of use last time. */
 static const uint8_t *
-content_of(mc_shp_reader *reader, mc_shp_place place)
+content_of(mc_shp_reader *reader, mc_shp_place place, size_t wanted)
 {
     uint64_t begin = (uint64_t)place.offset * 2;
-    size_t size = RECORD_HEADER + (size_t)place.size * 2;
+    size_t size = RECORD_HEADER + wanted;
     mc_file_view *view = &reader->content;
     if (reader->wanted != NULL && size >= MC_LARGE_RECORD) {
         const uint8_t *kept = mc_records_at(reader->shp->large, &reader->shp->main, begin, size);
         if (kept != NULL)
             return kept + RECORD_HEADER;
     }
-    if (reader->wanted != NULL && (begin < view->begin || begin > view->begin + view->size + reader->ahead))
+    if (begin < view->begin || begin > view->begin + view->size + reader->ahead)
         reader->ahead = reader->ahead > LEAST_AHEAD ? reader->ahead / 2 : LEAST_AHEAD;
     else if (begin + RECORD_HEADER > view->begin + view->size && reader->ahead < STREAM_AHEAD)
         reader->ahead *= 2;
@@ -295,14 +307,31 @@ read_record_box(mc_shp_record *record)
     }
 }
 
+/* Also of records that nobody is told of, and of large ones. */
+static bool
+is_reading_over(mc_shp_reader *reader)
+{
+    if (reader->looked >= LOOKED_MOST) {
+        reader->looked = 0;
+        reader->stopped = reader->ctx != NULL &&
+                          (mc_ctx_abandoned(reader->ctx) || mc_ctx_remaining(reader->ctx, APR_USEC_PER_SEC) == 0);
+    }
+    return reader->stopped;
+}
+
 bool
 mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
 {
-    for (; move_on(reader); reader->at++) {
+    for (; move_on(reader) && !is_reading_over(reader); reader->at++) {
         mc_shp_place place = find_record_place(reader, reader->at);
+        const size_t whole = (size_t)place.size * 2, wanted = whole < reader->most ? whole : reader->most;
         *record = (mc_shp_record){ .number = reader->at };
-        record->content = place.size == 0 ? NULL : content_of(reader, place);
-        record->size = record->content == NULL ? 0 : (size_t)place.size * 2;
+        record->content = wanted > 0 && is_in_shp(reader->shp, place) ? content_of(reader, place, wanted) : NULL;
+        record->size = record->content == NULL ? 0 : wanted;
+        reader->looked += record->size + LOOK_COST;
+        reader->stopped = record->content == NULL && reader->content.refused;
+        if (reader->stopped)
+            return false;
         read_record_box(record);
         bool null_shape = place.size == 0 || (record->size >= 4 && shp_record_kind(record) == SHP_NULL);
         if (reader->boxed && (null_shape || (record->has_box && !extents_meet(&record->box, &reader->box))))
@@ -313,12 +342,24 @@ mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
     return false;
 }
 
+mc_error *
+mc_shp_check(const mc_shp_reader *reader, apr_pool_t *pool)
+{
+    if (!reader->stopped)
+        return MC_OK;
+    if (reader->content.refused)
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for shape %u", reader->at + 1);
+    MC_TRY(mc_ctx_check(reader->ctx, pool));
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the request has reached its deadline");
+}
+
 bool
 mc_shp_begin_part(mc_shp_reader *part, mc_shp_reader *whole, uint32_t records, size_t bytes)
 {
     *part = *whole;
     part->content = (mc_file_view){ .file = &whole->shp->main };
     part->entries = (mc_file_view){ .file = &whole->shp->entries };
+    part->ctx = NULL;
     size_t size = 0;
     uint32_t count = 0;
     for (; count < records && size < bytes && move_on(whole); whole->at++, count++)
@@ -338,6 +379,7 @@ index_boxes(mc_shp *shp, apr_pool_t *pool)
     mc_shp_record record;
     uint64_t end = HEADER;
     mc_shp_begin(&reader, shp, NULL, pool);
+    reader.most = PARTS_AT;
     while (mc_shp_next(&reader, &record)) {
         static const mc_small_box none = { 1, 1, 0, 0 };
         mc_shp_place place = find_record_place(&reader, record.number);
@@ -377,6 +419,7 @@ mc_shp_write_tree(uint32_t *count, const char *path, apr_pool_t *pool)
     for (uint32_t i = 0; i < shp->count; i++)
         boxes[i] = (mc_extent){ 1, 1, 0, 0 };
     mc_shp_begin(&reader, shp, NULL, pool);
+    reader.most = PARTS_AT;
     while (mc_shp_next(&reader, &record))
         if (record.has_box)
             boxes[record.number] = record.box;

@@ -6,6 +6,7 @@
 #ifndef MC_VECTOR_SHAPEFILE_SHP_H
 #define MC_VECTOR_SHAPEFILE_SHP_H
 
+#include "mapcache/ctx.h"
 #include "vector/geometry/geometry.h"
 #include "vector/shapefile/box_index.h"
 #include "vector/shapefile/dbf.h"
@@ -72,11 +73,19 @@ typedef struct mc_shp_reader {
     bool boxed;
     uint32_t at, end; /* records from `at` on, before `end` */
     size_t ahead;
+    size_t most;     /* bytes of a record that are wanted */
+    mc_ctx *ctx;     /* whose deadline ends the reading; NULL, as at first: nobody's */
+    uint64_t looked; /* bytes, since the deadline was looked at */
+    bool stopped;    /* before the last record */
 } mc_shp_reader;
 
 /* `box` NULL: all records, null shapes too. */
 void mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr_pool_t *pool);
 bool mc_shp_next(mc_shp_reader *reader, mc_shp_record *record);
+
+/* Why mc_shp_next has come to its end before the last record: errors of mc_ctx_check, MC_ERR_NO_MEMORY. MC_OK: it has
+ * not. */
+mc_error *mc_shp_check(const mc_shp_reader *reader, apr_pool_t *pool) MC_CHECKED;
 void mc_shp_end(mc_shp_reader *reader);
 
 /* Begins a reader, perhaps of another thread, of the next records of `whole`, which goes past them: about so many, or
