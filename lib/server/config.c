@@ -237,13 +237,23 @@ MAKE(ruleset)
 MAKE(tileset)
 #undef MAKE
 
+/* Other threads may be reading the environment when a configuration is loaded again: what is as it was is not written.
+ */
+static void
+set_variable(const char *name, const char *value)
+{
+    const char *now = getenv(name);
+    if (now == NULL || strcmp(now, value) != 0)
+        setenv(name, value, 1);
+}
+
 static void
 set_environment(const apr_array_header_t *nodes)
 {
     for (int i = 0; nodes != NULL && i < nodes->nelts; i++)
         for (const mc_node *child = APR_ARRAY_IDX(nodes, i, const mc_node *)->children; child != NULL;
              child = child->next)
-            setenv(child->name, child->text == NULL ? "" : child->text, 1);
+            set_variable(child->name, child->text == NULL ? "" : child->text);
 }
 
 static void
