@@ -9,7 +9,7 @@
 
 enum { MC_MARK_AREAS = 8 };
 
-/* All zero: none. In metatiles; half-open. Who looks does so under the sequence of lib/changes/marks.c: all is stored
+/* All zero: none. In metatiles; half-open. Who looks does so under the sequence of mc_marks: all is stored
  * with release, and loaded with acquire. */
 typedef struct mc_mark_areas {
     _Atomic int count;
