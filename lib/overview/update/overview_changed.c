@@ -275,8 +275,10 @@ take_row_box(mc_overview_changed *changed, const mc_overview_table *table, const
 {
     const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
     mc_extent at;
-    const bool known = row->fields[2].size == 1 && row->fields[2].data[0] != 0;
-    if (row->fields[1].size < 0 || !known || !mc_overview_ordinals_add(changed->old, ordinal))
+    const bool known = changed->everywhere ? mc_overview_ordinals_have(changed->old, ordinal)
+                                           : row->fields[2].size == 1 && row->fields[2].data[0] != 0 &&
+                                                 mc_overview_ordinals_add(changed->old, ordinal);
+    if (row->fields[1].size < 0 || !known)
         return;
     if (!mc_wkb_bounds(&at, row->fields[1].data, (size_t)row->fields[1].size))
         at = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
@@ -291,10 +293,10 @@ mc_error *
 mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *table)
 {
     const mc_postgres_query query = { .session = table->session,
-                                      .sql =
-                                          apr_psprintf(changed->pool, "SELECT s.ctid, s.%s, %s FROM %s s",
-                                                       mc_sql_name(table->column.name, changed->pool), changed->known,
-                                                       mc_sql_table(table->config.table, changed->pool)),
+                                      .sql = apr_psprintf(changed->pool, "SELECT s.ctid, s.%s, %s FROM %s s",
+                                                          mc_sql_name(table->column.name, changed->pool),
+                                                          changed->everywhere ? "true" : changed->known,
+                                                          mc_sql_table(table->config.table, changed->pool)),
                                       .binary = true,
                                       .copy = true };
     mc_postgres_result *result = NULL;

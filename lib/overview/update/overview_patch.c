@@ -248,10 +248,22 @@ sift_wanted_rows(level_patch *patch, apr_array_header_t *items, const apr_array_
     return MC_OK;
 }
 
+/* What went before is only needed to tell which pixels are looked at: what is hidden there was found by the updates
+ * that it went in (docs/internals/overviews-updates.md). */
+static apr_array_header_t *
+items_gone_now(const level_patch *patch)
+{
+    apr_array_header_t *items = apr_array_make(patch->pool, 1024, sizeof(mc_reveal_item *));
+    for (int i = 0; i < patch->gone->nelts; i++)
+        if (APR_ARRAY_IDX(patch->gone, i, mc_reveal_item *)->role == MC_REVEAL_GONE)
+            APR_ARRAY_PUSH(items, mc_reveal_item *) = APR_ARRAY_IDX(patch->gone, i, mc_reveal_item *);
+    return items;
+}
+
 static mc_error *
 add_uncovered_rows(level_patch *patch)
 {
-    apr_array_header_t *ordinals = NULL, *rows, *items = apr_array_copy(patch->pool, patch->gone);
+    apr_array_header_t *ordinals = NULL, *rows, *items = items_gone_now(patch);
     apr_array_header_t *wanted = apr_array_make(patch->pool, 64, sizeof(mc_reveal_wanted));
     push_items_of(items, patch, patch->blocks->entries, MC_REVEAL_STAYS);
     push_items_of(items, patch, patch->blocks->added, MC_REVEAL_NEW);

@@ -8,12 +8,14 @@
 #include "overview/update/overview_reveal.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "overview/overview_planes.h"
 
 enum {
-    SQUARE = 4,  /* pixels of the side of squares, in which rows are looked for */
-    KNOWN = 256, /* features whose reach is remembered */
+    SQUARE = 4,       /* pixels of the side of squares, in which rows are looked for */
+    SQUARE_BITS = 64, /* of a word */
+    KNOWN = 256,      /* features whose reach is remembered */
 };
 
 typedef struct reveal_square {
@@ -29,7 +31,8 @@ typedef struct reveal_plane {
     int reach;         /* pixels by which symbols reach over their geometry, but for tips of sharp bends */
     int columns, rows; /* of squares */
     reveal_square *squares;
-    uint32_t *sums; /* for each pixel how many of those to the left and above are looked at */
+    uint64_t *bits; /* of the squares, row by row: whether it is looked at */
+    size_t words;   /* of a row of these */
     struct {
         const char *const *values;
         int reach;
@@ -108,12 +111,29 @@ find_touched(mc_sieve_box *box, const mc_overview_reveal *reveal, reveal_plane *
     return find_pixels(box, reveal, look, &feature->bounds, reach_of_feature(look, feature));
 }
 
-static uint32_t
-count_looked_at(const reveal_plane *look, const mc_sieve_box *box)
+/* Whether a square that has a pixel of the box is looked at: a bit for each square stays in the processor's cache,
+ * where the pixels of a plane do not. */
+static bool
+meets_square(const reveal_plane *look, const mc_sieve_box *box)
 {
-    const size_t wide = (size_t)look->plane->width + 1;
-    const uint32_t *above = look->sums + (size_t)box->y0 * wide, *below = look->sums + (size_t)box->y1 * wide;
-    return below[box->x1] - below[box->x0] - above[box->x1] + above[box->x0];
+    const int left = box->x0 / SQUARE, right = (box->x1 - 1) / SQUARE;
+    for (int y = box->y0 / SQUARE; y <= (box->y1 - 1) / SQUARE; y++) {
+        const uint64_t *row = look->bits + (size_t)y * look->words;
+        for (int x = left; x <= right; x = (x | (SQUARE_BITS - 1)) + 1) {
+            const int last = right < (x | (SQUARE_BITS - 1)) ? right : x | (SQUARE_BITS - 1);
+            const uint64_t mask = ~(uint64_t)0 >> (SQUARE_BITS - 1 - (last - x));
+            if ((row[x / SQUARE_BITS] >> x % SQUARE_BITS & mask) != 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the box has a pixel that is looked at and that nothing hides so far. */
+static bool
+meets_open(const reveal_plane *look, const mc_sieve_box *box)
+{
+    return meets_square(look, box) && mc_sieve_is_open(look->plane->sieve, box);
 }
 
 bool
@@ -122,7 +142,7 @@ mc_overview_reveal_reaches(mc_overview_reveal *reveal, const mc_overview_feature
     mc_sieve_box box;
     for (int p = 0; p < reveal->count; p++)
         if (reveal->looks[p].looked_at && find_touched(&box, reveal, &reveal->looks[p], feature) &&
-            count_looked_at(&reveal->looks[p], &box) > 0)
+            meets_open(&reveal->looks[p], &box))
             return true;
     return false;
 }
@@ -132,23 +152,7 @@ static bool
 may_be_shown(mc_overview_reveal *reveal, reveal_plane *look, const mc_overview_feature *feature)
 {
     mc_sieve_box box;
-    return find_touched(&box, reveal, look, feature) && count_looked_at(look, &box) > 0 &&
-           mc_sieve_is_open(look->plane->sieve, &box);
-}
-
-static void
-sum_looked_at(reveal_plane *look)
-{
-    const int width = look->plane->width, height = look->plane->height;
-    const size_t wide = (size_t)width + 1;
-    for (int y = 0; y < height; y++) {
-        const uint32_t *above = look->sums + (size_t)y * wide;
-        uint32_t *sums = look->sums + (size_t)(y + 1) * wide, sum = 0;
-        for (int x = 0; x < width; x++) {
-            sum += mc_sieve_is_open(look->plane->sieve, &(mc_sieve_box){ x, y, x + 1, y + 1 });
-            sums[x + 1] = above[x + 1] + sum;
-        }
-    }
+    return find_touched(&box, reveal, look, feature) && meets_open(look, &box);
 }
 
 static mc_sieve_box
@@ -163,14 +167,16 @@ static void
 note_squares(reveal_plane *look)
 {
     look->looked_at = false;
+    memset(look->bits, 0, sizeof(*look->bits) * look->words * (size_t)look->rows);
     for (int y = 0; y < look->rows; y++)
         for (int x = 0; x < look->columns; x++) {
             const mc_sieve_box box = box_of_square(look, x, y);
             reveal_square *square = &look->squares[y * look->columns + x];
             square->looked_at = mc_sieve_is_open(look->plane->sieve, &box);
+            look->bits[(size_t)y * look->words + (size_t)x / SQUARE_BITS] |= (uint64_t)square->looked_at
+                                                                             << x % SQUARE_BITS;
             look->looked_at |= square->looked_at;
         }
-    sum_looked_at(look);
 }
 
 static mc_error *
@@ -187,8 +193,8 @@ uncover_plane(mc_overview_reveal *reveal, reveal_plane *look)
     look->columns = (look->plane->width + SQUARE - 1) / SQUARE;
     look->rows = (look->plane->height + SQUARE - 1) / SQUARE;
     look->squares = apr_pcalloc(reveal->pool, sizeof(*look->squares) * (size_t)look->columns * (size_t)look->rows);
-    look->sums = apr_pcalloc(reveal->pool, sizeof(*look->sums) * ((size_t)look->plane->width + 1) *
-                                               ((size_t)look->plane->height + 1));
+    look->words = (size_t)(look->columns + SQUARE_BITS - 1) / SQUARE_BITS;
+    look->bits = apr_palloc(reveal->pool, sizeof(*look->bits) * look->words * (size_t)look->rows);
     if (mc_sieve_uncover(look->plane->sieve))
         note_squares(look);
     return MC_OK;
@@ -310,7 +316,7 @@ static bool
 wants_in_plane(const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds, int64_t ordinal)
 {
     mc_sieve_box box;
-    if (!look->looked_at || !find_pixels(&box, reveal, look, bounds, look->reach) || count_looked_at(look, &box) == 0)
+    if (!look->looked_at || !find_pixels(&box, reveal, look, bounds, look->reach) || !meets_open(look, &box))
         return false;
     for (int y = box.y0 / SQUARE; y <= (box.y1 - 1) / SQUARE; y++)
         for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++) {

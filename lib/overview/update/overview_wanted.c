@@ -132,7 +132,8 @@ ask_for_wanted(int64_t *hits, apr_array_header_t *ordinals, const apr_array_head
     return error;
 }
 
-/* Whether the database would look at so many rows, one by one, that it is better to read the table once. */
+/* Whether the database would look at so many rows, one by one, that it is better to read the table once; so it is where
+ * rows have changed all over the table, as each level would look at many. */
 static bool
 are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
 {
@@ -141,7 +142,7 @@ are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
         const mc_extent *box = &APR_ARRAY_IDX(wanted, i, mc_reveal_wanted).box;
         area += (box->maxx - box->minx) * (box->maxy - box->miny);
     }
-    return changed->places != NULL || area * changed->density * VISIT > changed->table_rows;
+    return changed->places != NULL || changed->everywhere || area * changed->density * VISIT > changed->table_rows;
 }
 
 /* From what is known of all rows. */
