@@ -12,12 +12,15 @@
 
 #include "overview/overview_planes.h"
 #include "overview/update/overview_gone.h"
+#include "overview/update/overview_items.h"
 #include "overview/update/overview_patch_blocks.h"
 #include "overview/update/overview_wanted.h"
 #include "text/text.h"
 
 /* Features that are remembered, and their bytes. */
 enum { GONE_MOST = 20000, GONE_BYTES_MOST = 32 << 20 };
+/* Features that are looked at between two looks at the deadline. */
+enum { ENTRIES_AT_ONCE = 1024 };
 /* Of a pixel: by how much bounds in a level may lie beside those of the row. */
 #define BOUNDS_OFF 0.5
 
@@ -68,15 +71,6 @@ extent_of_bounds(const level_patch *patch, const mc_extent *bounds)
                         first.minx + bounds->maxx * side, first.maxy - bounds->miny * side };
 }
 
-static mc_reveal_item *
-push_item(apr_array_header_t *items, const level_patch *patch, const mc_overview_feature *feature, mc_reveal_role role)
-{
-    mc_reveal_item *item = apr_palloc(patch->pool, sizeof(*item));
-    *item = (mc_reveal_item){ .feature = feature, .role = role };
-    APR_ARRAY_PUSH(items, mc_reveal_item *) = item;
-    return item;
-}
-
 /* What went before counts where it can lie over what goes now, and blocks are read there as well. */
 static mc_error *
 read_gone_before(level_patch *patch, const void *gone, size_t size)
@@ -96,7 +90,7 @@ read_gone_before(level_patch *patch, const void *gone, size_t size)
         if (!patch->changed->everywhere && !lies_near(&extent, changed, near))
             continue;
         mc_box_set_add(boxes, &extent);
-        push_item(patch->gone, patch, feature, MC_REVEAL_WENT);
+        mc_reveal_push_item(patch->gone, feature, MC_REVEAL_WENT);
     }
     patch->boxes = patch->changed->everywhere ? NULL : boxes;
     return MC_OK;
@@ -123,13 +117,15 @@ lies_in_change(level_patch *patch, mc_patch_entry *entry)
     return false;
 }
 
-static void
+static mc_error *
 remove_gone(level_patch *patch)
 {
     const mc_overview_changed *changed = patch->changed;
     for (int i = 0; i < patch->blocks->entries->nelts; i++) {
         mc_patch_entry *entry = &APR_ARRAY_IDX(patch->blocks->entries, i, mc_patch_entry);
         const int64_t ordinal = entry->feature.ordinal;
+        if (i % ENTRIES_AT_ONCE == 0)
+            MC_TRY(mc_ctx_check(patch->table->job.ctx, patch->pool));
         if (mc_overview_ordinals_have(changed->old, ordinal) ||
             (!changed->everywhere && !mc_overview_ordinals_have(changed->fresh, ordinal) &&
              !lies_in_change(patch, entry)))
@@ -138,8 +134,9 @@ remove_gone(level_patch *patch)
         patch->done.removed++;
         entry->bounded = entry->bounded || mc_patch_bound(patch->blocks, &entry->feature);
         if (entry->bounded)
-            push_item(patch->gone, patch, &entry->feature, MC_REVEAL_GONE);
+            mc_reveal_push_item(patch->gone, &entry->feature, MC_REVEAL_GONE);
     }
+    return MC_OK;
 }
 
 static mc_error *
@@ -206,44 +203,42 @@ add_fresh_rows(level_patch *patch)
 
 /* ---- What is seen for that ---- */
 
-static int
-compare_reveal_items(const void *a, const void *b)
-{
-    const mc_reveal_item *left = *(const mc_reveal_item *const *)a, *right = *(const mc_reveal_item *const *)b;
-    return left->feature->ordinal > right->feature->ordinal ? -1 : left->feature->ordinal < right->feature->ordinal;
-}
-
-static void
+static mc_error *
 push_items_of(apr_array_header_t *items, level_patch *patch, const apr_array_header_t *entries, mc_reveal_role role)
 {
     for (int i = 0; i < entries->nelts; i++) {
         mc_patch_entry *entry = &APR_ARRAY_IDX(entries, i, mc_patch_entry);
+        if (i % ENTRIES_AT_ONCE == 0)
+            MC_TRY(mc_ctx_check(patch->table->job.ctx, patch->pool));
         if (entry->gone)
             continue;
         entry->bounded = entry->bounded || mc_patch_bound(patch->blocks, &entry->feature);
         if (entry->bounded && mc_overview_reveal_reaches(patch->reveal, &entry->feature))
-            push_item(items, patch, &entry->feature, role);
+            mc_reveal_push_item(items, &entry->feature, role);
     }
+    return MC_OK;
 }
 
 /* Rows that are seen now are added. */
 static mc_error *
-sift_wanted_rows(level_patch *patch, apr_array_header_t *items, const apr_array_header_t *rows)
+sift_wanted_rows(level_patch *patch, const apr_array_header_t *items, const apr_array_header_t *rows)
 {
     mc_overview_feature *features = apr_pcalloc(patch->pool, sizeof(*features) * (size_t)(rows->nelts + 1));
-    mc_reveal_item **made = apr_pcalloc(patch->pool, sizeof(mc_reveal_item *) * (size_t)(rows->nelts + 1));
+    mc_reveal_item *made = apr_pcalloc(patch->pool, sizeof(*made) * (size_t)(rows->nelts + 1));
+    apr_array_header_t *fresh = apr_array_make(patch->pool, rows->nelts, sizeof(mc_reveal_item *));
     for (int i = 0; i < rows->nelts; i++) {
         const mc_overview_row *row = &APR_ARRAY_IDX(rows, i, mc_overview_row);
         features[i] = (mc_overview_feature){
             .ordinal = row->ordinal, .values = row->values, .geometry = row->geometry, .size = row->size
         };
-        if (mc_patch_bound(patch->blocks, &features[i]))
-            made[i] = push_item(items, patch, &features[i], MC_REVEAL_ROW);
+        if (!mc_patch_bound(patch->blocks, &features[i]))
+            continue;
+        mc_reveal_item_set(&made[i], &features[i], MC_REVEAL_ROW);
+        APR_ARRAY_PUSH(fresh, mc_reveal_item *) = &made[i];
     }
-    qsort(items->elts, (size_t)items->nelts, sizeof(mc_reveal_item *), compare_reveal_items);
-    MC_TRY(mc_overview_reveal_sift(patch->reveal, items));
+    MC_TRY(mc_overview_reveal_sift(patch->reveal, mc_reveal_merge_items(items, fresh, patch->pool)));
     for (int i = 0; i < rows->nelts; i++)
-        if (made[i] != NULL && made[i]->seen)
+        if (made[i].seen)
             MC_TRY(add_row_to_level(patch, &APR_ARRAY_IDX(rows, i, mc_overview_row)));
     return MC_OK;
 }
@@ -265,9 +260,9 @@ add_uncovered_rows(level_patch *patch)
 {
     apr_array_header_t *ordinals = NULL, *rows, *items = items_gone_now(patch);
     apr_array_header_t *wanted = apr_array_make(patch->pool, 64, sizeof(mc_reveal_wanted));
-    push_items_of(items, patch, patch->blocks->entries, MC_REVEAL_STAYS);
-    push_items_of(items, patch, patch->blocks->added, MC_REVEAL_NEW);
-    qsort(items->elts, (size_t)items->nelts, sizeof(mc_reveal_item *), compare_reveal_items);
+    MC_TRY(push_items_of(items, patch, patch->blocks->entries, MC_REVEAL_STAYS));
+    MC_TRY(push_items_of(items, patch, patch->blocks->added, MC_REVEAL_NEW));
+    mc_reveal_sort_items(items);
     MC_TRY(mc_overview_reveal_find(wanted, patch->reveal, items));
     if (wanted->nelts > 0)
         MC_TRY(mc_overview_limit_reason(
@@ -349,7 +344,7 @@ patch_level(level_patch *patch, const void *gone, size_t gone_size)
     MC_TRY(read_gone_before(patch, gone, gone_size));
     MC_TRY(mc_patch_blocks_read(&fits, patch->blocks, patch->boxes));
     if (fits) {
-        remove_gone(patch);
+        MC_TRY(remove_gone(patch));
         MC_TRY(add_fresh_rows(patch));
         if (patch->done.removed > 0 && patch->gone->nelts > 0 &&
             mc_overview_hides(&patch->table->job, patch->level->resolution))

@@ -75,12 +75,12 @@ read_in_plane(mc_feature *read, mc_overview_reveal *reveal, const mc_overview_pl
 /* ---- Pixels that are looked at ---- */
 
 static int
-reach_of_feature(reveal_plane *look, const mc_overview_feature *feature)
+reach_of_values(reveal_plane *look, const char *const *values)
 {
-    const size_t at = ((uintptr_t)feature->values / sizeof(void *)) % KNOWN;
-    if (look->known[at].values != feature->values) {
-        const mc_feature valued = { .values = (const char **)feature->values, .query = &look->plane->query };
-        look->known[at].values = feature->values;
+    const size_t at = ((uintptr_t)values / sizeof(void *)) % KNOWN;
+    if (look->known[at].values != values) {
+        const mc_feature valued = { .values = (const char **)values, .query = &look->plane->query };
+        look->known[at].values = values;
         look->known[at].reach = mc_sieve_reach_of(look->plane->sieve, &valued);
     }
     return look->known[at].reach;
@@ -105,10 +105,10 @@ find_pixels(mc_sieve_box *box, const mc_overview_reveal *reveal, const reveal_pl
 
 /* Pixels of the plane that a feature can touch; false: there are none. */
 static bool
-find_touched(mc_sieve_box *box, const mc_overview_reveal *reveal, reveal_plane *look,
-             const mc_overview_feature *feature)
+find_touched(mc_sieve_box *box, const mc_overview_reveal *reveal, reveal_plane *look, const mc_extent *bounds,
+             const char *const *values)
 {
-    return find_pixels(box, reveal, look, &feature->bounds, reach_of_feature(look, feature));
+    return find_pixels(box, reveal, look, bounds, reach_of_values(look, values));
 }
 
 /* Whether a square that has a pixel of the box is looked at: a bit for each square stays in the processor's cache,
@@ -141,7 +141,8 @@ mc_overview_reveal_reaches(mc_overview_reveal *reveal, const mc_overview_feature
 {
     mc_sieve_box box;
     for (int p = 0; p < reveal->count; p++)
-        if (reveal->looks[p].looked_at && find_touched(&box, reveal, &reveal->looks[p], feature) &&
+        if (reveal->looks[p].looked_at &&
+            find_touched(&box, reveal, &reveal->looks[p], &feature->bounds, feature->values) &&
             meets_open(&reveal->looks[p], &box))
             return true;
     return false;
@@ -149,10 +150,10 @@ mc_overview_reveal_reaches(mc_overview_reveal *reveal, const mc_overview_feature
 
 /* Whether a feature may touch a pixel that is looked at, and that nothing hides so far. */
 static bool
-may_be_shown(mc_overview_reveal *reveal, reveal_plane *look, const mc_overview_feature *feature)
+may_be_shown(mc_overview_reveal *reveal, reveal_plane *look, const mc_reveal_item *item)
 {
     mc_sieve_box box;
-    return find_touched(&box, reveal, look, feature) && meets_open(look, &box);
+    return find_touched(&box, reveal, look, &item->bounds, item->values) && meets_open(look, &box);
 }
 
 static mc_sieve_box
@@ -287,7 +288,7 @@ find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_pla
     for (int i = 0; i < items->nelts; i++) {
         const mc_reveal_item *item = APR_ARRAY_IDX(items, i, const mc_reveal_item *);
         MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
-        if (item->role == MC_REVEAL_ROW || !may_be_shown(reveal, look, item->feature) ||
+        if (item->role == MC_REVEAL_ROW || !may_be_shown(reveal, look, item) ||
             !read_in_plane(&read, reveal, look->plane, item->feature))
             continue;
         MC_TRY(mc_sieve_follow(&box, look->plane->sieve, &read, times[item->role], reveal->job->ctx));
@@ -346,8 +347,8 @@ sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_arr
     for (int i = 0; i < items->nelts; i++) {
         mc_reveal_item *item = APR_ARRAY_IDX(items, i, mc_reveal_item *);
         MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
-        if (item->role == MC_REVEAL_GONE || item->role == MC_REVEAL_WENT ||
-            !may_be_shown(reveal, look, item->feature) || !read_in_plane(&read, reveal, look->plane, item->feature))
+        if (item->role == MC_REVEAL_GONE || item->role == MC_REVEAL_WENT || !may_be_shown(reveal, look, item) ||
+            !read_in_plane(&read, reveal, look->plane, item->feature))
             continue;
         MC_TRY(mc_sieve_keeps(&seen, look->plane->sieve, &read, reveal->job->ctx));
         item->seen |= seen;

@@ -16,9 +16,11 @@ typedef enum mc_reveal_role {
     MC_REVEAL_ROW,   /* of the table, and not in the level */
 } mc_reveal_role;
 
-/* A feature, whose bounds are set. */
+/* A feature, whose bounds are set; they stand here once more, as most items are passed over for them. */
 typedef struct mc_reveal_item {
     const mc_overview_feature *feature;
+    mc_extent bounds;
+    const char *const *values;
     mc_reveal_role role;
     bool seen; /* of a row: whether it is seen now */
 } mc_reveal_item;

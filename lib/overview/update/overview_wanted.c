@@ -9,10 +9,11 @@
 #include "text/text.h"
 
 enum {
-    ROWS_LEAST = 20000, /* so many rows may be looked at for one level, however few there are, */
-    ROWS_PART = 2,      /* and this part of those that the level has */
-    HITS = 16,          /* the database may find each of them so many times */
-    VISIT = 8,          /* what a row costs by the index, in rows that are read one after the other */
+    ROWS_LEAST = 20000,    /* so many rows may be looked at for one level, however few there are, */
+    ROWS_PART = 2,         /* and this part of those that the level has */
+    HITS = 16,             /* the database may find each of them so many times */
+    PLACES_AT_ONCE = 4096, /* rows between two looks at the deadline */
+    VISIT = 8,             /* what a row costs by the index, in rows that are read one after the other */
 };
 
 /* ---- Joining ---- */
@@ -146,21 +147,25 @@ are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
 }
 
 /* From what is known of all rows. */
-static void
+static mc_error *
 find_by_places(apr_array_header_t *ordinals, const mc_overview_reveal *reveal, const mc_patch_blocks *blocks,
                const mc_overview_changed *changed)
 {
-    const double *corner = changed->corner;
+    const mc_overview_job *job = &blocks->table->job;
+    const mc_overview_row_box *rows = (const mc_overview_row_box *)changed->places->elts;
+    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0);
+    const double per = 1 / blocks->level->resolution, left = (changed->corner[0] - first.minx) * per,
+                 top = (first.maxy - changed->corner[1]) * per;
     for (int i = 0; i < changed->places->nelts; i++) {
-        const mc_overview_row_box *row = &APR_ARRAY_IDX(changed->places, i, mc_overview_row_box);
-        if (mc_overview_ordinals_have(blocks->known, row->ordinal))
-            continue;
-        const mc_extent at = { corner[0] + row->box[0], corner[1] + row->box[1], corner[0] + row->box[2],
-                               corner[1] + row->box[3] };
-        const mc_extent bounds = mc_overview_level_bounds(blocks->level, &blocks->table->job, &at);
-        if (mc_overview_reveal_wants(reveal, &bounds, row->ordinal))
-            APR_ARRAY_PUSH(ordinals, int64_t) = row->ordinal;
+        const mc_extent bounds = { left + rows[i].box[0] * per, top - rows[i].box[3] * per, left + rows[i].box[2] * per,
+                                   top - rows[i].box[1] * per };
+        if (i % PLACES_AT_ONCE == 0)
+            MC_TRY(mc_ctx_check(job->ctx, blocks->pool));
+        if (mc_overview_reveal_wants(reveal, &bounds, rows[i].ordinal) &&
+            !mc_overview_ordinals_have(blocks->known, rows[i].ordinal))
+            APR_ARRAY_PUSH(ordinals, int64_t) = rows[i].ordinal;
     }
+    return MC_OK;
 }
 
 mc_error *
@@ -174,7 +179,7 @@ mc_overview_find_wanted(apr_array_header_t **ordinals, apr_array_header_t *wante
     if (are_many(wanted, changed)) {
         if (changed->places == NULL)
             MC_TRY(mc_overview_read_places(changed, blocks->table));
-        find_by_places(*ordinals, reveal, blocks, changed);
+        MC_TRY(find_by_places(*ordinals, reveal, blocks, changed));
     } else
         MC_TRY(ask_for_wanted(&hits, *ordinals, wanted, blocks, changed, HITS * most));
     if (hits >= HITS * most || (*ordinals)->nelts > most)

@@ -1,0 +1,21 @@
+/* Features of a level that are looked at when others have gone (overview_reveal.h), in drawing order. */
+#ifndef MC_OVERVIEW_OVERVIEW_ITEMS_H
+#define MC_OVERVIEW_OVERVIEW_ITEMS_H
+
+#include "overview/update/overview_reveal.h"
+
+/* Sets an item of a feature, whose bounds are set. */
+void mc_reveal_item_set(mc_reveal_item *item, const mc_overview_feature *feature, mc_reveal_role role);
+
+/* Appends an item, made in the pool of the array, to an array of pointers to items. */
+void mc_reveal_push_item(apr_array_header_t *items, const mc_overview_feature *feature, mc_reveal_role role);
+
+/* Sorts pointers to items, the one that is painted last first, and makes copies of the items that lie in memory in that
+ * order: they are looked at again and again. */
+void mc_reveal_sort_items(apr_array_header_t *items);
+
+/* Two arrays of pointers to items that are sorted, as one. */
+apr_array_header_t *mc_reveal_merge_items(const apr_array_header_t *left, const apr_array_header_t *right,
+                                          apr_pool_t *pool);
+
+#endif
