@@ -9,20 +9,13 @@
 #include "draw/paint/sieve.h"
 #include "overview/overview_planes.h"
 #include "overview/update/overview_changed.h"
+#include "overview/update/overview_splice.h"
 #include "vector/levels/level_blocks.h"
 
 enum {
     ENTRIES_MAX = 1 << 22,    /* features that are in memory at once */
     FARTHEST = (1 << 26) - 1, /* 1/256 pixel; bounds beyond that may have been cut */
 };
-
-/* A block that was read. */
-typedef struct patch_block {
-    const char *ctid;
-    int part;
-    mc_overview_feature sample; /* one of its features */
-    bool changed;
-} patch_block;
 
 static apr_status_t
 free_blocks_of_patch(void *data)
@@ -49,7 +42,7 @@ mc_patch_blocks_create(mc_overview_level *level, const char *name, const mc_exte
                                   .top = (int64_t)floor((box[1] + box[3]) / 2),
                                   .thinning = MC_SIEVE_THINNING,
                                   .keep_small = true };
-    made->blocks = apr_array_make(pool, 64, sizeof(patch_block));
+    made->blocks = apr_array_make(pool, 64, sizeof(mc_patch_block));
     made->entries = apr_array_make(pool, 1024, sizeof(mc_patch_entry));
     made->added = apr_array_make(pool, 64, sizeof(mc_patch_entry));
     made->known = mc_overview_ordinals_create(like->most, pool);
@@ -66,10 +59,11 @@ blocks_sql(const mc_patch_blocks *blocks, const mc_box_set *boxes)
 {
     const mc_overview_level *level = blocks->level;
     if (boxes == NULL)
-        return apr_psprintf(blocks->pool, "SELECT ctid, part, features FROM " MC_LEVELS_SCHEMA ".%s", blocks->name);
+        return apr_psprintf(blocks->pool, "SELECT ctid, part, features, box FROM " MC_LEVELS_SCHEMA ".%s",
+                            blocks->name);
     const double pixels = 2 * (mc_overview_planes_margin(level, &blocks->table->job) + 1) + level->cell;
     return apr_psprintf(blocks->pool,
-                        "SELECT ctid, part, features FROM " MC_LEVELS_SCHEMA
+                        "SELECT ctid, part, features, box FROM " MC_LEVELS_SCHEMA
                         ".%s WHERE ctid IN (SELECT l.ctid FROM (VALUES %s) AS c(x0, y0, x1, y1) JOIN " MC_LEVELS_SCHEMA
                         ".%s l ON l.box && ST_MakeEnvelope(c.x0, c.y0, c.x1, c.y1, %d))",
                         blocks->name, mc_overview_boxes_sql(boxes, pixels * level->resolution, blocks->pool),
@@ -90,14 +84,18 @@ take_block(mc_patch_blocks *blocks, apr_array_header_t *features, const mc_postg
 {
     const mc_postgres_field *fields = row->fields;
     const int attributes = blocks->table->job.attribute_count;
-    if (row->columns != 3 || fields[0].size != 6 || fields[1].size != 4 || fields[2].size < 0)
+    if (row->columns != 4 || fields[0].size != 6 || fields[1].size != 4 || fields[2].size < 0 || fields[3].size < 0)
         return mc_error_create(blocks->pool, MC_ERR_CORRUPT, "a level is broken");
     apr_array_clear(features);
     MC_TRY(mc_level_read_block(features, fields[2].data, (size_t)fields[2].size, attributes, blocks->pool));
-    patch_block *block = &APR_ARRAY_PUSH(blocks->blocks, patch_block);
-    *block = (patch_block){ .ctid = apr_psprintf(blocks->pool, "\"(%u,%u)\"", number_of_bytes(fields[0].data, 4),
-                                                 number_of_bytes(fields[0].data + 4, 2)),
-                            .part = (int)number_of_bytes(fields[1].data, 4) };
+    mc_patch_block *block = &APR_ARRAY_PUSH(blocks->blocks, mc_patch_block);
+    *block = (mc_patch_block){ .first = blocks->entries->nelts,
+                               .count = features->nelts,
+                               .ctid = apr_psprintf(blocks->pool, "\"(%u,%u)\"", number_of_bytes(fields[0].data, 4),
+                                                    number_of_bytes(fields[0].data + 4, 2)),
+                               .part = (int)number_of_bytes(fields[1].data, 4) };
+    if (!mc_wkb_bounds(&block->box, fields[3].data, (size_t)fields[3].size))
+        return mc_error_create(blocks->pool, MC_ERR_CORRUPT, "a level is broken");
     for (int i = 0; i < features->nelts; i++) {
         const mc_level_feature *feature = &APR_ARRAY_IDX(features, i, mc_level_feature);
         mc_patch_entry *entry = &APR_ARRAY_PUSH(blocks->entries, mc_patch_entry);
@@ -171,7 +169,7 @@ void
 mc_patch_remove(mc_patch_blocks *blocks, mc_patch_entry *entry)
 {
     entry->gone = true;
-    APR_ARRAY_IDX(blocks->blocks, entry->block, patch_block).changed = true;
+    APR_ARRAY_IDX(blocks->blocks, entry->block, mc_patch_block).changed = true;
 }
 
 void
@@ -189,13 +187,6 @@ mc_patch_add(mc_patch_blocks *blocks, const mc_overview_feature *feature)
 }
 
 /* ---- Writing ---- */
-
-static int
-compare_patch_entries(const void *a, const void *b)
-{
-    const mc_patch_entry *left = *(const mc_patch_entry *const *)a, *right = *(const mc_patch_entry *const *)b;
-    return left->feature.ordinal > right->feature.ordinal ? -1 : left->feature.ordinal < right->feature.ordinal;
-}
 
 enum { PLACE_NUMBERS = 4 };
 
@@ -221,7 +212,7 @@ change_blocks_of_added(mc_patch_blocks *blocks)
         apr_hash_set(places, apr_pmemdup(blocks->pool, place, sizeof(place)), sizeof(place), blocks);
     }
     for (int i = 0; blocks->added->nelts > 0 && i < blocks->blocks->nelts; i++) {
-        patch_block *block = &APR_ARRAY_IDX(blocks->blocks, i, patch_block);
+        mc_patch_block *block = &APR_ARRAY_IDX(blocks->blocks, i, mc_patch_block);
         if (block->changed || !mc_patch_bound(blocks, &block->sample))
             continue;
         name_block_place(place, blocks->level, block->part, &block->sample.bounds);
@@ -234,8 +225,8 @@ delete_changed_blocks(const mc_patch_blocks *blocks)
 {
     apr_array_header_t *gone = apr_array_make(blocks->pool, 64, sizeof(const char *));
     for (int i = 0; i < blocks->blocks->nelts; i++)
-        if (APR_ARRAY_IDX(blocks->blocks, i, patch_block).changed)
-            APR_ARRAY_PUSH(gone, const char *) = APR_ARRAY_IDX(blocks->blocks, i, patch_block).ctid;
+        if (APR_ARRAY_IDX(blocks->blocks, i, mc_patch_block).changed)
+            APR_ARRAY_PUSH(gone, const char *) = APR_ARRAY_IDX(blocks->blocks, i, mc_patch_block).ctid;
     if (gone->nelts == 0)
         return MC_OK;
     return mc_overview_run(
@@ -243,37 +234,10 @@ delete_changed_blocks(const mc_patch_blocks *blocks)
                                     blocks->name, apr_array_pstrcat(blocks->pool, gone, ',')));
 }
 
-/* What is written: new features, and those of changed blocks that have not gone. In drawing order, backwards. */
-static apr_array_header_t *
-find_written_entries(mc_patch_blocks *blocks)
-{
-    apr_array_header_t *all = apr_array_make(blocks->pool, 1024, sizeof(mc_patch_entry *));
-    for (int i = 0; i < blocks->entries->nelts; i++) {
-        mc_patch_entry *entry = &APR_ARRAY_IDX(blocks->entries, i, mc_patch_entry);
-        if (!APR_ARRAY_IDX(blocks->blocks, entry->block, patch_block).changed)
-            continue;
-        blocks->level->kept--;
-        if (!entry->gone)
-            APR_ARRAY_PUSH(all, mc_patch_entry *) = entry;
-    }
-    for (int i = 0; i < blocks->added->nelts; i++)
-        APR_ARRAY_PUSH(all, mc_patch_entry *) = &APR_ARRAY_IDX(blocks->added, i, mc_patch_entry);
-    qsort(all->elts, (size_t)all->nelts, sizeof(mc_patch_entry *), compare_patch_entries);
-    return all;
-}
-
 mc_error *
 mc_patch_blocks_write(mc_patch_blocks *blocks)
 {
-    mc_overview_blocks *written = mc_overview_blocks_create(blocks->level, &blocks->table->job, blocks->pool);
     change_blocks_of_added(blocks);
     MC_TRY(delete_changed_blocks(blocks));
-    const apr_array_header_t *all = find_written_entries(blocks);
-    for (int i = 0; i < all->nelts && !blocks->far; i++) {
-        mc_patch_entry *entry = APR_ARRAY_IDX(all, i, mc_patch_entry *);
-        entry->bounded = entry->bounded || mc_patch_bound(blocks, &entry->feature);
-        if (entry->bounded)
-            MC_TRY(mc_overview_blocks_add(written, &entry->feature));
-    }
-    return mc_overview_blocks_finish(written);
+    return blocks->far ? MC_OK : mc_overview_splice(blocks);
 }

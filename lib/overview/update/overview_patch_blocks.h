@@ -16,12 +16,22 @@ typedef struct mc_patch_entry {
     bool gone;
 } mc_patch_entry;
 
+/* A block that was read. */
+typedef struct mc_patch_block {
+    const char *ctid;
+    int part;
+    mc_extent box;              /* in units of the CRS */
+    int first, count;           /* its entries, in drawing order */
+    mc_overview_feature sample; /* one of these */
+    bool changed;
+} mc_patch_block;
+
 typedef struct mc_patch_blocks {
     const mc_overview_table *table;
     mc_overview_level *level;
     const char *name;                    /* of the level's table */
     mc_pixel_grid grid;                  /* pixels of the level, on the lattice of the tileset's grid */
-    apr_array_header_t *blocks;          /* those that were read */
+    apr_array_header_t *blocks;          /* mc_patch_block: those that were read */
     apr_array_header_t *entries, *added; /* mc_patch_entry */
     mc_overview_ordinals *known;         /* of the entries */
     bool far;                            /* a feature reaches too far to be told where */

@@ -313,19 +313,26 @@ mc_overview_reveal_find(apr_array_header_t *wanted, mc_overview_reveal *reveal, 
     return MC_OK;
 }
 
+/* Whether a row is among those that are wanted in a square of the box. */
 static bool
-wants_in_plane(const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds, int64_t ordinal)
+is_between_in_squares(const reveal_plane *look, const mc_sieve_box *box, int64_t ordinal)
 {
-    mc_sieve_box box;
-    if (!look->looked_at || !find_pixels(&box, reveal, look, bounds, look->reach) || !meets_open(look, &box))
-        return false;
-    for (int y = box.y0 / SQUARE; y <= (box.y1 - 1) / SQUARE; y++)
-        for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++) {
+    for (int y = box->y0 / SQUARE; y <= (box->y1 - 1) / SQUARE; y++)
+        for (int x = box->x0 / SQUARE; x <= (box->x1 - 1) / SQUARE; x++) {
             const reveal_square *square = &look->squares[y * look->columns + x];
             if (ordinal > square->least && ordinal < square->most)
                 return true;
         }
     return false;
+}
+
+/* What tells most rows apart at the least cost comes first. */
+static bool
+wants_in_plane(const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds, int64_t ordinal)
+{
+    mc_sieve_box box;
+    return look->looked_at && find_pixels(&box, reveal, look, bounds, look->reach) && meets_square(look, &box) &&
+           is_between_in_squares(look, &box, ordinal) && mc_sieve_is_open(look->plane->sieve, &box);
 }
 
 bool

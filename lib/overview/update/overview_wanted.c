@@ -161,8 +161,8 @@ find_by_places(apr_array_header_t *ordinals, const mc_overview_reveal *reveal, c
                                    top - rows[i].box[1] * per };
         if (i % PLACES_AT_ONCE == 0)
             MC_TRY(mc_ctx_check(job->ctx, blocks->pool));
-        if (mc_overview_reveal_wants(reveal, &bounds, rows[i].ordinal) &&
-            !mc_overview_ordinals_have(blocks->known, rows[i].ordinal))
+        if (!mc_overview_ordinals_have(blocks->known, rows[i].ordinal) &&
+            mc_overview_reveal_wants(reveal, &bounds, rows[i].ordinal))
             APR_ARRAY_PUSH(ordinals, int64_t) = rows[i].ordinal;
     }
     return MC_OK;
