@@ -20,7 +20,6 @@ enum {
     ROWS_LEAST = 20000,  /* unless they are as few as that */
     FRESH_PART = 2,      /* more rows than that part of the table's are no changes of the levels, */
     FRESH_MOST = 200000, /* nor are more than that, */
-    PLACES_MOST = 8 << 20,
 };
 /* Bytes of the rows that are in memory at once. */
 #define ROWS_BYTES_MOST ((int64_t)256 << 20)
@@ -306,8 +305,9 @@ mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *t
     mc_error *error =
         mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, changed->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        if (changed->places->nelts == PLACES_MOST)
-            error = mc_error_create(changed->pool, MC_ERR_LIMIT, "the table has more than %d rows", (int)PLACES_MOST);
+        if (changed->places->nelts == MC_OVERVIEW_PLACES_MOST)
+            error = mc_error_create(changed->pool, MC_ERR_LIMIT, "the table has more than %d rows",
+                                    (int)MC_OVERVIEW_PLACES_MOST);
         else if (row->columns == 3)
             take_row_box(changed, table, row);
     mc_postgres_end(result);

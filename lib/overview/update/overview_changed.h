@@ -36,6 +36,9 @@ typedef struct mc_overview_changed {
 mc_error *mc_overview_find_changed(mc_overview_changed *changed, const char **reason, const mc_box_set *boxes,
                                    double resolution, const mc_overview_table *table, apr_pool_t *pool) MC_CHECKED;
 
+/* So many rows may have places: 28 bytes each. */
+enum { MC_OVERVIEW_PLACES_MOST = 8 << 20 };
+
 /* Sets changed->places: reads the whole table. Rows that have no plain bounds are everywhere. MC_ERR_LIMIT: the table
  * has too many rows. */
 mc_error *mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *table) MC_CHECKED;

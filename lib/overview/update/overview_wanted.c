@@ -143,7 +143,8 @@ are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
         const mc_extent *box = &APR_ARRAY_IDX(wanted, i, mc_reveal_wanted).box;
         area += (box->maxx - box->minx) * (box->maxy - box->miny);
     }
-    return changed->places != NULL || changed->everywhere || area * changed->density * VISIT > changed->table_rows;
+    return changed->places != NULL || (changed->everywhere && changed->table_rows < MC_OVERVIEW_PLACES_MOST) ||
+           area * changed->density * VISIT > changed->table_rows;
 }
 
 /* From what is known of all rows. */
