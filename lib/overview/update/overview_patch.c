@@ -14,6 +14,7 @@
 #include "overview/update/overview_gone.h"
 #include "overview/update/overview_items.h"
 #include "overview/update/overview_patch_blocks.h"
+#include "overview/update/overview_splice.h"
 #include "overview/update/overview_wanted.h"
 #include "text/text.h"
 
@@ -360,7 +361,9 @@ patch_level(level_patch *patch, const void *gone, size_t gone_size)
     if (patch->reason == NULL)
         MC_TRY(remember_gone(patch));
     if (patch->reason == NULL)
-        MC_TRY(mc_patch_blocks_write(patch->blocks));
+        MC_TRY(mc_patch_delete_changed(patch->blocks));
+    if (patch->reason == NULL && !patch->blocks->far)
+        MC_TRY(mc_overview_splice(patch->blocks));
     if (patch->blocks->far)
         patch->reason = "what has changed reaches too far";
     return MC_OK;

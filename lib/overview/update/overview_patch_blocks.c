@@ -9,7 +9,6 @@
 #include "draw/paint/sieve.h"
 #include "overview/overview_planes.h"
 #include "overview/update/overview_changed.h"
-#include "overview/update/overview_splice.h"
 #include "vector/levels/level_blocks.h"
 
 enum {
@@ -235,9 +234,8 @@ delete_changed_blocks(const mc_patch_blocks *blocks)
 }
 
 mc_error *
-mc_patch_blocks_write(mc_patch_blocks *blocks)
+mc_patch_delete_changed(mc_patch_blocks *blocks)
 {
     change_blocks_of_added(blocks);
-    MC_TRY(delete_changed_blocks(blocks));
-    return blocks->far ? MC_OK : mc_overview_splice(blocks);
+    return delete_changed_blocks(blocks);
 }

@@ -57,7 +57,7 @@ void mc_patch_remove(mc_patch_blocks *blocks, mc_patch_entry *entry);
 /* Adds a feature, of which a copy is made. */
 void mc_patch_add(mc_patch_blocks *blocks, const mc_overview_feature *feature);
 
-/* Writes the blocks that are others now. */
-mc_error *mc_patch_blocks_write(mc_patch_blocks *blocks) MC_CHECKED;
+/* Deletes the blocks that are others now, and those that new features go into: mc_overview_splice writes them. */
+mc_error *mc_patch_delete_changed(mc_patch_blocks *blocks) MC_CHECKED;
 
 #endif

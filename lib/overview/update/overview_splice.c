@@ -80,7 +80,7 @@ push_splice_block(level_splice *splice, mc_patch_block *block)
 }
 
 static int
-compare_places(const splice_part *left, const splice_part *right)
+compare_splice_places(const splice_part *left, const splice_part *right)
 {
     if (left->window != right->window)
         return left->window < right->window ? -1 : 1;
@@ -92,9 +92,9 @@ compare_places(const splice_part *left, const splice_part *right)
 }
 
 static int
-compare_parts(const void *a, const void *b)
+compare_splice_parts(const void *a, const void *b)
 {
-    return compare_places(a, b);
+    return compare_splice_places(a, b);
 }
 
 static int
@@ -253,7 +253,7 @@ find_parts(level_splice *splice)
     }
     for (int i = 0; i < blocks->added->nelts; i++)
         push_splice_entry(splice, &APR_ARRAY_IDX(blocks->added, i, mc_patch_entry));
-    qsort(splice->parts->elts, (size_t)splice->parts->nelts, sizeof(splice_part), compare_parts);
+    qsort(splice->parts->elts, (size_t)splice->parts->nelts, sizeof(splice_part), compare_splice_parts);
 }
 
 mc_error *
@@ -272,7 +272,7 @@ mc_overview_splice(mc_patch_blocks *blocks)
         return MC_OK;
     MC_TRY(job->store->begin(job, blocks->level));
     for (int i = 0, end; i < splice->parts->nelts; i = end) {
-        for (end = i + 1; end < splice->parts->nelts && compare_places(&parts[i], &parts[end]) == 0;)
+        for (end = i + 1; end < splice->parts->nelts && compare_splice_places(&parts[i], &parts[end]) == 0;)
             end++;
         MC_TRY(mc_ctx_check(job->ctx, blocks->pool));
         MC_TRY(splice_block(splice, &parts[i], end - i));
