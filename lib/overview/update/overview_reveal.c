@@ -10,17 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/budget.h"
 #include "overview/overview_planes.h"
 
 enum {
     SQUARE = 4,       /* pixels of the side of squares, in which rows are looked for */
     SQUARE_BITS = 64, /* of a word */
     KNOWN = 256,      /* features whose reach is remembered */
-    /* Bytes of a pixel of a plane: what shines through each lattice and what did before, marks, and its part of a
-     * square. */
-    PIXEL_BYTES = 2 * 2 * 2 + 2 + 3,
-    PIXEL_BYTES_IN_CROWD = 2 * 2 * 4 + 2 + 3,
 };
 
 typedef struct reveal_square {
@@ -50,8 +45,7 @@ struct mc_overview_reveal {
     const apr_array_header_t *gone;
     mc_overview_planes *planes;
     reveal_plane *looks;
-    int count;    /* of the planes */
-    size_t taken; /* bytes of the budget */
+    int count; /* of the planes */
     mc_geometry geometry;
     apr_pool_t *pool, *scratch;
 };
@@ -61,7 +55,6 @@ free_reveal(void *data)
 {
     mc_overview_reveal *reveal = data;
     mc_geometry_free(&reveal->geometry);
-    mc_budget_give(reveal->taken);
     return APR_SUCCESS;
 }
 
@@ -223,30 +216,6 @@ area_of_gone(const mc_overview_reveal *reveal)
                         first.minx + (all.maxx + 1) * side, first.maxy - (all.miny - 1) * side };
 }
 
-/* Bytes that the planes of a level take over an area: each plane has a quarter of the pixels of the one before. */
-static size_t
-measure_planes(const mc_overview_level *level, const mc_extent *area, const mc_overview_job *job)
-{
-    double box[4];
-    mc_overview_lattice_box(box, job, level->resolution, area, mc_overview_symbol_margin(job, level->resolution));
-    const int each = mc_overview_is_crowded(job, level->until) ? PIXEL_BYTES_IN_CROWD : PIXEL_BYTES;
-    return (size_t)((box[2] - box[0]) * (box[3] - box[1]) * 4 / 3) * (size_t)each;
-}
-
-/* *fits false: there is no room for the planes whatever else is done. MC_ERR_UNAVAILABLE: there is none now. */
-static mc_error *
-take_room(bool *fits, mc_overview_reveal *reveal, const mc_extent *area)
-{
-    const size_t bytes = measure_planes(reveal->level, area, reveal->job);
-    *fits = mc_budget_limit() == 0 || bytes <= mc_budget_limit();
-    if (!*fits)
-        return MC_OK;
-    if (!mc_budget_take(bytes))
-        return mc_budget_error(bytes, reveal->job->pool);
-    reveal->taken = bytes;
-    return MC_OK;
-}
-
 mc_error *
 mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_overview_level *level,
                           const apr_array_header_t *gone, const mc_overview_job *job, apr_pool_t *pool)
@@ -258,8 +227,6 @@ mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_over
     *reveal = made;
     const mc_extent area = area_of_gone(made);
     *fits = mc_overview_plane_fits(job, level->resolution, &area);
-    if (*fits)
-        MC_TRY(take_room(fits, made, &area));
     if (!*fits)
         return MC_OK;
     MC_TRY(mc_overview_planes_of_level(&made->planes, level, &area, job, pool));

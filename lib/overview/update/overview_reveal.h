@@ -32,8 +32,7 @@ typedef struct mc_reveal_wanted {
 } mc_reveal_wanted;
 
 /* `gone`: pointers to the items of all features that have gone, one or more. *fits false: they lie too far from each
- * other, or their planes are larger than the budget of the process. MC_ERR_UNAVAILABLE: the budget is used up. Lives as
- * long as `pool`. */
+ * other. Lives as long as `pool`. */
 mc_error *mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_overview_level *level,
                                     const apr_array_header_t *gone, const mc_overview_job *job,
                                     apr_pool_t *pool) MC_CHECKED;
