@@ -37,9 +37,9 @@ void mc_level_data_look(mc_level_data *data, const int files[MC_LEVEL_ORIGINS], 
 
 /*
  * Compares the data with what levels were built from. Where bytes have to be read for that, at most so many are,
- * MC_LEVEL_DATA_SHARE, in at most a quarter of the time that `ctx` has left and at most a second, and the next call
- * goes on from there. So the deadline and a client that has gone are no errors here: MC_LEVEL_UNREAD. From any thread;
- * nobody waits.
+ * MC_LEVEL_DATA_SHARE, in at most a quarter of the time that `ctx` has left and at most a second (some megabytes
+ * in any time), and the next call goes on from there. So the deadline and a client that has gone are no errors here:
+ * MC_LEVEL_UNREAD. From any thread; nobody waits.
  */
 enum { MC_LEVEL_DATA_SHARE = 128 << 20 };
 mc_level_kinship mc_level_data_compare(mc_level_data *data, const mc_level_origin *built, mc_ctx *ctx,

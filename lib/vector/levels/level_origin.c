@@ -61,7 +61,7 @@ mc_level_digest_go_on(mc_level_digest *digest, const mc_level_origin *origin, co
         error = mc_ctx_check(ctx, pool);
         if (error == MC_OK)
             error = add_digest_piece(digest, origin, files, buffer, pool);
-        if (until != 0 && mc_clock_now() >= until)
+        if (until != 0 && i + 1 >= MC_LEVEL_PIECES_LEAST && mc_clock_now() >= until)
             break;
     }
     free(buffer);

@@ -49,10 +49,10 @@ mc_level_digest_value(const mc_level_digest *digest)
 }
 
 /* Reads some more of the files, as long as they were when they were looked at: at most so many pieces of
- * MC_LEVEL_PIECE bytes, and none that begins after `until` (mc_clock_now; 0: whatever it takes) but the first. Errors
- * of mc_ctx_check; MC_ERR_IO: a file is shorter now, or cannot be read. After an error the next call goes on as well.
- */
-enum { MC_LEVEL_PIECE = 1 << 20 };
+ * MC_LEVEL_PIECE bytes, and, but for the first MC_LEVEL_PIECES_LEAST, none that begins after `until` (mc_clock_now; 0:
+ * whatever it takes). Errors of mc_ctx_check; MC_ERR_IO: a file is shorter now, or cannot be read. After an error the
+ * next call goes on as well. */
+enum { MC_LEVEL_PIECE = 1 << 20, MC_LEVEL_PIECES_LEAST = 8 };
 mc_error *mc_level_digest_go_on(mc_level_digest *digest, const mc_level_origin *origin,
                                 const int files[MC_LEVEL_ORIGINS], int pieces, apr_time_t until, mc_ctx *ctx,
                                 apr_pool_t *pool) MC_CHECKED;

@@ -46,8 +46,10 @@ START_TEST(several_maps_read_one_after_the_other)
     ck_assert_int_eq(copy.digest.at, 0);
     ck_assert_int_eq(compare_copy(&copy, &ctx), MC_LEVEL_UNREAD);
     ck_assert_int_eq(copy.digest.file, 0);
-    ck_assert_int_eq(copy.digest.at, MC_LEVEL_DATA_SHARE);
-    ck_assert_int_eq(compare_copy(&copy, &ctx), MC_LEVEL_UNREAD);
+    ck_assert_int_ge(copy.digest.at, MC_LEVEL_PIECES_LEAST * MC_LEVEL_PIECE);
+    ck_assert_int_le(copy.digest.at, MC_LEVEL_DATA_SHARE);
+    for (mc_level_digest before = copy.digest; compare_copy(&copy, &ctx) == MC_LEVEL_UNREAD; before = copy.digest)
+        ck_assert(copy.digest.file > before.file || copy.digest.at > before.at);
     ck_assert_int_eq(compare_copy(&copy, &ctx), MC_LEVEL_OF_THESE);
     ck_assert_int_eq(ftruncate(file, 0), 0); /* it is not read again */
     ck_assert_int_eq(compare_copy(&copy, &late), MC_LEVEL_OF_THESE);
@@ -75,10 +77,10 @@ compare_meanwhile(void *baton)
 START_TEST(one_map_reads_at_a_time)
 {
     mc_ctx ctx = { .pool = pool, .abandoned = compare_meanwhile };
-    make_copied_data(3 * MC_LEVEL_PIECE);
+    make_copied_data(2 * MC_LEVEL_PIECE); /* that is read twice, as two files */
     looks = 0;
     ck_assert_int_eq(compare_copy(&copy, &ctx), MC_LEVEL_OF_THESE);
-    ck_assert_int_eq(looks, 2 * 3 + 1);
+    ck_assert_int_eq(looks, 2 * 2 + 1);
     ctx.abandoned = NULL;
     ck_assert_int_eq(compare_copy(&other, &ctx), MC_LEVEL_OF_THESE);
     close(file);
