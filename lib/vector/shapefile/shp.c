@@ -187,7 +187,7 @@ mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *po
 
 /* --- going through records -------------------------------------------------------------------------------------- */
 
-enum { FIRST_AHEAD = 1 << 12, LEAST_AHEAD = 1 << 9, ENTRIES_AHEAD = 1 << 15, FEW_ENTRIES_AHEAD = 1 << 9 };
+enum { FIRST_AHEAD = 1 << 12, MOST_AHEAD_OF_SOME = 1 << 14, LEAST_AHEAD = 1 << 9, ENTRIES_AHEAD = 1 << 15, FEW_ENTRIES_AHEAD = 1 << 9 };
 
 static bool
 extent_covers(const mc_extent *outer, const mc_extent *inner)
@@ -287,7 +287,8 @@ content_of(mc_shp_reader *reader, mc_shp_place place, size_t wanted)
     }
     if (begin < view->begin || begin > view->begin + view->size + reader->ahead)
         reader->ahead = reader->ahead > LEAST_AHEAD ? reader->ahead / 2 : LEAST_AHEAD;
-    else if (begin + RECORD_HEADER > view->begin + view->size && reader->ahead < STREAM_AHEAD)
+    else if (begin <= view->begin + view->size && begin + size > view->begin + view->size &&
+             reader->ahead < MOST_AHEAD_OF_SOME)
         reader->ahead *= 2;
     const uint8_t *bytes = mc_file_view_at(view, begin, size, reader->ahead);
     return bytes == NULL ? NULL : bytes + RECORD_HEADER;
