@@ -187,7 +187,13 @@ mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *po
 
 /* --- going through records -------------------------------------------------------------------------------------- */
 
-enum { FIRST_AHEAD = 1 << 12, MOST_AHEAD_OF_SOME = 1 << 14, LEAST_AHEAD = 1 << 9, ENTRIES_AHEAD = 1 << 15, FEW_ENTRIES_AHEAD = 1 << 9 };
+enum {
+    FIRST_AHEAD = 1 << 12,
+    MOST_AHEAD_OF_SOME = 1 << 14,
+    LEAST_AHEAD = 1 << 9,
+    ENTRIES_AHEAD = 1 << 15,
+    FEW_ENTRIES_AHEAD = 1 << 9
+};
 
 static bool
 extent_covers(const mc_extent *outer, const mc_extent *inner)
@@ -273,7 +279,8 @@ is_in_shp(const mc_shp *shp, mc_shp_place place)
     return (uint64_t)place.offset * 2 + RECORD_HEADER + (uint64_t)place.size * 2 <= shp->main.size;
 }
 
-/* So many bytes of a record. How much is read beyond them follows from whether that was of use last time. */
+/* So many bytes of a record. How much is read beyond them follows from whether that was of use last time: whether the
+ * record begins in what was read. No more than 16 KB, since a large record, which is kept, may come next. */
 static const uint8_t *
 content_of(mc_shp_reader *reader, mc_shp_place place, size_t wanted)
 {

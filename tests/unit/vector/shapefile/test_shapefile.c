@@ -202,6 +202,62 @@ START_TEST(windows_find_the_same_by_every_index)
 }
 END_TEST
 
+enum { SPARSE_TO = 66 }; /* records before it are far from each other, those from it on all wanted */
+
+static bool
+is_wanted(int record)
+{
+    return record == 0 || record == 32 || record == 49 || record == 58 || record == 63 || record >= SPARSE_TO;
+}
+
+/* How often the file is read for the records from SPARSE_TO on. Those before teach the reader to read little ahead. */
+static int
+count_reads(const mc_shp *shp, const mc_extent *box)
+{
+    mc_shp_reader reader;
+    mc_shp_record record;
+    uint64_t begin = 0;
+    int reads = 0;
+    mc_shp_begin(&reader, shp, box, pool);
+    ck_assert_ptr_nonnull(reader.wanted);
+    for (int i = 0; i < SPARSE_TO; i++)
+        if (!is_wanted(i))
+            reader.wanted[i / 64] &= ~((uint64_t)1 << i % 64);
+    while (mc_shp_next(&reader, &record)) {
+        ck_assert(is_wanted((int)record.number));
+        reads += record.number >= SPARSE_TO && reader.content.begin != begin;
+        begin = reader.content.begin;
+    }
+    ck_assert_uint_eq(reader.at, shp->count);
+    mc_shp_end(&reader);
+    return reads;
+}
+
+/* Also where each is larger than the least that is read ahead. */
+START_TEST(records_that_follow_each_other_are_read_together)
+{
+    enum { RECORDS = 110, PADDING = 320, POLYGON = 44 + 2 * 4 + 10 * 16, UNITS = (POLYGON + PADDING) / 2 };
+    static const uint8_t padding[PADDING];
+    mc_shp *shp;
+    in_new_folder();
+    put_header(&shapes, 5, 10 * RECORDS);
+    put_header(&entries, 5, 10 * RECORDS);
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        size_t begin = shapes.size;
+        put_polygon(i + 1, i * 10, 0, 8);
+        put(&shapes, padding, PADDING);
+        shapes.bytes[begin + 6] = entries.bytes[entries.size - 2] = UNITS >> 8;
+        shapes.bytes[begin + 7] = entries.bytes[entries.size - 1] = UNITS & 0xFF;
+    }
+    written("a.shp", shapes.bytes, shapes.size);
+    written("a.shx", entries.bytes, entries.size);
+    ck_ok(mc_shp_open(&shp, path_of("a.shp"), NULL, pool));
+    mc_shp_prepare(shp, pool);
+    ck_assert_int_le(count_reads(shp, &(mc_extent){ 0, 0, 10 * RECORDS - 5, 5 }), (RECORDS - SPARSE_TO) / 4);
+    remove_folder();
+}
+END_TEST
+
 START_TEST(a_tree_of_other_shapes_is_left_alone)
 {
     mc_shp *shp;
@@ -480,6 +536,7 @@ START_TEST(trees_find_what_a_look_at_all_finds)
 }
 END_TEST
 
-UNIT_MAIN("shapefile", windows_find_the_same_by_every_index, a_tree_of_other_shapes_is_left_alone,
-          files_that_are_cut_short_or_lie, of_several_records_with_one_number_the_last_counts, tables_of_all_types,
-          code_pages_from_four_places, tables_that_lie, trees_find_what_a_look_at_all_finds)
+UNIT_MAIN("shapefile", windows_find_the_same_by_every_index, records_that_follow_each_other_are_read_together,
+          a_tree_of_other_shapes_is_left_alone, files_that_are_cut_short_or_lie,
+          of_several_records_with_one_number_the_last_counts, tables_of_all_types, code_pages_from_four_places,
+          tables_that_lie, trees_find_what_a_look_at_all_finds)
