@@ -22,7 +22,7 @@ typedef struct overviews_options {
 static const mc_cli_option overviews_rows[] = {
     MC_OPTION_TEXT("config", 'c', "FILE", AT(config), "configuration file (required)", .required = true),
     MC_OPTION_TEXT("tileset", 't', "TILESET", AT(tileset),
-                   "the tileset whose tables and shapefiles are meant (required, but to list)"),
+                   "the tileset whose tables and shapefiles are meant (required; list: all without it)"),
     MC_OPTION_TEXT("connection", 0, "STRING", AT(connection),
                    "libpq connection string instead of the layers', for a role that may create tables"),
     MC_OPTION_FLAG("static", 0, AT(is_static),

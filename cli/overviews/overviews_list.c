@@ -56,7 +56,7 @@ state_words(const mc_overview_found *found, apr_pool_t *pool)
     return found->fault != NULL  ? apr_pstrcat(pool, "not used: ", found->fault, NULL)
            : found->changes < 0  ? "used"
            : found->changes == 0 ? "used, up to date"
-                                 : apr_psprintf(pool, "used, but for %s: mapcache overviews update",
+                                 : apr_psprintf(pool, "used, except for %s (run: mapcache overviews update)",
                                                 mc_cli_count_words(found->changes, "changed place", pool));
 }
 

@@ -284,8 +284,8 @@ start_slot(mc_serve_server *server, int slot, const char *const *words, const ch
     const mc_serve_command command = { .words = words, .variables = variables, .output = server->output };
     if (at->process != 0)
         return MC_OK;
+    at->started = mc_clock_now(); /* before: starting may take a while, in which the process runs */
     MC_TRY(mc_serve_process_start(&at->process, &command, pool));
-    at->started = mc_clock_now();
     mc_serve_place_keep(server->place, at->process);
     return MC_OK;
 }

@@ -23,9 +23,9 @@ typedef struct mc_overview_found {
     const char *kind, *name; /* of the source, as in the news */
     const char *layer;
     double rows;              /* of the source, as the database estimates them; below 0: not known */
-    int levels;               /* 1: a level; 0: there is none for the maps of the tileset */
+    int levels;               /* told of together; 0: there is none for the maps of the tileset */
     int number;               /* of a level for the maps of the tileset, from 1; 0: `levels` for other maps */
-    bool refused;             /* it cannot have any: the fault says why */
+    bool refused;             /* the source cannot have levels: the fault says why */
     double resolution, until; /* of one level: it serves maps from its resolution to below the second one */
     int coarsest, finest;     /* levels of the grid, whose tiles are read from it; -1: none */
     int64_t features, bytes;  /* features below 0: not known */

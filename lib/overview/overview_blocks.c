@@ -29,7 +29,7 @@ struct mc_overview_blocks {
     int part;                    /* the window of the features that are not written yet */
     apr_pool_t *pool;            /* of these */
     apr_array_header_t *entries; /* blocks_entry */
-    apr_hash_t *tuples;          /* number of a tuple, plus one, by its bytes */
+    apr_hash_t *tuples;          /* number of a tuple, from 0, by its bytes */
     apr_array_header_t *texts;   /* mc_wkb_buffer of each tuple: its bytes in a block */
     mc_wkb_buffer geometry, block, tuple;
     uint32_t *numbers; /* of the tuples, in the block that is written, plus one */

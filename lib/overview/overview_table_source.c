@@ -124,8 +124,8 @@ find_crowd(bool *found, mc_extent *crowd, const mc_overview_table *table)
         table->job.pool,
         "SELECT x[1]::text, y[1]::text, x[2]::text, y[2]::text, '0' FROM (SELECT percentile_disc(ARRAY" CROWD_ENDS
         ") WITHIN GROUP (ORDER BY ST_XMin(%s)) AS x, percentile_disc(ARRAY" CROWD_ENDS
-        ") WITHIN GROUP (ORDER BY ST_YMin(%s)) AS y FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE "
-        "(1)) AS e",
+        ") WITHIN GROUP (ORDER BY ST_YMin(%s)) AS y FROM %s TABLESAMPLE SYSTEM (%s) "
+        "REPEATABLE (1)) AS e",
         name, name, mc_sql_table(table->config.table, table->job.pool),
         mc_double_text('g', 6, fmin(100, 100 * CROWD_SAMPLE / table->job.rows), table->job.pool));
     MC_TRY(ask_extent(found, crowd, &number, table, sql));

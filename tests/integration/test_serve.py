@@ -296,7 +296,7 @@ def age_of(process):
 def test_a_server_that_was_killed_is_started_again(build, site, server):
     with Serving(build, site.config, server=server, port=free_port()) as serving:
         victims = [number for number, parent, line in processes() if parent == serving.process.pid and "mapcache serve" not in line]
-        wait_until(lambda: min(map(age_of, victims)) > 5, "they have lasted: one that ends earlier cannot work, and is not started again")
+        wait_until(lambda: min(map(age_of, victims)) > 5.5, "they have lasted: one that ends earlier cannot work, and is not started again")
         for number in victims:
             os.kill(number, signal.SIGKILL)
         wait_until(lambda: any("started again" in text for text in serving.errors()), "it is told")

@@ -51,9 +51,9 @@ typedef struct mc_postgres_query {
      * not prepared and cannot have parameters. Fields do not tell their types then.
      */
     bool copy;
-    /* With `copy`, for rows of a table without ORDER BY: they come in the order in which the table stores them. An
-     * index alone, whose rows come in its own order, is not used for this
-     * statement, nor for the rest of a session's transaction. */
+    /* With `copy`, for rows of a table without ORDER BY: they come in the order in which the table stores them. A plain
+     * index scan, whose rows come in the index's order, is switched off for this statement, and for the rest of a
+     * session's transaction. */
     bool stored_order;
     /* Sent as it is, not prepared: several statements with semicolons between them, no parameters, values as text. The
      * rows of all of them come one after the other. */

@@ -14,7 +14,7 @@ typedef struct mc_sieve_box {
 } mc_sieve_box;
 
 enum {
-    MC_SIEVE_PIXELS_MAX = 1 << 24,        /* of the largest plane of a sieve: up to 400 MB */
+    MC_SIEVE_PIXELS_MAX = 1 << 24,        /* of the largest plane of a sieve: up to 300 MB, 600 of a narrow one */
     MC_SIEVE_THINNING = MC_SUBPIXELS / 4, /* of a pixel: as maps thin what they read */
 };
 

@@ -1,9 +1,9 @@
 /*
  * See overview_reveal.h. A row that is not in the level is hidden in each pixel by what lies over it there. Once
  * features have gone, more shines through in their pixels: twice as much, say, where one of them covered half. As long
- * as that is little for all that have gone since the level was built, nothing is done in a pixel. Else what has gone
- * and what is left are laid over it from the top. Below the place where it was hidden before, and above the one where
- * it is hidden now, rows may be seen.
+ * as that is little for all that have gone since the level was built, nothing is done in a pixel. Else what goes
+ * now, what is new and what is left are laid over it from the top (what went in earlier updates is not). Below the
+ * place where it was hidden before, and above the one where it is hidden now, rows may be seen.
  */
 #include "overview/update/overview_reveal.h"
 
@@ -279,10 +279,9 @@ static mc_error *
 find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_plane *look,
               const apr_array_header_t *items)
 {
-    static const mc_sieve_time times[] = { [MC_REVEAL_STAYS] = MC_SIEVE_BOTH,
-                                           [MC_REVEAL_NEW] = MC_SIEVE_AFTER,
-                                           [MC_REVEAL_GONE] = MC_SIEVE_BEFORE,
-                                           [MC_REVEAL_WENT] = MC_SIEVE_BEFORE };
+    static const mc_sieve_time times[] = {
+        [MC_REVEAL_STAYS] = MC_SIEVE_BOTH, [MC_REVEAL_NEW] = MC_SIEVE_AFTER, [MC_REVEAL_GONE] = MC_SIEVE_BEFORE
+    };
     mc_feature read;
     mc_sieve_box box;
     for (int i = 0; i < items->nelts; i++) {
@@ -354,7 +353,7 @@ sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_arr
     for (int i = 0; i < items->nelts; i++) {
         mc_reveal_item *item = APR_ARRAY_IDX(items, i, mc_reveal_item *);
         MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
-        if (item->role == MC_REVEAL_GONE || item->role == MC_REVEAL_WENT || !may_be_shown(reveal, look, item) ||
+        if (item->role == MC_REVEAL_GONE || !may_be_shown(reveal, look, item) ||
             !read_in_plane(&read, reveal, look->plane, item->feature))
             continue;
         MC_TRY(mc_sieve_keeps(&seen, look->plane->sieve, &read, reveal->job->ctx));

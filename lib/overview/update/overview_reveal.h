@@ -12,7 +12,7 @@ typedef enum mc_reveal_role {
     MC_REVEAL_STAYS, /* in the level */
     MC_REVEAL_NEW,   /* in the level, since now */
     MC_REVEAL_GONE,  /* it was in the level until now */
-    MC_REVEAL_WENT,  /* it was in the level when that was built, and went before now */
+    MC_REVEAL_WENT,  /* it was in the level when that was built, and went before now: it opens pixels only */
     MC_REVEAL_ROW,   /* of the table, and not in the level */
 } mc_reveal_role;
 

@@ -27,7 +27,7 @@ typedef struct level_splice {
     apr_array_header_t *parts;   /* splice_part */
     apr_array_header_t *entries; /* of one block that is written: const mc_patch_entry * */
     apr_pool_t *pool;            /* of that block */
-    apr_hash_t *tuples;          /* numbers of its tuples plus one, by their bytes */
+    apr_hash_t *tuples;          /* numbers of its tuples, from 0, by their bytes */
     uint32_t tuple_count;
     mc_wkb_buffer tuple_bytes, features, block;
     struct {
@@ -142,6 +142,7 @@ take_parts(level_splice *splice, const splice_part *parts, int count)
 
 /* ---- A block ---- */
 
+/* As number_of_tuple of overview_blocks.c packs them; of levels for maps alone, which have no ids. */
 static uint32_t
 number_of_values(level_splice *splice, const char *const *values)
 {

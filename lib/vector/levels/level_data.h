@@ -14,7 +14,7 @@
 typedef struct mc_level_data {
     mc_level_origin origin;
     int files[MC_LEVEL_ORIGINS];
-    atomic_uint_fast64_t content; /* the digest of all bytes; 0: it is not known */
+    atomic_uint_fast64_t content; /* the digest of all bytes; 0: it is not known (that of `origin` is the builder's) */
     atomic_bool unreadable;       /* it will never be known */
     /* of the thread that has the lock of all of them: */
     mc_level_digest digest; /* as far as it has been made */

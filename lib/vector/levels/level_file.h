@@ -46,8 +46,7 @@ typedef struct mc_level_file {
 
 /*
  * Opens the file and reads its index until `pool` is cleared; *file NULL: there is none. `data`: an open file of the
- * data
- * (-1: none), whose owner's overviews are trusted. What cannot be used is refused before anything is read of it:
+ * data (-1: none), whose owner's overviews are trusted. What cannot be used is refused before anything is read of it:
  * MC_ERR_IO for what cannot be opened or is no regular file, as symbolic links are none, MC_ERR_FORBIDDEN for another
  * user's file in a folder where everybody may write. MC_ERR_CORRUPT for what is no file of overviews.
  */
