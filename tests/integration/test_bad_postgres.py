@@ -75,16 +75,22 @@ BAD = {
     "short fields": (message(b"2") + columns(60) + row_of(*[b"\1"] * 60) + done(b"SELECT 1") + READY, b""),
     "its end": (None, b""),
 }
+# Likewise, of the rows of a map alone: "so many rows" has the next map come through COPY.
+BAD_ROWS = {
+    "no answer": (READY, b""),
+    "so many rows": (message(b"2") + columns(1) + row_of(None) * 400 + done(b"SELECT 400") + READY, b""),
+    "settings of a COPY and nothing behind them": (done(b"SET") * 2 + READY, b""),
+}
 # What libpq alone would take as fast as it comes, up to a gigabyte: it makes room for as much as a message says that it has.
 LONG = {"garbage for ever", "one row for ever", "a copied row for ever"}
 # libpq compares each setting with all before it. In TLS our own count of messages sees none of them: the turn of libpq during which
 # the deadline comes may take some seconds.
 LONG_TURNS = {"settings for ever": 10}
-LAWFUL = {"a row without columns", "a row of nulls", "short fields", "copied rows of no fields"}  # rows, if strange ones
+LAWFUL = {"so many rows", "a row without columns", "a row of nulls", "short fields", "copied rows of no fields"}  # rows, if strange ones
 
 
 class BadPostgres:
-    """`mode`: of BAD; `stage`: from where on: "greeting", "first" (of the session's own statements), "query"; `tls`: the server's
+    """`mode`: of BAD or BAD_ROWS; `stage`: from where on: "greeting", "first" (of the session's own statements), "query"; `tls`: the server's
     context, with which nobody is served without TLS."""
 
     def __init__(self, stage="query", tls=None):
@@ -163,7 +169,7 @@ class BadPostgres:
 
     def _misbehave(self, near):
         self.told += 1
-        once, for_ever = BAD[self.mode]
+        once, for_ever = {**BAD, **BAD_ROWS}[self.mode]
         near.sendall(once or b"")
         if once is None or self.mode in LAWFUL:
             return
@@ -311,6 +317,12 @@ def test_whatever_it_says(build, cases, mode):
                  for name, case in cases.items()}
     failures = {name: look.exception() for name, look in looks.items() if look.exception() is not None}
     assert failures == {}
+
+
+def test_a_statement_without_an_answer(cases):
+    """Last of these: the server remembers how many rows a map had."""
+    for mode in BAD_ROWS:
+        cases["rows, query"].look(0, mode, None)
 
 
 TLS_1_2 = 0x0303

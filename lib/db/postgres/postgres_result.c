@@ -269,6 +269,15 @@ finish_with(pg_result *query_result, mc_error *error)
     return error;
 }
 
+/* The server is ready for the next statement and has answered neither with rows nor with an error: the next call of
+ * libpq would say so again, for ever. */
+static mc_error *
+no_answer_error(pg_result *query_result)
+{
+    query_result->connection->spoiled = true;
+    return mc_error_create(query_result->wait.pool, MC_ERR_UPSTREAM, "the database answered a statement with nothing");
+}
+
 /* The next result into answer->result; NULL at the end. */
 static mc_error *
 read_result(pg_result *query_result)
@@ -277,7 +286,7 @@ read_result(pg_result *query_result)
     query_result->next = 0;
     MC_TRY(mc_pg_result(&query_result->result, MC_PG_ROW_MAX, query_result->connection, &query_result->wait));
     if (query_result->result == NULL)
-        return MC_OK;
+        return query_result->received ? MC_OK : no_answer_error(query_result);
     switch (PQresultStatus(query_result->result)) {
     case PGRES_SINGLE_TUPLE:
     case PGRES_TUPLES_OK:
@@ -325,7 +334,7 @@ mc_pg_next(const mc_postgres_row **row, mc_postgres_result *base)
         mc_error *error = read_result(query_result);
         if (error != MC_OK && is_worth_replacing(query_result))
             error = replace_answer_connection(query_result);
-        if (error != MC_OK || (query_result->result == NULL && query_result->received))
+        if (error != MC_OK || query_result->result == NULL)
             release_answer_connection(query_result);
         MC_TRY(error);
     }
