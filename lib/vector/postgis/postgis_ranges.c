@@ -213,9 +213,10 @@ end_range_readers(range_reader *const *readers, int count, bool whole)
         if (readers[i]->session != NULL)
             errors[i] = mc_postgres_start(&readers[i]->result, last.process->postgres, &query, &last, readers[i]->root);
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (readers[i]->session != NULL)
             give_back_session(readers[i], errors[i]);
+    for (int i = 0; i < count; i++) { /* `last` has the pool of the first one */
         mc_geometry_free(&readers[i]->reading.base.geometry);
         mc_task_pool_release(readers[i]->root);
     }
