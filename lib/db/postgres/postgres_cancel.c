@@ -117,15 +117,31 @@ send_cancel(mc_postgres_engine *engine, mc_pg_connection *connection)
     return taken;
 }
 
-/* Asks for all of a list before any is waited for, and has them wait from then on, all for as long. */
+/* *deaf: the connection's target, if its server did not take the call; then the connection is not waited for. */
+static void
+ask_for_cancel(const mc_pg_target **deaf, mc_postgres_engine *engine, mc_pg_connection *connection)
+{
+    if (!send_cancel(engine, connection)) {
+        connection->until = 0;
+        *deaf = connection->target;
+    }
+    connection->asked = mc_clock_now();
+}
+
+/* Asks for all of a list before any is waited for, and has them wait from then on, all for as long. Of a server that
+ * did not take one call, the others are asked for later: each such call takes CALL_TIME. */
 static void
 ask_for_cancels(mc_pg_connection **waiting, mc_postgres_engine *engine, mc_pg_connection *list)
 {
     mc_pg_connection *last = NULL;
+    const mc_pg_target *deaf = NULL;
     for (mc_pg_connection *at = list; at != NULL; last = at, at = at->next) {
         at->drained = 0;
-        at->until = !is_stopping(engine) && send_cancel(engine, at) ? mc_clock_now() : 0;
+        at->pause = MC_WAIT_LOOK;
         at->asked = mc_clock_now();
+        at->until = is_stopping(engine) ? 0 : at->asked;
+        if (at->until != 0 && at->target != deaf)
+            ask_for_cancel(&deaf, engine, at);
     }
     for (mc_pg_connection *at = list; at != NULL; at = at->next)
         at->until = at->until == 0 ? 0 : mc_clock_now() + DRAIN_TIME;
@@ -143,15 +159,15 @@ is_drained(mc_postgres_engine *engine, mc_pg_connection *connection)
            PQstatus(connection->pg) != CONNECTION_OK || mc_clock_now() >= connection->until || is_stopping(engine);
 }
 
-/* A cancel that comes before its query has begun at the server has no effect: where nothing comes, it is sent again. */
+/* A cancel that comes before its query has begun at the server has no effect: where nothing comes, it is sent again,
+ * after longer and longer pauses, for each makes a connection of its own. */
 static void
-ask_again(mc_postgres_engine *engine, mc_pg_connection *connection)
+ask_again(const mc_pg_target **deaf, mc_postgres_engine *engine, mc_pg_connection *connection)
 {
-    if (mc_clock_now() < connection->asked + MC_WAIT_LOOK)
+    if (connection->target == *deaf || mc_clock_now() < connection->asked + connection->pause)
         return;
-    if (!send_cancel(engine, connection))
-        connection->until = 0;
-    connection->asked = mc_clock_now();
+    connection->pause *= 2;
+    ask_for_cancel(deaf, engine, connection);
 }
 
 /* Lets go of those that have ended, and waits a moment for the others, all at a time. */
@@ -177,9 +193,10 @@ drain_cancelled_queries(mc_pg_connection **waiting, mc_postgres_engine *engine)
     if (count == 0 || poll(polled, (nfds_t)count, MC_WAIT_LOOK / 1000) < 0)
         return;
     mc_pg_connection *connection = *waiting;
+    const mc_pg_target *deaf = NULL;
     for (int i = 0; i < count; i++, connection = connection->next)
         if (polled[i].revents == 0)
-            ask_again(engine, connection);
+            ask_again(&deaf, engine, connection);
 }
 
 static void

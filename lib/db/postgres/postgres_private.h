@@ -51,6 +51,7 @@ typedef struct mc_pg_connection {
     bool interrupted; /* the server is at a statement that nobody waits for: it is spoiled, and cancelled at the end */
     int64_t drained;  /* bytes that came since a query was cancelled */
     apr_time_t asked; /* mc_clock_now() when the server was last asked to cancel it */
+    apr_time_t pause; /* until the server is asked again: twice as long each time */
     apr_time_t until; /* when nobody waits for its end any more */
     bool copies;      /* a statement that begins a COPY was sent */
     bool copying;     /* the rest of a COPY has not been read */
