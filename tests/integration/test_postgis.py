@@ -91,6 +91,8 @@ def database():
           CREATE TABLE parent(LIKE pile); CREATE TABLE child() INHERITS (parent); INSERT INTO parent SELECT * FROM pile WHERE kind <> 'heath';
           INSERT INTO child SELECT * FROM pile WHERE kind = 'heath'; CREATE INDEX ON parent USING gist(geom); CREATE INDEX ON child USING gist(geom);
           CREATE TABLE ranked AS SELECT * FROM pile ORDER BY id * 7919 % 3001; CREATE INDEX ON ranked USING gist(geom); ANALYZE ranked;
+          CREATE TABLE told(id int, kind text, geom geometry(Polygon, 900913)); INSERT INTO told SELECT id, kind, ST_SetSRID(geom, 900913) FROM pile;
+          CREATE INDEX ON told USING gist(geom); ANALYZE told;
           CREATE TABLE straight AS SELECT id, ST_CurveToLine(geom, 512)::geometry(Polygon, 3857) AS geom FROM bent;
           CREATE TABLE arcs(id int, geom geometry(Geometry, 3857)); INSERT INTO arcs VALUES
           (1, ST_GeomFromText('CIRCULARSTRING(100 500, 200 600, 300 500, 400 400, 500 500)', 3857)),
@@ -183,6 +185,8 @@ def maps(database, build):
         for name in ("flat", "round"):
             made.add(name, f"<table>{name}</table><transfer>binary</transfer>")
         made.add("settled_wgs", "<table>settled</table><srid>4326</srid>")
+        for transfer in ("binary", "twkb"):
+            made.add(f"told_{transfer}", f"<table>told</table><srid>3857</srid><transfer>{transfer}</transfer><style>{folder}/kinds.sld</style>")
         made.add("two", "<table>public.two</table><geometry>geom</geometry>")
         made.add("odd", '<table>odd "schema.a; DROP TABLE plain; --</table>' + f"<style>{folder}/odd.sld</style>")
         made.add("looks", "<table>looks</table><id>id</id>")
@@ -287,6 +291,18 @@ def test_rows_of_another_srid_than_the_layers_are_left_out(maps):
     # <srid> says which rows are meant: now those in degrees, which begin at 0, 0
     whole = maps.draw("settled_wgs", (-1e7, -1e7, 1e7, 1e7))
     assert whole[70, 130, 3] == 255 and not whole[150, 50].any()
+
+
+def test_a_layer_may_say_another_srid_than_the_column_declares(maps, database):
+    """900913 is what 3857 was called once. The whole table, the half of it, a few rows; also when the column declares yet another one."""
+    boxes = (-50.0, -50.0, 1050.0, 1050.0), (0.0, 500.0, 1000.0, 1000.0), (480.0, 480.0, 520.0, 520.0)
+    wanted = {box: maps.draw("pile", box) for box in boxes}
+    before = len(statements(database))
+    for declared in (900913, 3785):
+        for name, box in [(f"told_{transfer}", box) for transfer in ("binary", "twkb") for box in boxes] * 2:
+            assert difference(maps.draw(name, box), wanted[box]) < 0.003, (name, box, declared)
+        database.sql("SELECT UpdateGeometrySRID('told', 'geom', 3785)")
+    assert any("string_agg" in text and "told" in text for text in statements(database)[before:])
 
 
 @pytest.mark.parametrize("transfer", ["binary", "hex", "twkb"])

@@ -60,6 +60,7 @@ const char *mc_postgis_function_inspect(mc_feature_data *data, mc_ctx *ctx, apr_
 typedef struct mc_postgis_column {
     const char *name;
     int srid;       /* 0: none; coordinates are taken for the map's */
+    int declared;   /* what the catalogue says, where the configuration may say otherwise; 0: rows alone tell */
     bool geography; /* of that type: degrees, with an index of its own kind */
     bool varied;    /* there may be curves, surfaces or collections */
     bool unsettled; /* rows may have other SRIDs */
@@ -76,8 +77,11 @@ typedef struct mc_postgis_column {
 mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *config, mc_ctx *ctx,
                                  apr_pool_t *pool) MC_CHECKED;
 
-/* Whether the column of a table has another SRID by now than it was found to have, or is gone. For what the
- * configuration says, and for a view or query whose rows alone tell, false. Errors as above. */
+/* The SRIDs whose rows are those of the layer, as in a list of SQL: its own and the declared one. */
+const char *mc_postgis_known_srids(const mc_postgis_column *column, apr_pool_t *pool);
+
+/* Whether the column of a table has another SRID by now than it was found to have, or is gone. For a query, and for a
+ * view whose rows alone tell, false. Errors as above. */
 mc_error *mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column,
                                   mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
@@ -197,10 +201,10 @@ bool mc_postgis_may_gather(const mc_postgis_column *column, const mc_postgis_req
  * The statement for gathering. Each MC_POSTGIS_PAGES pages of the table make one value, in the order of the table. The
  * value holds for each feature: the feature's number in eight bytes where there is an `id`; each attribute, as eight
  * bytes or as text that ends with a zero byte; the feature's WKB. `from` is the table; names of columns are quoted here
- * but for the geometry's. Where the geometry has another SRID than the column had (which no WKB tells), and where there
- * is none, the table has no pages to be read: their number is null.
+ * but for the geometry's. Where the geometry has none of the `srids` (mc_postgis_known_srids; no WKB tells), and where
+ * there is none, the table has no pages to be read: their number is null.
  */
-void mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, int srid,
+void mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, const char *srids,
                        const char *id, const mc_postgis_request *request, apr_pool_t *pool);
 
 /* The statement for a part of these values: those of ranges first, first + every, ... of a table of so many pages, each

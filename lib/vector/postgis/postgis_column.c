@@ -108,6 +108,7 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
     column->parted = strcmp(values[12], "true") == 0;
     if (!mc_parse_double(&column->rows, values[11]) || column->rows < 0)
         column->rows = 0;
+    column->declared = srid;
     column->unsettled = srid == 0 && !column->geography;
     if (srid == 0 && column->geography)
         srid = WGS84;
@@ -117,6 +118,14 @@ mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_config *confi
     return MC_OK;
 }
 
+const char *
+mc_postgis_known_srids(const mc_postgis_column *column, apr_pool_t *pool)
+{
+    if (column->declared == 0 || column->declared == column->srid)
+        return apr_itoa(pool, column->srid);
+    return apr_psprintf(pool, "%d,%d", column->srid, column->declared);
+}
+
 mc_error *
 mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
                         apr_pool_t *pool)
@@ -124,18 +133,17 @@ mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc
     static const char sql[] = "SELECT postgis_typmod_srid(atttypmod)::text FROM pg_attribute WHERE attrelid = "
                               "to_regclass($1) AND attname = $2 AND NOT attisdropped";
     *changed = false;
-    if (config->table == NULL || config->srid != 0)
+    if (config->table == NULL)
         return MC_OK;
     const mc_postgres_param params[] = { { .value = mc_sql_table(config->table, pool), .type = MC_POSTGRES_TEXT },
                                          { .value = column->name, .type = MC_POSTGRES_TEXT } };
     const char **values;
     int srid = 0;
     MC_TRY(mc_postgis_first_row(&values, 1, config, sql, params, 2, ctx, pool));
-    *changed = values == NULL || !mc_parse_int(&srid, values[0], 0, SRID_MAX);
-    if (*changed || (srid == 0 && (column->geography || (column->unsettled && !column->stored))))
+    *changed = values == NULL || !mc_parse_int(&srid, values[0], 0, SRID_MAX) || srid != column->declared;
+    if (*changed || config->srid != 0 || !column->unsettled || !column->stored)
         return MC_OK;
-    if (srid == 0 && column->unsettled)
-        MC_TRY(ask_geometry(&srid, config, column->name, ctx, pool));
+    MC_TRY(ask_geometry(&srid, config, column->name, ctx, pool));
     *changed = srid != column->srid;
     return MC_OK;
 }

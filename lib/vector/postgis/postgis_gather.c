@@ -62,8 +62,8 @@ build_column_text(const char *column, apr_pool_t *pool)
 
 /* The number of pages is asked for when the statement runs: then it is that of what the statement sees. */
 void
-mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, int srid, const char *id,
-                  const mc_postgis_request *request, apr_pool_t *pool)
+mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char *geometry, const char *srids,
+                  const char *id, const mc_postgis_request *request, apr_pool_t *pool)
 {
     apr_array_header_t *values = apr_array_make(pool, 16, sizeof(const char *));
     if (id != NULL)
@@ -87,9 +87,9 @@ mc_postgis_gather(mc_postgis_statement *statement, const char *from, const char 
                      apr_array_pstrcat(pool, values, 0), geometry, from);
     statement->page_count =
         apr_psprintf(pool,
-                     "(SELECT CASE WHEN ST_SRID(%s)=%d THEN pg_relation_size(tableoid)/"
+                     "(SELECT CASE WHEN ST_SRID(%s) IN (%s) THEN pg_relation_size(tableoid)/"
                      "current_setting('block_size')::int8 END FROM %s AS any_row WHERE %s IS NOT NULL LIMIT 1)",
-                     geometry, srid, from, geometry);
+                     geometry, srids, from, geometry);
     statement->sql = apr_psprintf(pool, "%s%s,%d) AS page%s", statement->before_pages, statement->page_count,
                                   MC_POSTGIS_PAGES, statement->behind_pages);
 }

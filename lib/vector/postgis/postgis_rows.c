@@ -25,13 +25,14 @@ read_geometry_field(mc_postgis_reading *r, const mc_postgres_field *field, apr_p
                        scratch);
 }
 
-/* A row of another CRS than the layer's is not where it says. */
+/* A row of another CRS than the layer's is not where it says; of a column's declared SRID, <srid> says where. */
 static mc_error *
 check_srid(const mc_postgis_reading *r, apr_pool_t *scratch)
 {
     int own = r->base.geometry.srid, map = r->request->map_srid != 0 ? r->request->map_srid : r->column->srid;
     bool transformed = map != r->column->srid;
-    if (own == 0 || r->column->srid == 0 || own == r->column->srid || (transformed && own == map))
+    if (own == 0 || r->column->srid == 0 || own == r->column->srid || own == r->column->declared ||
+        (transformed && own == map))
         return MC_OK;
     return mc_error_create(scratch, MC_ERR_CORRUPT, "its SRID is %d and that of its layer %d", own, r->column->srid);
 }

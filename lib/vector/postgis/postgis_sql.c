@@ -267,18 +267,20 @@ has_one_plan(const postgis_sql_builder *b, const mc_postgis_config *config)
 }
 
 /* In the map's CRS; null where a row's own SRID says that it is of another CRS than the layer's: also where the column
- * has one SRID, which may be another one by now. */
+ * has one SRID, which may be another one by now. The numbers of the column's own SRID are in the CRS that <srid> says.
+ */
 static const char *
 in_map(const postgis_sql_builder *b, const char *geometry)
 {
     int srid = b->column->srid;
+    const char *known = mc_postgis_known_srids(b->column, b->pool);
     bool unpacked = b->request->transfer == MC_TRANSFER_BINARY; /* its SRID comes along */
     if (!is_transformed(b))
         return unpacked || srid == 0
                    ? geometry
-                   : apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN %s END)", geometry, srid, geometry);
-    return apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%d) THEN ST_Transform(ST_SetSRID(%s,%d),%d) END)",
-                        geometry, srid, geometry, srid, b->request->map_srid);
+                   : apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%s) THEN %s END)", geometry, known, geometry);
+    return apr_psprintf(b->pool, "(CASE WHEN ST_SRID(%s) IN (0,%s) THEN ST_Transform(ST_SetSRID(%s,%d),%d) END)",
+                        geometry, known, geometry, srid, b->request->map_srid);
 }
 
 /* What cannot be packed goes as WKB of the byte order whose first byte no TWKB begins with. */
@@ -313,7 +315,7 @@ mc_postgis_build(mc_postgis_statement *statement, const mc_postgis_config *confi
     statement->gathered = config->table != NULL && mc_postgis_may_gather(column, request) && !is_transformed(&b);
     statement->stored_order = (column->stored || column->parted) && !sorted && !statement->gathered;
     if (statement->gathered) {
-        mc_postgis_gather(statement, mc_sql_table(config->table, pool), own, column->srid,
+        mc_postgis_gather(statement, mc_sql_table(config->table, pool), own, mc_postgis_known_srids(column, pool),
                           *id == '\0' ? NULL : config->id, request, pool);
         return MC_OK;
     }
