@@ -194,7 +194,9 @@ read_postgis_map(bool *changed, int64_t *skipped, mc_postgis_reading *r, const m
     r->column = NULL; /* it ends here */
     if (error != MC_OK || r->visited > 0)
         return error;
-    error = mc_postgis_srid_changed(changed, &layer->config, &column, ctx, pool);
+    /* Without an answer nobody knows whether nothing is right: such a map fails, also where the database has gone only
+     * now or no time is left, for a tile of nothing would be stored. */
+    error = mc_postgis_srid_of_nothing(changed, layer, &column, ctx, pool);
     return error == MC_OK ? MC_OK : unreadable_layer_error(error, layer, pool);
 }
 

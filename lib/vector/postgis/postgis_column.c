@@ -127,8 +127,8 @@ mc_postgis_known_srids(const mc_postgis_column *column, apr_pool_t *pool)
 }
 
 mc_error *
-mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
-                        apr_pool_t *pool)
+mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column, bool ask_row,
+                        mc_ctx *ctx, apr_pool_t *pool)
 {
     static const char sql[] = "SELECT postgis_typmod_srid(atttypmod)::text FROM pg_attribute WHERE attrelid = "
                               "to_regclass($1) AND attname = $2 AND NOT attisdropped";
@@ -141,7 +141,7 @@ mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc
     int srid = 0;
     MC_TRY(mc_postgis_first_row(&values, 1, config, sql, params, 2, ctx, pool));
     *changed = values == NULL || !mc_parse_int(&srid, values[0], 0, SRID_MAX) || srid != column->declared;
-    if (*changed || config->srid != 0 || !column->unsettled || !column->stored)
+    if (*changed || !ask_row || config->srid != 0 || !column->unsettled || !column->stored)
         return MC_OK;
     MC_TRY(ask_geometry(&srid, config, column->name, ctx, pool));
     *changed = srid != column->srid;

@@ -13,6 +13,7 @@ typedef struct mc_postgis_layer {
     pthread_mutex_t lock;   /* of all below */
     apr_time_t alone_until; /* until then it is read over one connection; 0: never so far */
     apr_time_t found;       /* when the column was asked for; 0: it is not known */
+    apr_time_t row_asked;   /* when a map that shows nothing last had a row asked for its SRID; 0: never */
     char name[64];
     mc_postgis_column column; /* its name is the one above */
     double density;           /* rows for a square unit of the CRS below, as the last map had them */
@@ -26,6 +27,10 @@ typedef struct mc_postgis_layer {
 /* What the layer's column is, asked for again after ten seconds. */
 mc_error *mc_postgis_column_of(mc_postgis_column *column, mc_postgis_layer *layer, mc_ctx *ctx,
                                apr_pool_t *pool) MC_CHECKED;
+
+/* Whether the SRID is another one by now (mc_postgis_srid_changed), after a map that shows nothing. */
+mc_error *mc_postgis_srid_of_nothing(bool *changed, mc_postgis_layer *layer, const mc_postgis_column *column,
+                                     mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* The table may have changed: what is known of it is asked for again. */
 void mc_postgis_forget(mc_postgis_layer *layer);
