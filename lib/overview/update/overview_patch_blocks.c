@@ -78,8 +78,9 @@ number_of_bytes(const char *bytes, int size)
     return number;
 }
 
+/* *fits: whether its features are no more than may be in memory; else nothing of it is taken. */
 static mc_error *
-take_block(mc_patch_blocks *blocks, apr_array_header_t *features, const mc_postgres_row *row)
+take_block(bool *fits, mc_patch_blocks *blocks, apr_array_header_t *features, const mc_postgres_row *row)
 {
     const mc_postgres_field *fields = row->fields;
     const int attributes = blocks->table->job.attribute_count;
@@ -87,6 +88,9 @@ take_block(mc_patch_blocks *blocks, apr_array_header_t *features, const mc_postg
         return mc_error_create(blocks->pool, MC_ERR_CORRUPT, "a level is broken");
     apr_array_clear(features);
     MC_TRY(mc_level_read_block(features, fields[2].data, (size_t)fields[2].size, attributes, blocks->pool));
+    *fits = features->nelts < ENTRIES_MAX - blocks->entries->nelts;
+    if (!*fits)
+        return MC_OK;
     mc_patch_block *block = &APR_ARRAY_PUSH(blocks->blocks, mc_patch_block);
     *block = (mc_patch_block){ .first = blocks->entries->nelts,
                                .count = features->nelts,
@@ -124,10 +128,8 @@ mc_patch_blocks_read(bool *fits, mc_patch_blocks *blocks, const mc_box_set *boxe
     if (!*fits)
         return MC_OK;
     mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, blocks->pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL && *fits) {
-        error = take_block(blocks, features, row);
-        *fits = blocks->entries->nelts < ENTRIES_MAX;
-    }
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL && *fits)
+        error = take_block(fits, blocks, features, row);
     mc_postgres_end(result);
     return error;
 }

@@ -123,7 +123,8 @@ open_in_folder(struct stat *folder, const char *path, apr_pool_t *pool)
 }
 
 /* Where everybody may write to the folder, a file is used only if it is root's, the server's or of who owns the data.
- */
+ * Members of a folder's group are trusted: folders of data are theirs to write by design, so they may set the data
+ * themselves. */
 static bool
 is_trusted_file(const struct stat *folder, const struct stat *own, int data)
 {
@@ -190,11 +191,9 @@ mc_level_file_read(mc_level_reading *r, const mc_level_file *file, int level, co
     for (uint32_t i = 0; error == MC_OK && i < file->block_counts[level]; i++) {
         if (!is_block_wanted(&places[i], box))
             continue;
-        if (last != NULL && last->part != places[i].part) {
-            error = mc_ctx_check(r->base->ctx, pool);
-            if (error == MC_OK)
-                error = mc_level_reading_visit(r);
-        }
+        error = mc_ctx_check(r->base->ctx, pool);
+        if (error == MC_OK && last != NULL && last->part != places[i].part)
+            error = mc_level_reading_visit(r);
         if (error == MC_OK)
             error = add_file_block(r, &bytes, file, &places[i], pool);
         last = &places[i];

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "unit.h"
 #include "vector/levels/level_writer.h"
 
@@ -80,6 +81,30 @@ START_TEST(what_was_written_is_read)
     remove_file(path);
     ck_assert(mc_level_file_open(&file, "/nowhere/at/all", -1, pool) == MC_OK);
     ck_assert_ptr_null(file);
+}
+END_TEST
+
+/* Also where all blocks are of one window. */
+START_TEST(deadlines_are_looked_at_before_each_block)
+{
+    const mc_feature_query query = { .box = { -1, 0, -.5, 1 } }, first = { .box = { 0, 0, .5, 1 } };
+    mc_ctx ctx = { .pool = pool, .deadline = mc_clock_now() - 1 };
+    mc_level_file *file;
+    mc_level_reading r;
+    const char *path = write_two_levels();
+    ck_assert(mc_level_file_open(&file, path, -1, pool) == MC_OK);
+    mc_feature_reading reading = { .layer = "l", .ctx = &ctx, .map = &query };
+    mc_level_reading_begin(&r, &reading, false, pool);
+    ck_assert(mc_level_file_read(&r, file, 0, &query.box, pool) == MC_OK); /* there is none */
+    mc_error *error = mc_level_file_read(&r, file, 0, &first.box, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_UNAVAILABLE);
+    mc_error_ignore(error);
+    ctx.deadline = 0;
+    error = mc_level_file_read(&r, file, 0, &first.box, pool);
+    ck_assert(error != MC_OK && error->kind == MC_ERR_CORRUPT); /* "abc" is no block */
+    mc_error_ignore(error);
+    mc_level_reading_end(&r);
+    remove_file(path);
 }
 END_TEST
 
@@ -244,6 +269,6 @@ START_TEST(files_are_told_apart_by_their_bytes)
 }
 END_TEST
 
-UNIT_MAIN("level_file", what_was_written_is_read, changed_and_short_files_are_bounded,
-          full_disks_and_killed_builders_change_nothing, files_are_told_apart_by_their_bytes,
-          what_is_no_trusted_file_is_not_read)
+UNIT_MAIN("level_file", what_was_written_is_read, deadlines_are_looked_at_before_each_block,
+          changed_and_short_files_are_bounded, full_disks_and_killed_builders_change_nothing,
+          files_are_told_apart_by_their_bytes, what_is_no_trusted_file_is_not_read)
