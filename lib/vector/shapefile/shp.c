@@ -327,6 +327,13 @@ is_reading_over(mc_shp_reader *reader)
     return reader->stopped;
 }
 
+/* Of the record, or of its entry in the .shx. */
+static bool
+is_memory_refused(const mc_shp_reader *reader)
+{
+    return reader->content.refused || reader->entries.refused;
+}
+
 bool
 mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
 {
@@ -337,7 +344,7 @@ mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
         record->content = wanted > 0 && is_in_shp(reader->shp, place) ? content_of(reader, place, wanted) : NULL;
         record->size = record->content == NULL ? 0 : wanted;
         reader->looked += record->size + LOOK_COST;
-        reader->stopped = record->content == NULL && reader->content.refused;
+        reader->stopped = record->content == NULL && is_memory_refused(reader);
         if (reader->stopped)
             return false;
         read_record_box(record);
@@ -355,7 +362,7 @@ mc_shp_check(const mc_shp_reader *reader, apr_pool_t *pool)
 {
     if (!reader->stopped)
         return MC_OK;
-    if (reader->content.refused)
+    if (is_memory_refused(reader))
         return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for shape %u", reader->at + 1);
     MC_TRY(mc_ctx_check(reader->ctx, pool));
     return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the request has reached its deadline");
@@ -399,6 +406,8 @@ index_boxes(mc_shp *shp, apr_pool_t *pool)
         end = place.size > 0 && own_end > end ? own_end : end;
     }
     mc_shp_end(&reader);
+    if (reader.stopped) /* the boxes of the others are not known */
+        return;
     shp->unlisted = end + SMALLEST_RECORD <= shp->main.size;
     shp->places = places;
     shp->boxes = mc_box_index_create(boxes, shp->count, pool);
@@ -434,7 +443,9 @@ mc_shp_write_tree(uint32_t *count, const char *path, apr_pool_t *pool)
     mc_shp_end(&reader);
     *count = shp->count;
     const char *base = apr_pstrmemdup(pool, path, strlen(path) - 4);
-    mc_error *error = mc_quadtree_write(apr_pstrcat(pool, base, ".qix", NULL), boxes, shp->count, pool);
+    mc_error *error = mc_shp_check(&reader, pool);
+    if (error == MC_OK)
+        error = mc_quadtree_write(apr_pstrcat(pool, base, ".qix", NULL), boxes, shp->count, pool);
     free(boxes);
     return error;
 }
