@@ -35,6 +35,15 @@ is_too_large(const mc_level_origin *origin)
     return left < 0;
 }
 
+/* From the beginning, some times. */
+static void
+begin_digest_anew(mc_level_data *data)
+{
+    data->digest = (mc_level_digest){ 0 };
+    if (++data->tries == TRIES_MOST)
+        atomic_store(&data->unreadable, true);
+}
+
 /* The bytes are those of one moment only where nobody has written to the files meanwhile. */
 static void
 settle_level_data(mc_level_data *data)
@@ -42,10 +51,8 @@ settle_level_data(mc_level_data *data)
     const mc_level_origin now = mc_level_origin_of(data->files, data->origin.definition);
     if (mc_level_origin_untouched(&now, &data->begun))
         atomic_store(&data->content, mc_level_digest_value(&data->digest));
-    else if (++data->tries == TRIES_MOST)
-        atomic_store(&data->unreadable, true);
     else
-        data->digest = (mc_level_digest){ 0 };
+        begin_digest_anew(data);
 }
 
 /* By the thread that has the lock. */
@@ -58,7 +65,7 @@ read_level_data(mc_level_data *data, mc_ctx *ctx, apr_pool_t *pool)
     mc_error *error = mc_level_digest_go_on(&data->digest, &data->origin, data->files,
                                             MC_LEVEL_DATA_SHARE / MC_LEVEL_PIECE, until, ctx, pool);
     if (error != MC_OK && error->kind == MC_ERR_IO)
-        atomic_store(&data->unreadable, true);
+        begin_digest_anew(data); /* what is away for a moment, as files of other machines, comes back */
     else if (error == MC_OK && mc_level_digest_whole(&data->digest))
         settle_level_data(data);
     mc_error_ignore(error);

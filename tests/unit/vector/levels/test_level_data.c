@@ -118,12 +118,30 @@ START_TEST(data_that_change_meanwhile_are_read_again_some_times)
 }
 END_TEST
 
+/* Before the last of three files is read. */
+static bool
+shorten_meanwhile(void *baton)
+{
+    (void)baton;
+    if (++looks == 3)
+        ck_assert_int_eq(ftruncate(file, 9), 0);
+    return false;
+}
+
 START_TEST(data_that_cannot_be_read_are_no_error)
 {
-    mc_ctx ctx = { .pool = pool };
+    mc_ctx ctx = { .pool = pool, .abandoned = shorten_meanwhile };
     make_copied_data(10);
-    ck_assert_int_eq(ftruncate(file, 9), 0);
-    ck_assert_int_eq(compare_copy(&copy, &ctx), MC_LEVEL_UNREADABLE);
+    looks = 0;
+    ck_assert_int_eq(compare_copy(&copy, &ctx), MC_LEVEL_UNREAD);
+    ck_assert_int_eq(looks, 3);
+    ck_assert_int_eq(copy.digest.file, 0);
+    ck_assert_int_eq(pwrite(file, "d", 1, 9), 1);
+    ck_assert_int_eq(compare_copy(&copy, &ctx), MC_LEVEL_OF_THESE);
+    ck_assert_int_eq(ftruncate(file, 9), 0); /* for good */
+    for (int times = 0; compare_copy(&other, &ctx) == MC_LEVEL_UNREAD; times++)
+        ck_assert_int_lt(times, 100);
+    ck_assert_int_eq(compare_copy(&other, &ctx), MC_LEVEL_UNREADABLE);
     close(file);
     make_copied_data(10);
     ck_assert_int_eq(ftruncate(file, (off_t)5 << 30), 0); /* twice that is too much */
