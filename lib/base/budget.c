@@ -19,9 +19,8 @@ mc_budget_set(size_t limit, const mc_budget_hooks *hooks)
 }
 
 static bool
-try_to_take(size_t bytes)
+try_to_take(size_t bytes, size_t limit)
 {
-    size_t limit = atomic_load_explicit(&most, memory_order_relaxed);
     size_t before = atomic_load_explicit(&used, memory_order_relaxed);
     do
         if (limit != 0 && (before > limit || bytes > limit - before))
@@ -31,20 +30,34 @@ try_to_take(size_t bytes)
     return true;
 }
 
+static bool
+take_or_reclaim(size_t bytes, size_t limit)
+{
+    if (try_to_take(bytes, limit))
+        return true;
+    const mc_budget_hooks *hooks = atomic_load(&current_hooks);
+    if (hooks->reclaim == NULL)
+        return false;
+    hooks->reclaim();
+    return try_to_take(bytes, limit);
+}
+
 bool
 mc_budget_take(size_t bytes)
 {
-    if (try_to_take(bytes))
+    if (take_or_reclaim(bytes, mc_budget_limit()))
         return true;
     const mc_budget_hooks *hooks = atomic_load(&current_hooks);
-    if (hooks->reclaim != NULL) {
-        hooks->reclaim();
-        if (try_to_take(bytes))
-            return true;
-    }
     if (hooks->refused != NULL)
         hooks->refused();
     return false;
+}
+
+bool
+mc_budget_take_of_half(size_t bytes)
+{
+    const size_t limit = mc_budget_limit();
+    return take_or_reclaim(bytes, limit / 2 + limit % 2);
 }
 
 void

@@ -27,6 +27,10 @@ void mc_budget_set(size_t limit, const mc_budget_hooks *hooks);
 /* Asks for bytes before they are allocated. False: refused, nothing is counted. */
 bool mc_budget_take(size_t bytes);
 
+/* The same for what is no request: false also where more than half of the budget would be in use with these bytes,
+ * which requests keep. That counts as no refusal of a request. */
+bool mc_budget_take_of_half(size_t bytes);
+
 /* Counts bytes that cannot be refused any more: what belongs to something that was asked for. */
 void mc_budget_charge(size_t bytes);
 

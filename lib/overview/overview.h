@@ -56,7 +56,8 @@ typedef struct mc_overview_options {
     void (*tell)(void *baton, const mc_overview_news *news);
     void (*list)(void *baton, const mc_overview_found *found); /* of mc_overview_list */
     void *baton;
-    const mc_overview_bounds *bounds; /* of an update; NULL: levels are built anew wherever they have to be */
+    const mc_overview_bounds *bounds; /* of an update by a server; NULL: levels are built anew wherever they have to be,
+                                         and no plane is counted with the memory budget */
     mc_overview_outcome *outcome;     /* of an update: added to; NULL: nobody asks */
 } mc_overview_options;
 

@@ -135,13 +135,15 @@ make_plane(mc_overview_plane *plane, const mc_overview_planes *planes, double re
                                    .thinning = MC_SIEVE_THINNING,
                                    .keep_small = true };
     plane->query = (mc_feature_query){ .pixel_grid = plane->grid, .resolution = resolution, .scale = scale };
+    /* only servers, that update by themselves, have bounds */
+    const int traits = (mc_overview_is_crowded(job, resolution) ? MC_SIEVE_CROWDED : 0) |
+                       (job->options->bounds != NULL ? MC_SIEVE_BUDGETED : 0);
     plane->pool = mc_task_pool_acquire();
     apr_pool_create(&plane->scratch, plane->pool);
     plane->seen = apr_palloc(plane->pool, MC_OVERVIEW_BATCH);
-    return mc_error_copy(mc_sieve_create(&plane->sieve, job->layer->style, scale,
-                                         mc_overview_is_crowded(job, resolution), plane->width, plane->height,
-                                         plane->pool),
-                         pool);
+    return mc_error_copy(
+        mc_sieve_create(&plane->sieve, job->layer->style, scale, traits, plane->width, plane->height, plane->pool),
+        pool);
 }
 
 bool

@@ -599,6 +599,13 @@ def followed(path):
     return path
 
 
+def with_little_memory(path, budget):
+    """The same configuration, with a memory budget."""
+    other = path.with_name("little.xml")
+    other.write_text(path.read_text().replace("<log_level>", f"<memory_cache>0</memory_cache><memory_budget>{budget}</memory_budget><log_level>", 1))
+    return other
+
+
 def wait_for_log(site, words):
     wait_until(lambda: words in site.server.log(), f"the log says: {words}")
 
@@ -608,7 +615,7 @@ def test_servers_update_overviews_after_changes(build, folder, database):
     make_roads(database, "roads")
     path = followed(configuration(folder, database))
     watch_roads(build, database)
-    built(build, path)
+    built(build, with_little_memory(path, "4M"))  # more than half of which planes would take, were they counted
     database.sql(CHANGES[2])
     lock = database.locked("roads")
     with subprocess.Popen(command(build, path, "overviews", "build"), stdout=subprocess.DEVNULL, env={**os.environ, **sanitizer_environment(build)}) as builder:
@@ -631,6 +638,8 @@ def test_servers_update_overviews_after_changes(build, folder, database):
         wait_for_log(site, "took 100 s the last time: run mapcache overviews update -t level")
         assert site.differ(WHOLE)[1] == 0 and not reads_level(site)
     database.sql("UPDATE mapcache_overviews.levels SET built = built - interval '1 hour', build_seconds = 1")
+    with Site(build, folder, with_little_memory(path, "3M")) as site:
+        wait_for_log(site, "are not updated within half of <memory_budget>: run mapcache overviews update -t level")
     with Site(build, folder, path) as site:
         wait_for_log(site, "were built anew in")
         assert not reads_level(site) and counter(site.server, "overview_builds_total") == 1

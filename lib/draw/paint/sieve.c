@@ -115,16 +115,18 @@ give_sieve_memory(void *data)
 void
 mc_sieve_charge(mc_sieve *sieve, size_t bytes)
 {
+    if (!sieve->budgeted)
+        return;
     mc_budget_charge(bytes);
     sieve->counted += bytes;
 }
 
-/* In a server, that updates overviews, maps keep the other half of the budget. */
 static mc_error *
 take_sieve_memory(mc_sieve *sieve, size_t bytes, apr_pool_t *pool)
 {
-    const size_t half = mc_budget_limit() / 2;
-    if ((half > 0 && (bytes > half || mc_budget_used() > half - bytes)) || !mc_budget_take(bytes))
+    if (!sieve->budgeted)
+        return MC_OK;
+    if (!mc_budget_take_of_half(bytes))
         return mc_budget_error(bytes, pool);
     sieve->counted = bytes;
     apr_pool_cleanup_register(pool, sieve, give_sieve_memory, apr_pool_cleanup_null);
@@ -164,9 +166,10 @@ mc_sieve_fits(double width, double height)
 }
 
 mc_error *
-mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crowded, int width, int height,
+mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int traits, int width, int height,
                 apr_pool_t *pool)
 {
+    const bool crowded = (traits & MC_SIEVE_CROWDED) != 0;
     mc_sieve *made = apr_pcalloc(pool, sizeof(*made));
     if (!mc_sieve_fits(width, height))
         return mc_error_create(pool, MC_ERR_LIMIT, "a sieve of %d x %d pixels is too large", width, height);
@@ -174,6 +177,7 @@ mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crow
     made->width = width;
     made->height = height;
     made->crowded = crowded;
+    made->budgeted = (traits & MC_SIEVE_BUDGETED) != 0;
     made->lattices = crowded ? MC_SIEVE_LATTICES : EASY;
     made->hidden = crowded ? HIDDEN_IN_CROWD : HIDDEN;
     made->faint = is_painted_by_steps(style, scale) ? (crowded ? FAINT_IN_CROWD : FAINT) : 0;

@@ -37,14 +37,21 @@ bool mc_sieve_fits(double width, double height);
 /* Pixels that the plane of a sieve has to have around all geometry, or more is kept than need be. */
 int mc_sieve_margin(const mc_style *style, double scale);
 
+typedef enum mc_sieve_traits {
+    /* Many features lie in a pixel, each of which covers a part of it: the sieve keeps more then, so that what is left
+     * out can be seen in as few pixels. */
+    MC_SIEVE_CROWDED = 1,
+    /* In a process that serves requests, which keep half of the budget (base/budget.h): planes are counted. */
+    MC_SIEVE_BUDGETED = 2,
+} mc_sieve_traits;
+
 /*
- * A sieve for maps of one scale denominator. `crowded`: many features lie in a pixel, each of which covers a part of
- * it; the sieve keeps more then, so that what is left out can be seen in as few pixels. Geometry is in pixels of the
+ * A sieve for maps of one scale denominator; `traits`: some of mc_sieve_traits, or 0. Geometry is in pixels of the
  * plane, which are those of these maps, from its upper left corner, thinned by MC_SIEVE_THINNING. The style lives as
- * long as `pool`. MC_ERR_LIMIT for a plane that does not fit, MC_ERR_NO_MEMORY where more than half of the budget
- * (base/budget.h) would be in use with it.
+ * long as `pool`. MC_ERR_LIMIT for a plane that does not fit, MC_ERR_NO_MEMORY where a sieve is BUDGETED and more than
+ * half of the budget would be in use with it, also once idle memory was given back.
  */
-mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, bool crowded, int width, int height,
+mc_error *mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int traits, int width, int height,
                           apr_pool_t *pool) MC_CHECKED;
 
 /* Whether a feature is kept. The features come in reverse order: the one that is painted last comes first. The geometry

@@ -14,7 +14,7 @@ enum {
 struct mc_sieve {
     int width, height;
     size_t stride; /* pixels of a row, and of what may be looked at behind its end */
-    bool hides, crowded;
+    bool hides, crowded, budgeted;
     bool closed;  /* only what is seen in boxes that were opened is kept */
     bool merged;  /* all features make one area: coverage does not add up */
     int lattices; /* of MC_SIEVE_LATTICES */
@@ -38,7 +38,7 @@ struct mc_sieve {
     size_t counted; /* bytes of planes, in the budget until the pool's end */
 };
 
-/* Counts bytes of a further plane. */
+/* Counts bytes of a further plane, if those of planes are counted. */
 void mc_sieve_charge(mc_sieve *sieve, size_t bytes);
 
 /* Pixels of a row of the box, in whole blocks: what is behind the box has no alpha. */

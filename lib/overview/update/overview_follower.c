@@ -106,6 +106,19 @@ take_failure(overview_round *round, followed_table *table, const mc_error *error
     try_again_after(round, table, mc_backoff(table->failures++, interval, LONGEST_PAUSE));
 }
 
+/* The planes of an update are as large tomorrow as today. The text has no numbers, so that the same is said once. */
+static void
+take_refusal_of_memory(overview_round *round, followed_table *table)
+{
+    mc_count(round->follower->process->metrics, MC_COUNT_overview_update_failures_total, 1);
+    tell_of_table(round, table, MC_LOG_WARN,
+                  apr_psprintf(round->pool,
+                               "are not updated within half of <memory_budget>: run mapcache overviews update -t %s; "
+                               "until then maps read the table where it has changed",
+                               round->watch->tileset));
+    try_again_after(round, table, LONGEST_PAUSE);
+}
+
 /* Building anew is put off, or left to the operator. */
 static void
 take_delay(overview_round *round, followed_table *table, const mc_overview_outcome *outcome)
@@ -194,7 +207,9 @@ update_table(overview_round *round, followed_table *table, apr_interval_time_t i
     ctx.deadline = begun + UPDATE_TIME;
     mc_error *error =
         mc_overview_update_layers(round->watch->subject, shown->connection, shown->table, &options, &ctx, round->pool);
-    if (error != MC_OK)
+    if (error != MC_OK && error->kind == MC_ERR_NO_MEMORY)
+        take_refusal_of_memory(round, table);
+    else if (error != MC_OK)
         take_failure(round, table, error, interval);
     else if (outcome.wait != 0)
         take_delay(round, table, &outcome);

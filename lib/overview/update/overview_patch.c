@@ -190,7 +190,7 @@ add_fresh_rows(level_patch *patch)
     apr_pool_t *scratch;
     mc_sieve *sieve;
     apr_pool_create(&scratch, patch->pool);
-    MC_TRY(mc_sieve_create(&sieve, patch->table->job.layer->style, scale, false, 1, 1, patch->pool));
+    MC_TRY(mc_sieve_create(&sieve, patch->table->job.layer->style, scale, 0, 1, 1, patch->pool));
     for (int i = 0; i < patch->changed->rows->nelts; i++) {
         const mc_overview_row *row = &APR_ARRAY_IDX(patch->changed->rows, i, mc_overview_row);
         apr_pool_clear(scratch);

@@ -62,6 +62,30 @@ START_TEST(test_reclaims)
 }
 END_TEST
 
+/* What is no request leaves the other half, and takes what is idle first. */
+START_TEST(test_half)
+{
+    const size_t before = mc_budget_used();
+    reclaimed = refused = 0;
+    mc_budget_charge(4 * MB);
+    mc_budget_set(before + 10 * MB + before, &reclaiming);
+    ck_assert(mc_budget_take_of_half(3 * MB)); /* of 4, two are idle */
+    ck_assert_int_eq(reclaimed, 1);
+    ck_assert(!mc_budget_take_of_half(1));
+    ck_assert(!mc_budget_take_of_half(SIZE_MAX));
+    ck_assert_uint_eq(mc_budget_used(), before + 5 * MB);
+    ck_assert(mc_budget_take(5 * MB));
+    mc_budget_set(before + 1, &counting);
+    ck_assert(!mc_budget_take_of_half(1));
+    ck_assert_int_eq(refused, 0);
+    mc_budget_give(10 * MB);
+    mc_budget_set(0, NULL);
+    ck_assert(mc_budget_take_of_half(1000 * MB));
+    mc_budget_give(1000 * MB);
+    ck_assert_uint_eq(mc_budget_used(), before);
+}
+END_TEST
+
 /* Buffers ask before they grow, keep what they have after a refusal, and give everything back. */
 START_TEST(test_buffers)
 {
@@ -123,5 +147,5 @@ START_TEST(test_pools_end_the_process)
 }
 END_TEST
 
-UNIT_MAIN("budget", test_takes_and_refuses, test_reclaims, test_buffers, test_memory_of_the_machine,
+UNIT_MAIN("budget", test_takes_and_refuses, test_reclaims, test_half, test_buffers, test_memory_of_the_machine,
           test_pools_end_the_process)

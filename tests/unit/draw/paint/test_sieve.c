@@ -96,7 +96,7 @@ sift_lines(bool *keeps, const bool *there, const mc_style *style, int bends, boo
     mc_ctx ctx = test_context();
     int kept = 0;
     ck_assert_int_le(mc_sieve_margin(style, SCALE), MARGIN);
-    ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded, SIDE, SIDE, pool) == MC_OK);
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded ? MC_SIEVE_CROWDED : 0, SIDE, SIDE, pool) == MC_OK);
     for (int i = LINES - 1; i >= 0; i--) {
         const char *values[] = { apr_itoa(pool, 1 + i % 3) };
         make_line(&geometry, (uint32_t)i, bends);
@@ -164,7 +164,7 @@ START_TEST(bounds_in_hidden_places_are_known)
     const int32_t below[4] = { 79 * 256, 79 * 256, 81 * 256, 81 * 256 },
                   beside[4] = { 122 * 256, 79 * 256, 123 * 256, 81 * 256 };
     const mc_style *style = style_of(ONLY("1", STROKE("#c02020", "16")) ONLY("2", STROKE("#2020c0", "1")));
-    ck_assert(mc_sieve_create(&sieve, style, SCALE, false, SIDE, SIDE, pool) == MC_OK);
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, 0, SIDE, SIDE, pool) == MC_OK);
     ck_assert(!mc_sieve_hides_bounds(sieve, below));
     mc_shape *lines = &geometry.shapes[MC_SHAPE_LINES];
     mc_geometry_clear(&geometry);
@@ -303,7 +303,7 @@ reveal_lines(bool *keeps, const bool *there, const bool *new, bool *before, cons
     mc_geometry geometry = { 0 };
     mc_ctx ctx = test_context();
     int found = 0;
-    ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded, SIDE, SIDE, pool) == MC_OK);
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, crowded ? MC_SIEVE_CROWDED : 0, SIDE, SIDE, pool) == MC_OK);
     for (int i = 0; i < LINES; i++)
         if (!there[i] && keeps[i]) {
             const mc_feature feature = line_as_feature(&geometry, i);
@@ -367,15 +367,17 @@ START_TEST(memory_of_planes_is_bounded_and_counted)
     ck_assert(!mc_sieve_fits(0, 10) && !mc_sieve_fits(-10, -10) && !mc_sieve_fits(NAN, 10) && !mc_sieve_fits(1e300, 1));
     const size_t before = mc_budget_used();
     apr_pool_create(&own, pool);
-    ck_assert(mc_sieve_create(&sieve, style, SCALE, false, 1000, 1000, own) == MC_OK);
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, MC_SIEVE_BUDGETED, 1000, 1000, own) == MC_OK);
     ck_assert_uint_gt(mc_budget_used(), before + 5 * 1000 * 1000);
     apr_pool_destroy(own);
     ck_assert_uint_lt(mc_budget_used(), before + 1000 * 1000);
     mc_budget_set(9 * 1000 * 1000, NULL); /* which it would take more than the half of */
     apr_pool_create(&own, pool);
-    mc_error *error = mc_sieve_create(&sieve, style, SCALE, false, 1000, 1000, own);
+    mc_error *error = mc_sieve_create(&sieve, style, SCALE, MC_SIEVE_BUDGETED, 1000, 1000, own);
     ck_assert(error != MC_OK && error->kind == MC_ERR_NO_MEMORY);
     mc_error_ignore(error);
+    ck_assert(mc_sieve_create(&sieve, style, SCALE, 0, 1000, 1000, own) == MC_OK); /* of a command */
+    ck_assert_uint_lt(mc_budget_used(), before + 1000 * 1000);
     apr_pool_destroy(own);
     mc_budget_set(0, NULL);
     ck_assert_uint_lt(mc_budget_used(), before + 1000 * 1000); /* the canvas is kept for others */
