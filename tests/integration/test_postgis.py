@@ -92,7 +92,7 @@ def database():
           INSERT INTO child SELECT * FROM pile WHERE kind = 'heath'; CREATE INDEX ON parent USING gist(geom); CREATE INDEX ON child USING gist(geom);
           CREATE TABLE ranked AS SELECT * FROM pile ORDER BY id * 7919 % 3001; CREATE INDEX ON ranked USING gist(geom); ANALYZE ranked;
           CREATE TABLE told(id int, kind text, geom geometry(Polygon, 900913)); INSERT INTO told SELECT id, kind, ST_SetSRID(geom, 900913) FROM pile;
-          CREATE INDEX ON told USING gist(geom); ANALYZE told;
+          CREATE TABLE free AS SELECT geom::geometry AS geom FROM plain; CREATE INDEX ON told USING gist(geom); ANALYZE told;
           CREATE TABLE straight AS SELECT id, ST_CurveToLine(geom, 512)::geometry(Polygon, 3857) AS geom FROM bent;
           CREATE TABLE arcs(id int, geom geometry(Geometry, 3857)); INSERT INTO arcs VALUES
           (1, ST_GeomFromText('CIRCULARSTRING(100 500, 200 600, 300 500, 400 400, 500 500)', 3857)),
@@ -187,6 +187,7 @@ def maps(database, build):
         made.add("settled_wgs", "<table>settled</table><srid>4326</srid>")
         for transfer in ("binary", "twkb"):
             made.add(f"told_{transfer}", f"<table>told</table><srid>3857</srid><transfer>{transfer}</transfer><style>{folder}/kinds.sld</style>")
+        made.add("free", "<table>free</table>")
         made.add("two", "<table>public.two</table><geometry>geom</geometry>")
         made.add("odd", '<table>odd "schema.a; DROP TABLE plain; --</table>' + f"<style>{folder}/odd.sld</style>")
         made.add("looks", "<table>looks</table><id>id</id>")
@@ -303,6 +304,19 @@ def test_a_layer_may_say_another_srid_than_the_column_declares(maps, database):
             assert difference(maps.draw(name, box), wanted[box]) < 0.003, (name, box, declared)
         database.sql("SELECT UpdateGeometrySRID('told', 'geom', 3785)")
     assert any("string_agg" in text and "told" in text for text in statements(database)[before:])
+
+
+def test_maps_of_nothing_ask_for_the_srid_of_a_row_now_and_then(maps, database):
+    """The column declares none. Where rows have got another one, the first map that shows nothing finds out."""
+    plain = maps.draw("plain_binary", BOX)
+    assert difference(maps.draw("free", BOX), plain) < 0.003
+    database.sql("UPDATE free SET geom = ST_Transform(geom, 4326)")
+    before = len(statements(database))
+    assert difference(maps.draw("free", BOX), plain) < 0.003
+    for _ in range(30):
+        assert not maps.draw("free", (5000.0, 5000.0, 6000.0, 6000.0), (16, 16)).any()
+    asked = [text for text in statements(database)[before:] if "ST_SRID" in text and 'FROM "free" WHERE' in text]
+    assert 1 <= len(asked) < 15, asked
 
 
 @pytest.mark.parametrize("transfer", ["binary", "hex", "twkb"])
