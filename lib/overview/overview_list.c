@@ -53,7 +53,8 @@ mc_overview_list_others(const mc_overview_job *job, int levels, int64_t bytes)
 mc_error *
 mc_overview_list_refused(mc_error *error, const mc_overview_job *job)
 {
-    if (error == MC_OK || (error->kind != MC_ERR_CONFIG && error->kind != MC_ERR_CORRUPT))
+    if (error == MC_OK ||
+        (error->kind != MC_ERR_CONFIG && error->kind != MC_ERR_CORRUPT && error->kind != MC_ERR_FORBIDDEN))
         return error;
     list_no_level(job, error->message, error->kind == MC_ERR_CONFIG);
     return MC_OK;

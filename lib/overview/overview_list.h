@@ -12,8 +12,8 @@ void mc_overview_list_level(mc_overview_found *found, const mc_overview_job *job
 void mc_overview_list_none(const mc_overview_job *job);
 void mc_overview_list_others(const mc_overview_job *job, int levels, int64_t bytes);
 
-/* The error of listing; one that says that the source cannot have levels, or that they are broken, is told of
- * instead. */
+/* The error of listing; one that says that the source cannot have levels, or that these are broken or
+ * another user's, is told of instead. */
 mc_error *mc_overview_list_refused(mc_error *error, const mc_overview_job *job) MC_CHECKED;
 
 /* Tells of all levels of the table or the shapefile of a layer. Errors as of mc_overview_list. */
