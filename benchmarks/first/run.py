@@ -19,7 +19,7 @@ from ports import free_port  # noqa: E402
 from serve_things import KINDS, SQUARE, TILE, web_of  # noqa: E402
 
 PAUSE, LONGEST = .003, 60  # seconds
-LAYERS = {"geotiff": "square", "cog": "cog", "mosaic": "mosaic", "folder": "image"}
+LAYERS = {"geotiff": "square", "cog": "cog", "mosaic": "mosaic", "folder": "image", "bundle": "bundled", "bundlewebp": "webp", "bundlefile": "other", "mrf": "pages"}
 
 
 def ask(port, path):
