@@ -332,9 +332,10 @@ mc_pg_next(const mc_postgres_row **row, mc_postgres_result *base)
                 return failed;
         }
         mc_error *error = read_result(query_result);
-        if (error != MC_OK && is_worth_replacing(query_result))
+        bool asked_again = error != MC_OK && is_worth_replacing(query_result);
+        if (asked_again)
             error = replace_answer_connection(query_result);
-        if (error != MC_OK || query_result->result == NULL)
+        if (error != MC_OK || (query_result->result == NULL && !asked_again))
             release_answer_connection(query_result);
         MC_TRY(error);
     }
