@@ -79,6 +79,9 @@ render_unless_there(mc_tile **tile, bool *rendered, mc_error **store_error, mc_t
     return MC_OK;
 }
 
+/* Microseconds before a deadline at which a wait for it may already have ended: libcurl counts whole milliseconds. */
+#define DEADLINE_ROUNDING (20 * 1000)
+
 /* Whether a render failed for lack of time, and had less than half of what a request has, as its own request had used
  * up the rest: that says nothing about the tile, and the next request tries again. */
 static bool
@@ -86,7 +89,8 @@ was_in_a_hurry(const mc_error *error, const mc_tileset *tileset, apr_time_t begu
 {
     apr_interval_time_t own = (apr_interval_time_t)(tileset->deadline * APR_USEC_PER_SEC);
     apr_interval_time_t usual = own > 0 && own < ctx->allowance ? own : ctx->allowance;
-    if (error == MC_OK || mc_ctx_remaining(ctx, 1) > 0 || mc_clock_now() - begun >= usual / 2)
+    if (error == MC_OK || mc_ctx_remaining(ctx, DEADLINE_ROUNDING) >= DEADLINE_ROUNDING ||
+        mc_clock_now() - begun >= usual / 2)
         return false;
     while (error != MC_OK && error->kind != MC_ERR_TIMEOUT)
         error = error->cause;
