@@ -502,8 +502,10 @@ def test_overviews_of_a_cube_that_has_none(tmp_path, database, server_of, store)
         time.sleep(chooser.uniform(0, delay))
         making.send_signal(signal.SIGKILL)
         ended.add(making.wait())
-        if cube.run(word="dates").returncode == 0:
+        done = cube.run(word="dates")
+        if done.returncode == 0:
             break  # all are made
+        assert "mapcache cube overviews" in done.stderr, done.stderr
         assert (shown(plain, cube, "2024-01-03") == cube.dates["2024-01-03"]).all()
     assert -signal.SIGKILL in ended, ended
     with subprocess.Popen(cube.command("--json", "--cachelimit", "1M", word="overviews"), stdout=subprocess.PIPE, text=True) as making:
