@@ -64,6 +64,8 @@ void mc_flight_ascend(int descended);
 mc_locker *mc_locker_from_config(const mc_node *node, mc_build *build);
 /* directory NULL: /tmp. There nobody is warned that each user has a lock file for himself. */
 mc_locker *mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool);
+/* Where a disk locker has its file; NULL: the locker is of another kind, or none. */
+const char *mc_locker_directory(const mc_locker *locker);
 
 /* Takes the lock of `name` across processes; waits at most <timeout>. The lock of a process that has died is free at
  * once. *waited: another process held the lock meanwhile. */

@@ -79,7 +79,7 @@ typedef struct mc_config {
     const mc_format *default_format;
     mc_errors_mode errors;
     mc_locker *locker;
-    const char *lock_dir; /* NULL: none is set, or there is a <locker> */
+    const char *lock_dir; /* of a disk locker, also where no key names one; NULL: another locker */
     mc_log_level log_level;
     bool auto_reload;
     int threaded_fetching; /* -1: the server decides, 0: false, 1: true */

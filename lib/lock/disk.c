@@ -319,6 +319,12 @@ close_idle_files(void *baton)
 
 static const mc_locker_ops disk_ops = { disk_acquire, disk_release, mc_disk_locker_inspect, NULL };
 
+const char *
+mc_locker_directory(const mc_locker *locker)
+{
+    return locker == NULL || locker->ops != &disk_ops ? NULL : ((const mc_disk_locker *)locker->baton)->directory;
+}
+
 mc_locker *
 mc_locker_disk(const char *directory, double timeout_seconds, apr_pool_t *pool)
 {

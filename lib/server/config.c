@@ -98,8 +98,8 @@ const mc_key mc_root_keys[] = {
         .fallback = "report"),
     MC_KEY_TREE("locker", FIELD(locker), mc_locker_keys, "How processes agree on who renders a metatile."),
     MC_KEY_TEXT("lock_dir", FIELD(lock_dir),
-                "The older form of a disk locker's directory. As that it also has what catalogues know of their "
-                "products, for the next process.",
+                "The older form of a disk locker's directory, by default /tmp. A disk locker's directory also has what "
+                "catalogues know of their products, for the next process.",
                 .flags = MC_KEY_WORKDIR),
     MC_KEY_INT("lock_retry", FIELD(lock_retry), "Accepted for MapCache's sake: waiting for a lock does not poll here.",
                .min = 1, .max = 2147483647, .fallback = "10000"),
@@ -324,7 +324,7 @@ read_locker(mc_config *config, const root_config *root, mc_build *build)
         config->locker = mc_locker_from_config(root->locker, build);
     else
         config->locker = mc_locker_disk(root->lock_dir, 120, build->pool);
-    config->lock_dir = root->locker != NULL ? NULL : root->lock_dir;
+    config->lock_dir = mc_locker_directory(config->locker);
     if (build->diagnostics->thorough && config->locker != NULL)
         mc_locker_inspect(config->locker, root->locker, build->diagnostics, build->pool);
     for (int i = 0; i < config->tilesets->nelts; i++) {

@@ -26,6 +26,9 @@ START_TEST(defaults_and_limits)
     ck_assert(mc_locker_timeout(read_locker("<locker type=\"disk\"><timeout>2.5</timeout></locker>")) == 2.5);
     ck_assert(mc_locker_timeout(read_locker("<locker><retry>0.0001</retry><timeout>1e6</timeout></locker>")) == 1e6);
     ck_assert(mc_locker_timeout(read_locker("<lock_dir>/tmp</lock_dir>")) == 120);
+    ck_assert_str_eq(mc_locker_directory(read_locker("<locker/>")), "/tmp");
+    ck_assert_str_eq(mc_locker_directory(read_locker("<locker><directory>/var</directory></locker>")), "/var");
+    ck_assert_ptr_null(mc_locker_directory(read_locker("<locker type=\"fallback\"><locker/></locker>")));
     ck_assert_int_eq(build.diagnostics->complaints->nelts, 0);
     static const char *const bad[] = {
         "<locker type=\"nosuch\"/>",
