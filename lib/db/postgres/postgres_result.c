@@ -26,6 +26,7 @@ typedef struct pg_result {
     mc_pg_wait wait;
     bool received; /* something of the answer has arrived */
     bool replaced; /* the connection is the second one */
+    bool ended;    /* the answer has been read to its end */
     PGresult *result;
     int next;     /* row of the result */
     char *copied; /* row of a COPY */
@@ -33,6 +34,19 @@ typedef struct pg_result {
     mc_postgres_field *fields;
     int fields_size;
 } pg_result;
+
+/* After a call of libpq that sends a statement. What an ended connection has not sent shows when the result is read. A
+ * connection that stands sends nothing while it is at the statement before: what is read then is not this one's. */
+static mc_error *
+check_sent(pg_result *query_result, int sent)
+{
+    mc_pg_connection *connection = query_result->connection;
+    if (mc_pg_sent(connection, sent) || PQstatus(connection->pg) != CONNECTION_OK)
+        return MC_OK;
+    connection->spoiled = true;
+    return mc_error_create(query_result->wait.pool, MC_ERR_UNAVAILABLE,
+                           "the connection to the database takes no statement: one before was not read to its end");
+}
 
 static mc_error *
 send_query(pg_result *query_result)
@@ -43,16 +57,13 @@ send_query(pg_result *query_result)
     if (query->session == NULL)
         MC_TRY(mc_pg_plan(connection, query->by_key, &query_result->wait, query_result->base.sqlstate));
     connection->copies = query->copy;
-    if (query->copy) { /* what cannot be sent shows when the result is read */
+    if (query->copy) {
         const char *sql = apr_pstrcat(query_result->wait.pool, query->stored_order ? STORED_ORDER : "", "COPY (",
                                       query->sql, "\n) TO STDOUT (FORMAT binary)", NULL);
-        (void)mc_pg_sent(connection, PQsendQuery(connection->pg, sql));
-        return MC_OK;
+        return check_sent(query_result, PQsendQuery(connection->pg, sql));
     }
-    if (query->plain) {
-        (void)mc_pg_sent(connection, PQsendQuery(connection->pg, query->sql));
-        return MC_OK;
-    }
+    if (query->plain)
+        return check_sent(query_result, PQsendQuery(connection->pg, query->sql));
     char name[MC_PG_NAME];
     MC_TRY(mc_pg_prepare(name, connection, query, &query_result->wait, query_result->base.sqlstate));
     const char *values[MC_POSTGRES_PARAMS];
@@ -62,11 +73,10 @@ send_query(pg_result *query_result)
         sizes[i] = query->params[i].size;
         formats[i] = query->params[i].binary;
     }
-    /* What cannot be sent shows when the result is read. */
     int sent = PQsendQueryPrepared(connection->pg, name, query->param_count, values, sizes, formats, query->binary);
-    if (mc_pg_sent(connection, sent))
+    if (sent)
         PQsetSingleRowMode(connection->pg);
-    return MC_OK;
+    return check_sent(query_result, sent);
 }
 
 /*
@@ -335,11 +345,15 @@ mc_pg_next(const mc_postgres_row **row, mc_postgres_result *base)
         bool asked_again = error != MC_OK && is_worth_replacing(query_result);
         if (asked_again)
             error = replace_answer_connection(query_result);
-        if (error != MC_OK || (query_result->result == NULL && !asked_again))
+        query_result->ended = error == MC_OK && query_result->result == NULL && !asked_again;
+        if (error != MC_OK || query_result->ended)
             release_answer_connection(query_result);
         MC_TRY(error);
     }
-    return MC_OK;
+    /* Whoever asks on after an error is not told that there are no more rows. */
+    return query_result->ended ? MC_OK
+                               : mc_error_create(query_result->wait.pool, MC_ERR_UNAVAILABLE,
+                                                 "the database's answer has broken off before its end");
 }
 
 void

@@ -121,6 +121,12 @@ read_session_results(bool *copying, pg_session *session, const mc_pg_wait *wait)
     return error;
 }
 
+static mc_error *
+broken_session_error(const pg_session *session)
+{
+    return mc_error_create(session->pool, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
+}
+
 mc_error *
 mc_pg_copy_begin(mc_postgres_session *base, const char *sql)
 {
@@ -128,18 +134,12 @@ mc_pg_copy_begin(mc_postgres_session *base, const char *sql)
     mc_pg_wait wait = wait_of(session);
     bool copying;
     session->connection->copies = true;
-    (void)mc_pg_sent(session->connection,
-                     PQsendQuery(session->connection->pg, sql)); /* what cannot be sent shows when the result is read */
+    if (!mc_pg_sent(session->connection, PQsendQuery(session->connection->pg, sql)))
+        return broken_session_error(session);
     MC_TRY(read_session_results(&copying, session, &wait));
     if (!copying)
         return mc_error_create(session->pool, MC_ERR_UPSTREAM, "the database takes no rows for a statement");
     return MC_OK;
-}
-
-static mc_error *
-broken_session_error(const pg_session *session)
-{
-    return mc_error_create(session->pool, MC_ERR_UNAVAILABLE, "the connection to the database has ended");
 }
 
 mc_error *
@@ -149,7 +149,7 @@ mc_pg_copy_bytes(mc_postgres_session *base, const void *bytes, size_t size)
     mc_pg_connection *connection = session->connection;
     mc_pg_wait wait = wait_of(session);
     int64_t arrived = 0;
-    if (mc_pg_sent(connection, PQputCopyData(connection->pg, bytes, (int)size)) < 0)
+    if (mc_pg_sent(connection, PQputCopyData(connection->pg, bytes, (int)size)) <= 0) /* 0: without memory */
         return broken_session_error(session);
     for (;;) {
         int left = mc_pg_flush(connection);
@@ -167,7 +167,7 @@ mc_pg_copy_end(mc_postgres_session *base)
     pg_session *session = (pg_session *)base;
     mc_pg_wait wait = wait_of(session);
     bool copying;
-    if (mc_pg_sent(session->connection, PQputCopyEnd(session->connection->pg, NULL)) < 0)
+    if (mc_pg_sent(session->connection, PQputCopyEnd(session->connection->pg, NULL)) <= 0)
         return broken_session_error(session);
     return read_session_results(&copying, session, &wait);
 }

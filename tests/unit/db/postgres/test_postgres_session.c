@@ -145,6 +145,66 @@ START_TEST(statements_of_several_sessions_are_cancelled)
 }
 END_TEST
 
+/* The first statement is left before its answer has come. What comes then is not the next statement's. */
+START_TEST(an_answer_that_was_left_is_not_that_of_the_next_statement)
+{
+    const mc_postgres_query first[] = { { .sql = "SELECT 41 FROM pg_sleep(0.3)" },
+                                        { .sql = "SELECT 41 FROM pg_sleep(0.3)", .plain = true },
+                                        { .sql = "SELECT 41 FROM pg_sleep(0.3)", .copy = true } };
+    const mc_postgres_query next[] = { { .sql = "SELECT 42" },
+                                       { .sql = "SELECT 42", .plain = true },
+                                       { .sql = "SELECT 42", .copy = true } };
+    for (size_t i = 0; i < 9; i++) {
+        mc_postgres_query left = first[i / 3], asked = next[i % 3];
+        mc_postgres_result *answer;
+        const mc_postgres_row *row = NULL;
+        mc_postgres_session *session = open_session();
+        left.session = asked.session = session;
+        ck_assert_str_eq(said(session, "SELECT 42"), "42"); /* is prepared from now on */
+        ck_ok(mc_postgres_start(&answer, process.postgres, &left, &ctx, pool));
+        mc_postgres_end(answer);
+        mc_error *error = mc_postgres_start(&answer, process.postgres, &asked, &ctx, pool);
+        if (error == MC_OK)
+            error = mc_postgres_next(&row, answer);
+        ck_fails(UNAVAILABLE, error);
+        ck_assert_ptr_null(row);
+        mc_postgres_end(answer);
+        mc_postgres_session_close(session);
+    }
+    mc_postgres_session *session = open_session();
+    mc_postgres_query left = first[0];
+    mc_postgres_result *answer;
+    left.session = session;
+    ck_ok(mc_postgres_start(&answer, process.postgres, &left, &ctx, pool));
+    mc_postgres_end(answer);
+    ck_fails(UNAVAILABLE, mc_postgres_copy_begin(session, "COPY committed FROM STDIN (FORMAT binary)"));
+    mc_postgres_session_close(session);
+}
+END_TEST
+
+/* No more rows is what a whole answer ends with, and nothing else. */
+START_TEST(whoever_asks_on_after_an_error_is_told_again)
+{
+    mc_postgres_query queries[] = { { .sql = "SELECT 100 / (3 - v) FROM generate_series(1, 5) v" },
+                                    { .sql = "SELECT 100 / (3 - v) FROM generate_series(1, 5) v", .plain = true },
+                                    { .sql = "SELECT 100 / (3 - v) FROM generate_series(1, 5) v", .copy = true } };
+    for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+        mc_postgres_result *answer;
+        const mc_postgres_row *row;
+        mc_error *error = MC_OK;
+        queries[i].connection = database_connection(&postgres_server);
+        ck_ok(mc_postgres_start(&answer, process.postgres, &queries[i], &ctx, pool));
+        for (int rows = 0; error == MC_OK && rows < 5; rows++)
+            error = mc_postgres_next(&row, answer);
+        ck_fails(UPSTREAM, error);
+        ck_fails(UNAVAILABLE, mc_postgres_next(&row, answer));
+        ck_assert_ptr_null(row);
+        mc_postgres_end(answer);
+    }
+}
+END_TEST
+
 POSTGRES_MAIN("postgres_session", LIMIT, others_see_a_transaction_once_it_is_committed,
               what_was_not_committed_is_taken_back, bad_rows_fail_at_the_end_and_the_session_stands,
-              an_ended_session_is_told_and_not_replaced, statements_of_several_sessions_are_cancelled)
+              an_ended_session_is_told_and_not_replaced, statements_of_several_sessions_are_cancelled,
+              an_answer_that_was_left_is_not_that_of_the_next_statement, whoever_asks_on_after_an_error_is_told_again)
