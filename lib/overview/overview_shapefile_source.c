@@ -72,9 +72,11 @@ read_shapefile_records(apr_array_header_t **rows, const mc_overview_job *job, in
     while (reader.at < to && mc_shp_next(&reader, &record))
         take_record(*rows, shapefile, &record, &table, &wkb, pool);
     mc_shp_end(&reader);
+    mc_error *error = mc_dbf_check(&table, job->pool);
     mc_dbf_end(&table);
     const bool failed = wkb.failed;
     free(wkb.data);
+    MC_TRY(error);
     return failed ? mc_error_create(job->pool, MC_ERR_UNAVAILABLE, "there is no memory for a shape")
                   : mc_shp_check(&reader, job->pool);
 }

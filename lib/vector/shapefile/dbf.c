@@ -89,6 +89,7 @@ mc_dbf_open(mc_dbf **dbf, const mc_file *file, const char *codepage, apr_pool_t 
     uint64_t room = (file->size - (uint64_t)made->header) / (uint64_t)made->record;
     uint32_t said = mc_little32(head + 4);
     made->count = said < room ? said : (uint32_t)room;
+    made->whole = made->count == said;
     *dbf = made;
     return MC_OK;
 }
@@ -136,6 +137,16 @@ mc_dbf_row(mc_dbf_reader *reader, uint32_t record)
         reader->ahead *= 2;
     reader->row = mc_file_view_at(&reader->view, offset, (size_t)dbf->record, reader->ahead);
     return reader->row == NULL || *reader->row != '*';
+}
+
+mc_error *
+mc_dbf_check(const mc_dbf_reader *reader, apr_pool_t *pool)
+{
+    if (reader->view.refused)
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for a row of the table of attributes");
+    if (reader->view.cut)
+        return mc_error_create(pool, MC_ERR_IO, "the .dbf is shorter than it was when it was opened, or unreadable");
+    return MC_OK;
 }
 
 enum { JULIAN_EPOCH = 2440588 }; /* the Julian day number of 1970-01-01 */

@@ -17,6 +17,7 @@ typedef struct mc_dbf {
     const mc_file *file;
     int header, record; /* bytes */
     uint32_t count;     /* of records that are really there */
+    bool whole;         /* they are as many as the header says */
     mc_dbf_field *fields;
     int field_count;
     int memo_count;       /* fields that were left out, because their text lies in another file */
@@ -45,8 +46,12 @@ typedef struct mc_dbf_reader {
 void mc_dbf_begin(mc_dbf_reader *reader, const mc_dbf *dbf);
 void mc_dbf_end(mc_dbf_reader *reader);
 
-/* Goes to a record. False where the record has been deleted. A record that the table does not have has only nulls. */
+/* Goes to a record. False where the record has been deleted. A record that the table does not have has only nulls; so
+ * has one that could not be read, of which mc_dbf_check tells. */
 bool mc_dbf_row(mc_dbf_reader *reader, uint32_t record);
+
+/* Whether all records could be read so far: MC_ERR_IO, MC_ERR_NO_MEMORY. */
+mc_error *mc_dbf_check(const mc_dbf_reader *reader, apr_pool_t *pool) MC_CHECKED;
 
 /* The value as UTF-8 text without the blanks around it; NULL where the value is null. Numbers keep their digits, dates
  * become 2026-12-31, truth values "true" or "false". */

@@ -87,6 +87,7 @@ mc_file_view_at(mc_file_view *view, uint64_t offset, size_t size, size_t ahead)
         return NULL;
     view->begin = offset;
     view->size = mc_file_read(view->file, offset, view->bytes, wanted);
+    view->cut = view->cut || view->size < size;
     return view->size >= size ? view->bytes : NULL;
 }
 
@@ -94,5 +95,5 @@ void
 mc_file_view_free(mc_file_view *view)
 {
     release_window(view);
-    *view = (mc_file_view){ .file = view->file, .refused = view->refused };
+    *view = (mc_file_view){ .file = view->file, .refused = view->refused, .cut = view->cut };
 }

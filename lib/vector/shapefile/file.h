@@ -33,6 +33,7 @@ typedef struct mc_file_view {
     uint64_t begin;
     size_t counted; /* bytes of the room in the budget (base/budget.h): of large parts */
     bool refused;   /* there was no memory for a part */
+    bool cut;       /* a part that was there when the file was opened could not be read */
 } mc_file_view;
 
 enum { MC_FILE_VIEW_MAX = 1 << 30 };

@@ -26,6 +26,7 @@ typedef struct opened {
     mc_stamp stamps[STAMPS];
     mc_shp *shp;
     mc_level_data origin; /* for its overviews */
+    atomic_bool cut;      /* they are not what they were when they were opened */
 } opened;
 
 typedef struct shapefile {
@@ -50,6 +51,8 @@ open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, ap
     apr_pool_t *own = mc_task_pool_acquire();
     opened *made = apr_pcalloc(own, sizeof(*made));
     mc_error *error = mc_error_copy(mc_shp_open(&made->shp, file->config.path, file->config.encoding, own), pool);
+    if (error == MC_OK && mc_shp_is_growing(made->shp, apr_time_now())) /* a part of a map would be stored as all of it */
+        error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "its files are being written");
     if (error != MC_OK) {
         mc_task_pool_release(own);
         return mc_error_wrap(pool, error, error->kind, "the shapefile of layer \"%s\" cannot be read", file->data.name);
@@ -60,6 +63,7 @@ open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, ap
     made->pool = own;
     memcpy(made->stamps, stamps, sizeof(made->stamps));
     atomic_init(&made->references, 1);
+    atomic_init(&made->cut, false);
     *files = made;
     return MC_OK;
 }
@@ -68,7 +72,7 @@ open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, ap
 static bool
 is_current(const opened *files, const mc_stamp *stamps)
 {
-    bool same = files != NULL;
+    bool same = files != NULL && !atomic_load(&files->cut);
     for (int i = 0; i < STAMPS && same; i++)
         same = mc_stamp_equal(&files->stamps[i], &stamps[i]) && mc_stamp_settled(&files->stamps[i], apr_time_now());
     return same;
@@ -138,7 +142,9 @@ typedef struct shapefile_reading {
 static mc_error *
 visit_record(shapefile_reading *r, const mc_shp_record *record, apr_pool_t *scratch)
 {
-    if (!mc_dbf_row(&r->table, record->number))
+    const bool there = mc_dbf_row(&r->table, record->number);
+    MC_TRY(mc_dbf_check(&r->table, scratch));
+    if (!there)
         return MC_OK;
     mc_error *error = mc_shp_geometry(&r->base.geometry, record, &r->query->pixel_grid, scratch);
     if (!mc_reading_draws(&r->base, error, scratch))
@@ -324,8 +330,12 @@ shapefile_read(mc_feature_data *data, const mc_feature_query *query, mc_feature_
     r.values = apr_pcalloc(pool, sizeof(*r.values) * (size_t)(query->attribute_count + 1));
     mc_error *error = mc_reading_worlds(&r.base, query, r.srs, &shp->box, read_shapefile_world, pool);
     *skipped = r.base.skipped;
+    const bool cut = error != MC_OK && error->kind == MC_ERR_IO;
+    if (cut) /* of the .shx no stamp tells: the next map opens all anew */
+        atomic_store(&files->cut, true);
     release_shapefile(files);
-    return error;
+    return cut ? mc_error_wrap(pool, error, MC_ERR_IO, "the shapefile of layer \"%s\" cannot be read", data->name)
+               : error;
 }
 
 /* N and F are numbers with decimals or without, L is true or false; dates and all that is unknown are text. */

@@ -11,12 +11,16 @@
 #include "vector/shapefile/quadtree.h"
 #include "vector/shapefile/shp_private.h"
 
+/* A file that is being written is changed again within such a time. */
+#define LATELY (10 * APR_USEC_PER_SEC)
+
 enum {
     HEADER = 100,
     RECORD_HEADER = 8,
     SMALLEST_RECORD = 12,
     MAGIC = 9994,
     TYPE_AT = 32,
+    LENGTH_AT = 24, /* of the file, in words of two bytes */
     EXTENT_AT = 36,
     PROJECTION_MAX = 1 << 16,
     SCANNED_MAX = 1 << 24, /* records of a file without .shx: 8 bytes each */
@@ -185,6 +189,30 @@ mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *po
     return MC_OK;
 }
 
+/* Of a .shp or a .shx. */
+static bool
+has_all_bytes(const mc_file *file)
+{
+    uint8_t length[4];
+    return file->fd < 0 || mc_file_read(file, LENGTH_AT, length, sizeof(length)) < sizeof(length) ||
+           (uint64_t)mc_big32(length) * 2 <= file->size;
+}
+
+static bool
+was_changed_lately(const mc_file *file, apr_time_t now)
+{
+    struct stat status;
+    return file->fd >= 0 && fstat(file->fd, &status) == 0 && apr_time_from_sec(status.st_mtim.tv_sec) > now - LATELY;
+}
+
+bool
+mc_shp_is_growing(const mc_shp *shp, apr_time_t now)
+{
+    return (!has_all_bytes(&shp->main) && was_changed_lately(&shp->main, now)) ||
+           (!has_all_bytes(&shp->entries) && was_changed_lately(&shp->entries, now)) ||
+           (shp->attributes != NULL && !shp->attributes->whole && was_changed_lately(&shp->table, now));
+}
+
 /* --- going through records -------------------------------------------------------------------------------------- */
 
 enum {
@@ -334,6 +362,13 @@ is_memory_refused(const mc_shp_reader *reader)
     return reader->content.refused || reader->entries.refused;
 }
 
+/* A record that cannot be had for another reason than that the file has never had it. */
+static bool
+is_reading_broken(const mc_shp_reader *reader)
+{
+    return is_memory_refused(reader) || reader->content.cut || reader->entries.cut;
+}
+
 bool
 mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
 {
@@ -344,7 +379,7 @@ mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
         record->content = wanted > 0 && is_in_shp(reader->shp, place) ? content_of(reader, place, wanted) : NULL;
         record->size = record->content == NULL ? 0 : wanted;
         reader->looked += record->size + LOOK_COST;
-        reader->stopped = record->content == NULL && is_memory_refused(reader);
+        reader->stopped = record->content == NULL && is_reading_broken(reader);
         if (reader->stopped)
             return false;
         read_record_box(record);
@@ -364,6 +399,11 @@ mc_shp_check(const mc_shp_reader *reader, apr_pool_t *pool)
         return MC_OK;
     if (is_memory_refused(reader))
         return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for shape %u", reader->at + 1);
+    if (is_reading_broken(reader))
+        return mc_error_create(pool, MC_ERR_IO,
+                               "shape %u cannot be read: the files are shorter than they were when they were opened, "
+                               "or unreadable",
+                               reader->at + 1);
     MC_TRY(mc_ctx_check(reader->ctx, pool));
     return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the request has reached its deadline");
 }

@@ -1,7 +1,7 @@
 /*
  * Shapefiles (ESRI Shapefile Technical Description, July 1998): .shp, .shx, .dbf, .cpg, .prj, and the spatial index
- * .qix. Files are read by position, never mapped: a file that is cut short or overwritten meanwhile gives broken
- * shapes.
+ * .qix. Files are read by position, never mapped: a file that is overwritten meanwhile gives broken shapes, one that is
+ * cut short meanwhile ends the reading.
  */
 #ifndef MC_VECTOR_SHAPEFILE_SHP_H
 #define MC_VECTOR_SHAPEFILE_SHP_H
@@ -49,6 +49,10 @@ typedef struct mc_shp {
  */
 mc_error *mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *pool) MC_CHECKED;
 
+/* Whether one of the files has fewer bytes than its head says, and was changed in the last ten seconds: somebody copies
+ * it to its place. */
+bool mc_shp_is_growing(const mc_shp *shp, apr_time_t now);
+
 /* Prepares the search by windows: by the .qix, else by an index in memory of the boxes of all records (up to a
  * million). Where there is no .qix, reads the whole file and counts the records that cannot be read. */
 void mc_shp_prepare(mc_shp *shp, apr_pool_t *pool);
@@ -83,8 +87,8 @@ typedef struct mc_shp_reader {
 void mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr_pool_t *pool);
 bool mc_shp_next(mc_shp_reader *reader, mc_shp_record *record);
 
-/* Why mc_shp_next has come to its end before the last record: errors of mc_ctx_check, MC_ERR_NO_MEMORY. MC_OK: it has
- * not. */
+/* Why mc_shp_next has come to its end before the last record: errors of mc_ctx_check, MC_ERR_NO_MEMORY, MC_ERR_IO (the
+ * files are shorter than they were, or cannot be read any more). MC_OK: it has not. */
 mc_error *mc_shp_check(const mc_shp_reader *reader, apr_pool_t *pool) MC_CHECKED;
 void mc_shp_end(mc_shp_reader *reader);
 
