@@ -1,5 +1,6 @@
 """Rasters of measured values: how they become colours; and what `mapcache check` says of rasters before they are served."""
 import json
+import os
 import subprocess
 import time
 
@@ -58,14 +59,18 @@ def write_config(folder, *sources):
     return path
 
 
+def get_map(server, layer):
+    return server.get("/", f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS={layer}&STYLES=&SRS=EPSG:3857"
+                      f"&FORMAT=image/png&TRANSPARENT=TRUE&WIDTH={SIDE}&HEIGHT={SIDE}&BBOX=0,0,{SIDE * 1000},{SIDE * 1000}")
+
+
 @pytest.fixture
 def ask(folder, build):
     """ask(source): the answer for a map whose pixels are the raster's, and the log."""
     def send(text):
         server = Server(build, write_config(folder, text), folder)
         try:
-            answer = server.get("/", f"SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS={text.split(chr(34))[1]}&STYLES=&SRS=EPSG:3857"
-                                f"&FORMAT=image/png&TRANSPARENT=TRUE&WIDTH={SIDE}&HEIGHT={SIDE}&BBOX=0,0,{SIDE * 1000},{SIDE * 1000}")
+            answer = get_map(server, text.split(chr(34))[1])
             return answer, server.program.log()
         finally:
             server.stop()
@@ -225,3 +230,37 @@ def test_single_extremes_do_not_darken_a_raster_without_statistics(folder, draw)
     row = image[30, :, 0].astype(int)
     assert row[2] < 16 and row[-3] > 239 and abs(row[SIDE // 2] - 128) < 12, row
     assert tuple(image[5, 5][:3]) == (255, 255, 255) and tuple(image[50, 50][:3]) == (0, 0, 0)
+
+
+def test_a_raster_that_is_copied_into_a_folder_is_missing_in_no_map(build, folder):
+    """The stamp of the folder does not change while the bytes come. What has not changed for long and is no raster is left out."""
+    values, mosaic = columns(10, 200, "uint8"), folder / "mosaic"
+    mosaic.mkdir()
+    make_raster(folder / "both.tif", values)
+    for name, left in (("east", SIDE // 2), ("west", 0)):
+        gdal.Translate(str(folder / f"{name}.tif"), str(folder / "both.tif"), srcWin=[left, 0, SIDE // 2, SIDE])
+    east = (folder / "east.tif").read_bytes()
+    (folder / "west.tif").rename(mosaic / "west.tif")
+    server = Server(build, write_config(folder, source("both", mosaic, "<retries>0</retries><scale>0 255</scale>")), folder)
+
+    def is_drawn_to(width):
+        answer = get_map(server, "both")
+        assert answer.status == 200, server.log()
+        image = pixels(answer.body)
+        assert numpy.array_equal(image[:, :width, 0], values[:, :width]) and not image[:, width:, 3].any()
+
+    try:
+        is_drawn_to(SIDE // 2)
+        for length in (0, 3, 8, 100, len(east) // 2, len(east) - 1):
+            (mosaic / "east.tif").write_bytes(east[:length])
+            assert get_map(server, "both").status != 200, length
+        (mosaic / "east.tif").write_bytes(east)
+        is_drawn_to(SIDE)
+        (mosaic / "east.tif").unlink()
+        (mosaic / "east.tif").write_bytes(east[:8])
+        os.utime(mosaic / "east.tif", (0, 0))
+        is_drawn_to(SIDE // 2)
+        (mosaic / "east.tif").write_bytes(east)
+        is_drawn_to(SIDE)
+    finally:
+        server.stop()

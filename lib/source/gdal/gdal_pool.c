@@ -26,6 +26,7 @@ struct mc_gdal_dataset {
     char *text;     /* data and drivers as configured */
     char *data;     /* what GDAL opens */
     char **drivers; /* that may open it; NULL: any */
+    mc_gdal_misfits misfits; /* of a mosaic */
     GDALDatasetH raster;
     GDALDatasetH overviews[MC_GDAL_OVERVIEWS]; /* opened when first wanted */
     band_range ranges[RANGES];                 /* of bands that were asked for; the last ones */
@@ -57,6 +58,7 @@ destroy_gdal_dataset(mc_idle_thing *thing)
     if (d->raster != NULL)
         GDALClose(d->raster);
     CSLDestroy(d->drivers);
+    CSLDestroy(d->misfits.paths);
     free(d->data);
     free(d->text);
     free(d);
@@ -88,6 +90,18 @@ name_idle_raster(const char *data, const char *drivers)
     return text;
 }
 
+/* One that is still what the folder and its files are, or NULL. */
+static mc_gdal_dataset *
+take_idle_raster(const mc_idle_key *key)
+{
+    mc_gdal_dataset *d = (mc_gdal_dataset *)mc_idle_take(&idle_rasters, key);
+    while (d != NULL && !mc_gdal_misfits_are_the_same(&d->misfits)) {
+        mc_gdal_close(d, false);
+        d = (mc_gdal_dataset *)mc_idle_take(&idle_rasters, key);
+    }
+    return d;
+}
+
 mc_gdal_dataset *
 mc_gdal_open(const char *data, const char *drivers, bool pooled)
 {
@@ -95,16 +109,18 @@ mc_gdal_open(const char *data, const char *drivers, bool pooled)
     mc_stamp_take_any(&stamp, data); /* no file: an address, a connection */
     char *text = name_idle_raster(data, drivers), mosaic[MC_GDAL_MOSAIC_NAME];
     mc_idle_key key = mc_idle_key_of(text, &stamp);
-    mc_gdal_dataset *d = pooled ? (mc_gdal_dataset *)mc_idle_take(&idle_rasters, &key) : NULL;
+    mc_gdal_dataset *d = pooled ? take_idle_raster(&key) : NULL;
     if (d != NULL) {
         free(text);
         return d;
     }
-    bool whole = mc_gdal_mosaic(mosaic, data, &stamp);
+    mc_gdal_misfits misfits = { 0 };
+    bool whole = mc_gdal_mosaic(mosaic, &misfits, data, &stamp);
     char **allowed = whole || drivers == NULL ? NULL : CSLTokenizeString2(drivers, " ", 0);
     const char *name = whole ? mosaic : data;
     GDALDatasetH raster = open_raster(name, (const char *const *)allowed);
     if (raster == NULL) {
+        CSLDestroy(misfits.paths);
         CSLDestroy(allowed);
         free(text);
         return NULL;
@@ -114,6 +130,7 @@ mc_gdal_open(const char *data, const char *drivers, bool pooled)
     d->data = strdup(name);
     d->text = text;
     d->drivers = allowed;
+    d->misfits = misfits;
     MC_ASSERT(d->data != NULL);
     d->idle.key = key;
     d->raster = raster;
