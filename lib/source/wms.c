@@ -246,9 +246,10 @@ default_params(apr_pool_t *pool)
     return params;
 }
 
+/* `raw`: what comes is looked at by nobody, so that the answer has to say how long it is (RFC 9112 6.3, 8). */
 static mc_error *
-send_wms_request(mc_buf **body, const wms_source *wms, const apr_table_t *params, size_t max_response, mc_ctx *ctx,
-                 apr_pool_t *pool)
+send_wms_request(mc_buf **body, const wms_source *wms, const apr_table_t *params, size_t max_response, bool raw,
+                 mc_ctx *ctx, apr_pool_t *pool)
 {
     const char *url = mc_http_url(wms->http->url, params, pool);
     const char *name = wms->base.source.name;
@@ -261,6 +262,9 @@ send_wms_request(mc_buf **body, const wms_source *wms, const apr_table_t *params
     int status = exchange.reply.status;
     if (status < 200 || status > 299)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "source \"%s\" answered with status %d", name, status);
+    if (raw && !exchange.reply.framed)
+        return mc_error_create(pool, MC_ERR_UPSTREAM,
+                               "source \"%s\" does not say how long its answer is: it may be half of one", name);
     *body = exchange.reply.body;
     return MC_OK;
 }
@@ -284,7 +288,7 @@ wms_render(mc_rendered *map, mc_source *source, const mc_render *wanted, mc_ctx 
     overlay_wms_params(params, wms->map_params);
     mc_wms_add_density(params, (mc_density_parameters)wms->density_parameters, wanted->density, pool);
     add_wms_dimensions(params, wanted, pool);
-    return send_wms_request(&map->data, wms, params, map_bytes(wanted), ctx, pool);
+    return send_wms_request(&map->data, wms, params, map_bytes(wanted), wanted->raw, ctx, pool);
 }
 
 static mc_error *
@@ -301,7 +305,7 @@ wms_info(mc_buf **text, mc_source *source, const mc_info_request *wanted, mc_ctx
     overlay_wms_params(params, wms->info_params);
     mc_wms_add_density(params, (mc_density_parameters)wms->density_parameters, wanted->map.density, pool);
     add_wms_dimensions(params, &wanted->map, pool);
-    return send_wms_request(text, wms, params, INFO_BYTES, ctx, pool);
+    return send_wms_request(text, wms, params, INFO_BYTES, false, ctx, pool);
 }
 
 /* Any answer will do, also that of a server which has no capabilities. */

@@ -1,5 +1,7 @@
 """Sources xyz and wmts: tiles of another server, which is our own program and Apache's files here."""
+import contextlib
 import gzip
+import sqlite3
 import subprocess
 
 import numpy
@@ -8,6 +10,7 @@ from conftest import GRID
 from drop_in import pixels
 from lifecycle import HALF, box, one_color, stored, tile, tileset, write
 from origin import Origin, pattern
+from raw_origin import raw_origin
 
 LEVELS = 4
 VECTOR = b"\x1a\x0d\x0a\x05roads\x28\x80\x20\x78\x02" + b"\x12\x00" * 20  # a layer without much in it
@@ -339,3 +342,26 @@ def test_keys_of_an_api_are_no_part_of_the_log(start):
         reply = web.get(tile("base", 1, 0, 0))
         assert reply.status == 502 and origin.requests()[0]["params"]["API_KEY"] == "verysecret"
         assert b"verysecret" not in reply.body and "verysecret" not in web.log() and "api_key=***" in web.log()
+
+
+@pytest.mark.parametrize("kind", ["xyz", "wms"])
+def test_bytes_that_may_be_half_of_a_tile_are_not_stored(start, folder, kind):
+    """An answer that ends with its connection, after any number of bytes and also after none, is as long as it should be or is not."""
+    cuts = len(VECTOR) + 1
+
+    def answer(number):
+        length = "" if number < cuts else f"Content-Length: {len(VECTOR)}\r\n"
+        return f"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.mapbox-vector-tile\r\nConnection: close\r\n{length}\r\n".encode() + VECTOR[:number]
+
+    with raw_origin(answer) as (port, asked):
+        url = f"http://127.0.0.1:{port}/"
+        source = xyz(url + "{z}/{x}/{y}.pbf") if kind == "xyz" else f"""<source name="remote" type="wms"><retries>0</retries>
+            <getmap><params><LAYERS>roads</LAYERS></params></getmap><http><url>{url}</url></http></source>"""
+        tiles_format = VECTOR_FORMAT if kind == "xyz" else '<format name="vector" type="RAW"><extension>mvt</extension></format>'
+        web = start(source, tiles_format, f'<cache name="mb" type="mbtiles"><dbfile>{folder}/vector.mbtiles</dbfile></cache>',
+                    f'<tileset name="vector"><source>remote</source><cache>mb</cache><grid>{GRID}</grid><format>vector</format></tileset>')
+        for number in range(cuts):
+            assert mvt(web, "vector", 3, number % 8, number // 8)[0] == 502, number
+        assert mvt(web, "vector", 4, 0, 0) == (200, VECTOR) and len(asked) == cuts + 1
+    with contextlib.closing(sqlite3.connect(folder / "vector.mbtiles")) as database:
+        assert database.execute("SELECT zoom_level FROM tiles").fetchall() == [(4,)]

@@ -62,7 +62,8 @@ is_absent_status(const mc_tile_origin *origin, int status)
 }
 
 static mc_error *
-take_tile_answer(mc_origin_tile *tile, const mc_http_exchange *exchange, const mc_tile_origin *origin, apr_pool_t *pool)
+take_tile_answer(mc_origin_tile *tile, const mc_http_exchange *exchange, const mc_tile_origin *origin, bool image,
+                 apr_pool_t *pool)
 {
     const char *name = origin->base.source.name;
     const mc_http_reply *reply = &exchange->reply;
@@ -73,6 +74,11 @@ take_tile_answer(mc_origin_tile *tile, const mc_http_exchange *exchange, const m
         return MC_OK;
     if (reply->status != 200)
         return mc_error_create(pool, MC_ERR_UPSTREAM, "source \"%s\" answered with status %d", name, reply->status);
+    if (!image && !reply->framed) /* images have an end of their own; RFC 9112 6.3, 8 */
+        return mc_error_create(pool, MC_ERR_UPSTREAM,
+                               "source \"%s\": the server does not say how long the tile is: it may be half of one, or "
+                               "nothing of one",
+                               name);
     tile->body = reply->body;
     tile->media_type = apr_table_get(reply->headers, "Content-Type");
     return MC_OK;
@@ -91,7 +97,7 @@ mc_tile_origin_fetch(mc_origin_tile *tiles, int count, const mc_tile_origin *ori
     }
     mc_origin_send_all(exchanges, count, origin->connections, &origin->base.source, ctx, pool);
     for (int i = 0; i < count; i++)
-        MC_TRY(take_tile_answer(&tiles[i], &exchanges[i], origin, pool));
+        MC_TRY(take_tile_answer(&tiles[i], &exchanges[i], origin, !wanted->raw, pool));
     return MC_OK;
 }
 
