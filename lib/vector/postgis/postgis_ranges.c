@@ -397,8 +397,8 @@ mc_postgis_read_spread(bool *done, int64_t *bytes, mc_postgis_reading *r, const 
     pthread_mutex_init(&spread.lock, NULL);
     mc_error *error = begin_spread(&spread, threads > CONNECTIONS_MAX ? CONNECTIONS_MAX : threads);
     *done = error == MC_OK;
-    if (*done)
-        error = hand_over_ranges(&spread, pool);
+    if (*done) /* an error may have the pool of a reader */
+        error = mc_error_copy(hand_over_ranges(&spread, pool), pool);
     else {
         give_up_spread(r->layer, error, r->base.ctx, pool);
         error = MC_OK;

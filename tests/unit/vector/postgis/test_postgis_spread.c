@@ -211,6 +211,38 @@ START_TEST(an_error_ends_all_connections)
 }
 END_TEST
 
+/* What the readers had is used for other things by then. */
+static void
+write_over_spare_pools(void)
+{
+    apr_pool_t *pools[CONNECTIONS];
+    for (int i = 0; i < CONNECTIONS; i++) {
+        pools[i] = mc_task_pool_acquire();
+        for (int k = 0; k < 64; k++)
+            memset(apr_palloc(pools[i], 4000), '?', 4000);
+    }
+    for (int i = 0; i < CONNECTIONS; i++)
+        mc_task_pool_release(pools[i]);
+}
+
+/* A taker may decode at once, on the thread that reads, and give the reader's own error back. */
+START_TEST(an_error_outlives_the_connection_that_ended)
+{
+    late_taker taker = late_taker_of();
+    make_table();
+    (void)ask("UPDATE large SET name = repeat('x', 2000); ANALYZE large"); /* more than sockets hold */
+    taker.at_first = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE xact_start IS NOT NULL AND "
+                     "backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    if (connections_wanted() > 1) {
+        mc_error *error = read_table(&taker, "", taker.seen);
+        write_over_spare_pools();
+        ck_fails(UNAVAILABLE, error);
+        ck_assert_ptr_nonnull(strstr(mc_error_chain(error, pool), "PostgreSQL ("));
+    }
+    end_workers();
+}
+END_TEST
+
 /* Where no connection is spare, or no snapshot can be exported, there is one connection. */
 START_TEST(without_spare_connections_one_reads_all)
 {
@@ -235,4 +267,5 @@ START_TEST(without_spare_connections_one_reads_all)
 END_TEST
 
 POSTGRES_MAIN("postgis_spread", CONNECTIONS, features_are_those_of_one_snapshot_in_the_order_of_the_table,
-              an_error_ends_all_connections, without_spare_connections_one_reads_all)
+              an_error_ends_all_connections, an_error_outlives_the_connection_that_ended,
+              without_spare_connections_one_reads_all)
