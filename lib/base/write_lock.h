@@ -1,4 +1,5 @@
-/* One writer of a file at a time in this process: others queue here instead of in the library's sleep-and-poll. */
+/* One thread of this process at a time writes to a file, or opens what many read: others queue here until their
+ * deadlines, instead of in a library's sleep-and-poll or at a mutex. */
 #ifndef MC_BASE_WRITE_LOCK_H
 #define MC_BASE_WRITE_LOCK_H
 

@@ -16,6 +16,8 @@
 /* Bytes of the indexes of all levels: two million blocks, each of which has the features of some thousand pixels. */
 #define INDEX_MOST ((uint64_t)96 << 20)
 
+enum { INDEX_PIECE = 1 << 14 /* blocks of an index that are read at once */ };
+
 static apr_status_t
 close_level_file(void *data)
 {
@@ -41,29 +43,28 @@ read_level_place(mc_level_place *place, const mc_level_file *file, const uint8_t
            place->size <= MC_LEVEL_BLOCK_MAX && place->begin <= file->size && place->size <= file->size - place->begin;
 }
 
-/* The index of a level. The index is no larger than the file, nor are all blocks together: none overlaps another. */
+/* Some more of the index of a level. */
 static bool
-read_level_index(mc_level_file *file, int level, uint64_t begin, apr_pool_t *pool)
+read_index_piece(mc_level_file *file, int level, uint8_t bytes[INDEX_PIECE * MC_LEVEL_FILE_BLOCK])
 {
-    const uint32_t count = file->block_counts[level];
-    const uint64_t size = (uint64_t)count * MC_LEVEL_FILE_BLOCK;
-    file->indexed += size;
-    if (begin > file->size || size > file->size - begin || file->indexed > INDEX_MOST)
-        return false;
-    uint8_t *bytes = malloc((size_t)size + 1);
-    mc_level_place *places = apr_palloc(pool, sizeof(*places) * ((size_t)count + 1));
-    bool good = bytes != NULL && mc_files_read_at(file->fd, begin, bytes, (size_t)size) == size;
-    for (uint32_t i = 0; good && i < count; i++)
-        good = read_level_place(&places[i], file, bytes + (size_t)i * MC_LEVEL_FILE_BLOCK) &&
+    const uint32_t first = file->read_blocks, left = file->block_counts[level] - first;
+    const uint32_t count = left < INDEX_PIECE ? left : INDEX_PIECE;
+    mc_level_place *places = file->places[level];
+    const uint64_t begin = file->next_index + (uint64_t)first * MC_LEVEL_FILE_BLOCK;
+    const size_t size = (size_t)count * MC_LEVEL_FILE_BLOCK;
+    bool good = mc_files_read_at(file->fd, begin, bytes, size) == size;
+    for (uint32_t i = first; good && i < first + count; i++)
+        good = read_level_place(&places[i], file, bytes + (size_t)(i - first) * MC_LEVEL_FILE_BLOCK) &&
                (i == 0 ||
                 (places[i].part >= places[i - 1].part && places[i].begin >= places[i - 1].begin + places[i - 1].size));
-    free(bytes);
-    file->places[level] = places;
+    file->read_blocks += count;
     return good;
 }
 
+/* What stands of a level before its index, and room for that. The index is no larger than the file, nor are all blocks
+ * together: none overlaps another. */
 static bool
-read_file_level(mc_level_file *file, int level, apr_pool_t *pool)
+read_level_head(mc_level_file *file, int level)
 {
     uint8_t bytes[MC_LEVEL_FILE_LEVEL];
     mc_level_range *range = &file->ranges[level];
@@ -73,14 +74,19 @@ read_file_level(mc_level_file *file, int level, apr_pool_t *pool)
     *range = (mc_level_range){ mc_little_double(bytes), mc_little_double(bytes + 8), mc_little_double(bytes + 16) };
     file->block_counts[level] = mc_little32(bytes + 28);
     file->features[level] = (int64_t)mc_little64(bytes + 40);
+    file->next_index = mc_little64(bytes + 32);
+    const uint64_t size = (uint64_t)file->block_counts[level] * MC_LEVEL_FILE_BLOCK;
+    file->indexed += size;
+    if (file->next_index > file->size || size > file->size - file->next_index || file->indexed > INDEX_MOST)
+        return false;
+    file->places[level] = apr_palloc(file->pool, sizeof(**file->places) * ((size_t)file->block_counts[level] + 1));
     return range->resolution > 0 && isfinite(range->until) && range->until > range->resolution &&
            range->metres_per_unit > 0 && isfinite(range->metres_per_unit) &&
-           (level == 0 || range->resolution > file->ranges[level - 1].resolution) &&
-           read_level_index(file, level, mc_little64(bytes + 32), pool);
+           (level == 0 || range->resolution > file->ranges[level - 1].resolution);
 }
 
 static bool
-read_level_file(mc_level_file *file, apr_pool_t *pool)
+read_level_file_head(mc_level_file *file)
 {
     uint8_t head[MC_LEVEL_FILE_HEAD];
     if (mc_files_read_at(file->fd, 0, head, sizeof(head)) < sizeof(head) || memcmp(head, MC_LEVEL_FILE_MAGIC, 8) != 0)
@@ -97,10 +103,36 @@ read_level_file(mc_level_file *file, apr_pool_t *pool)
     if (levels > MC_LEVELS_MAX || mc_little64(head + MC_LEVEL_FILE_HEAD - 16) != file->size)
         return false;
     file->count = (int)levels;
-    for (int i = 0; i < file->count; i++)
-        if (!read_file_level(file, i, pool))
-            return false;
     return true;
+}
+
+/* With room for a piece of an index. */
+static mc_error *
+read_level_indexes(mc_level_file *file, uint8_t *bytes, mc_ctx *ctx, apr_pool_t *pool)
+{
+    for (; file->read < file->count; file->read++, file->read_blocks = 0) {
+        const int level = file->read;
+        if (file->read_blocks == 0 && !read_level_head(file, level))
+            return broken_file_error(file->path, pool);
+        while (file->read_blocks < file->block_counts[level]) {
+            if (!read_index_piece(file, level, bytes))
+                return broken_file_error(file->path, pool);
+            if (ctx != NULL && file->read_blocks < file->block_counts[level])
+                MC_TRY(mc_ctx_check(ctx, pool));
+        }
+    }
+    return MC_OK;
+}
+
+mc_error *
+mc_level_file_go_on_opening(mc_level_file *file, mc_ctx *ctx, apr_pool_t *pool)
+{
+    uint8_t *bytes = malloc((size_t)INDEX_PIECE * MC_LEVEL_FILE_BLOCK);
+    if (bytes == NULL)
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for the index of an overview");
+    mc_error *error = read_level_indexes(file, bytes, ctx, pool);
+    free(bytes);
+    return error;
 }
 
 /* Of a folder that is open, so that what is looked at and what is opened are in the same one. A FIFO or a device is not
@@ -134,7 +166,7 @@ is_trusted_file(const struct stat *folder, const struct stat *own, int data)
 }
 
 mc_error *
-mc_level_file_open(mc_level_file **file, const char *path, int data, apr_pool_t *pool)
+mc_level_file_begin_opening(mc_level_file **file, const char *path, int data, apr_pool_t *pool)
 {
     char text[128];
     struct stat status, folder;
@@ -155,8 +187,22 @@ mc_level_file_open(mc_level_file **file, const char *path, int data, apr_pool_t 
         return mc_error_create(pool, MC_ERR_FORBIDDEN, "%s is another user's, in a folder where everybody may write",
                                path);
     made->size = (uint64_t)status.st_size;
-    if (!read_level_file(made, pool))
+    made->pool = pool;
+    made->path = apr_pstrdup(pool, path);
+    if (!read_level_file_head(made))
         return broken_file_error(path, pool);
+    *file = made;
+    return MC_OK;
+}
+
+mc_error *
+mc_level_file_open(mc_level_file **file, const char *path, int data, apr_pool_t *pool)
+{
+    mc_level_file *made;
+    *file = NULL;
+    MC_TRY(mc_level_file_begin_opening(&made, path, data, pool));
+    if (made != NULL)
+        MC_TRY(mc_level_file_go_on_opening(made, NULL, pool));
     *file = made;
     return MC_OK;
 }

@@ -42,6 +42,11 @@ typedef struct mc_level_file {
     uint32_t block_counts[MC_LEVELS_MAX];
     int64_t features[MC_LEVELS_MAX];       /* as the file says; nothing depends on that */
     mc_level_place *places[MC_LEVELS_MAX]; /* of the blocks of each level, by parts */
+    apr_pool_t *pool;                      /* its own */
+    const char *path;
+    int read; /* levels whose index is read, and blocks of the next one's */
+    uint32_t read_blocks;
+    uint64_t next_index; /* where that index begins */
 } mc_level_file;
 
 /*
@@ -51,6 +56,14 @@ typedef struct mc_level_file {
  * user's file in a folder where everybody may write. MC_ERR_CORRUPT for what is no file of overviews.
  */
 mc_error *mc_level_file_open(mc_level_file **file, const char *path, int data, apr_pool_t *pool) MC_CHECKED;
+
+/*
+ * The same in steps, for those who have a deadline: opens the file; then reads its index until the deadline of `ctx` or
+ * its client ends that (errors of mc_ctx_check; NULL: whatever it takes). The next call goes on from there, and each
+ * gets on. Nothing of the levels is to be used before. Errors are made in `pool`; one thread at a time.
+ */
+mc_error *mc_level_file_begin_opening(mc_level_file **file, const char *path, int data, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_level_file_go_on_opening(mc_level_file *file, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* Visits the features of a level in a box, in drawing order. MC_ERR_CORRUPT for blocks that are none. */
 mc_error *mc_level_file_read(mc_level_reading *r, const mc_level_file *file, int level, const mc_extent *box,

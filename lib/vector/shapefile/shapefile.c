@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/references.h"
 #include "base/stamp.h"
 #include "base/workers.h"
+#include "base/write_lock.h"
 #include "mapcache/trace.h"
 #include "vector/crs/projection.h"
 #include "vector/feature/packet.h"
@@ -19,11 +21,15 @@
 
 enum { STAMPS = 3 };
 
+/* The longest wait of a map without a deadline for another one that opens the files. */
+#define WAIT_MOST apr_time_from_sec(600)
+
 /* One opened generation of the files. */
 typedef struct opened {
     atomic_uint references;
     apr_pool_t *pool; /* a root pool of its own */
     mc_stamp stamps[STAMPS];
+    bool settled; /* the files were left alone for a while as they were opened */
     mc_shp *shp;
     mc_level_data origin; /* for its overviews */
     atomic_bool cut;      /* they are not what they were when they were opened */
@@ -34,7 +40,9 @@ typedef struct shapefile {
     mc_shapefile_config config;
     const char *paths[STAMPS];
     mc_shapefile_levels *levels; /* its overviews */
-    pthread_mutex_t lock;        /* of `current` */
+    mc_write_lock opening;       /* of whoever opens the files */
+    opened *begun;               /* by an opener that had too little time; of who has `opening` */
+    pthread_mutex_t lock;        /* of `current`, held for a moment */
     opened *current;
 } shapefile;
 
@@ -45,21 +53,24 @@ release_shapefile(opened *files)
         mc_task_pool_release(files->pool);
 }
 
+/* Nothing is known of their records so far. */
 static mc_error *
-open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, apr_pool_t *pool)
+begin_opening_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, apr_pool_t *pool)
 {
     apr_pool_t *own = mc_task_pool_acquire();
     opened *made = apr_pcalloc(own, sizeof(*made));
-    mc_error *error = mc_error_copy(mc_shp_open(&made->shp, file->config.path, file->config.encoding, own), pool);
-    if (error == MC_OK && mc_shp_is_growing(made->shp, apr_time_now())) /* a part of a map would be stored as all of it */
+    const apr_time_t now = apr_time_now();
+    made->settled = true;
+    for (int i = 0; i < STAMPS; i++)
+        made->settled = made->settled && mc_stamp_settled(&stamps[i], now);
+    mc_error *error =
+        mc_error_copy(mc_shp_begin_opening(&made->shp, file->config.path, file->config.encoding, own), pool);
+    if (error == MC_OK && mc_shp_is_growing(made->shp, now)) /* a part of a map would be stored as all of it */
         error = mc_error_create(pool, MC_ERR_UNAVAILABLE, "its files are being written");
     if (error != MC_OK) {
         mc_task_pool_release(own);
-        return mc_error_wrap(pool, error, error->kind, "the shapefile of layer \"%s\" cannot be read", file->data.name);
+        return error;
     }
-    mc_shp_prepare(made->shp, own);
-    mc_shapefile_origin_look(&made->origin, made->shp,
-                             file->config.srs != NULL ? file->config.srs : made->shp->projection);
     made->pool = own;
     memcpy(made->stamps, stamps, sizeof(made->stamps));
     atomic_init(&made->references, 1);
@@ -68,14 +79,42 @@ open_shapefile(opened **files, const shapefile *file, const mc_stamp *stamps, ap
     return MC_OK;
 }
 
-/* Whether what was opened is what is there now: .shp, .dbf and .qix, of which the last two may be missing. */
+/* Whether what was opened is what is there now: .shp, .dbf and .qix, of which the last two may be missing. What was
+ * read of files that were just changing may be older than the files. */
 static bool
 is_current(const opened *files, const mc_stamp *stamps)
 {
-    bool same = files != NULL && !atomic_load(&files->cut);
+    bool same = files != NULL && files->settled && !atomic_load(&files->cut);
     for (int i = 0; i < STAMPS && same; i++)
-        same = mc_stamp_equal(&files->stamps[i], &stamps[i]) && mc_stamp_settled(&files->stamps[i], apr_time_now());
+        same = mc_stamp_equal(&files->stamps[i], &stamps[i]);
     return same;
+}
+
+/* Goes on with what another map has begun, or begins. By who has `opening`. */
+static mc_error *
+open_shapefile(opened **files, shapefile *file, const mc_stamp *stamps, mc_ctx *ctx, apr_pool_t *pool)
+{
+    mc_error *error = MC_OK;
+    opened *made = file->begun;
+    file->begun = NULL;
+    if (!is_current(made, stamps)) {
+        release_shapefile(made);
+        made = NULL;
+        error = begin_opening_shapefile(&made, file, stamps, pool);
+    }
+    if (error == MC_OK)
+        error = mc_shp_go_on_opening(made->shp, ctx, pool);
+    if (error == MC_OK) {
+        mc_shapefile_origin_look(&made->origin, made->shp,
+                                 file->config.srs != NULL ? file->config.srs : made->shp->projection);
+        *files = made;
+        return MC_OK;
+    }
+    if (error->kind == MC_ERR_UNAVAILABLE)
+        file->begun = made;
+    else
+        release_shapefile(made);
+    return mc_error_wrap(pool, error, error->kind, "the shapefile of layer \"%s\" cannot be read", file->data.name);
 }
 
 /* What is worth a line of the log, once for each generation of the files. */
@@ -97,6 +136,36 @@ log_shapefile_faults(const shapefile *file, const mc_shp *shp, mc_ctx *ctx)
                      file->data.name, shp->count);
 }
 
+/* With a reference for the caller; NULL: what is open is not what is there now. */
+static opened *
+take_current(shapefile *file, const mc_stamp *stamps)
+{
+    pthread_mutex_lock(&file->lock);
+    opened *found = is_current(file->current, stamps) ? file->current : NULL;
+    if (found != NULL)
+        mc_references_take(&found->references);
+    pthread_mutex_unlock(&file->lock);
+    return found;
+}
+
+/* Opens the files, unless another map has done so. By who has `opening`. */
+static mc_error *
+renew_shapefile(opened **files, shapefile *file, const mc_stamp *stamps, mc_ctx *ctx, apr_pool_t *pool)
+{
+    *files = take_current(file, stamps);
+    if (*files != NULL)
+        return MC_OK;
+    MC_TRY(open_shapefile(files, file, stamps, ctx, pool));
+    mc_references_take(&(*files)->references);
+    pthread_mutex_lock(&file->lock);
+    opened *before = file->current;
+    file->current = *files;
+    pthread_mutex_unlock(&file->lock);
+    release_shapefile(before);
+    log_shapefile_faults(file, (*files)->shp, ctx);
+    return MC_OK;
+}
+
 /* The files as they are now, with a reference for the caller. */
 static mc_error *
 acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool)
@@ -106,22 +175,14 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
         if (!mc_stamp_take_plain(&stamps[i], file->paths[i]) && i == 0)
             return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the shapefile of layer \"%s\" is not there",
                                    file->data.name);
-    mc_error *error = MC_OK;
-    pthread_mutex_lock(&file->lock);
-    if (!is_current(file->current, stamps)) {
-        opened *fresh = NULL;
-        error = open_shapefile(&fresh, file, stamps, pool);
-        if (error == MC_OK) {
-            release_shapefile(file->current);
-            file->current = fresh;
-            log_shapefile_faults(file, fresh->shp, ctx);
-        }
-    }
-    if (error == MC_OK) {
-        *files = file->current;
-        mc_references_take(&(*files)->references);
-    }
-    pthread_mutex_unlock(&file->lock);
+    *files = take_current(file, stamps);
+    if (*files != NULL)
+        return MC_OK;
+    if (!mc_write_lock_take(&file->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx))
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the shapefile of layer \"%s\" is being opened",
+                               file->data.name);
+    mc_error *error = renew_shapefile(files, file, stamps, ctx, pool);
+    mc_write_lock_give(&file->opening);
     return error;
 }
 
@@ -404,7 +465,9 @@ close_shapefile(void *data)
 {
     shapefile *file = data;
     release_shapefile(file->current);
+    release_shapefile(file->begun);
     pthread_mutex_destroy(&file->lock);
+    mc_write_lock_destroy(&file->opening);
     return APR_SUCCESS;
 }
 
@@ -427,6 +490,7 @@ mc_shapefile_create(const mc_shapefile_config *config, const char *layer, apr_po
     made->paths[2] = sibling_path(config->path, ".qix", pool);
     made->levels = mc_shapefile_levels_create(made->config.path, layer, pool);
     pthread_mutex_init(&made->lock, NULL);
+    mc_write_lock_init(&made->opening);
     apr_pool_cleanup_register(pool, made, close_shapefile, apr_pool_cleanup_null);
     return &made->data;
 }

@@ -5,14 +5,19 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/references.h"
 #include "base/stamp.h"
 #include "base/workers.h"
+#include "base/write_lock.h"
 #include "mapcache/trace.h"
 #include "vector/levels/level_writer.h"
 
 enum { STYLES = 4 /* whose files stay open */ };
+
+/* The longest wait of a map without a deadline for another one that opens the file. */
+#define WAIT_MOST apr_time_from_sec(600)
 
 /* A file that is open, or of which it is known that it is not there. Maps that read it hold it. */
 typedef struct open_levels {
@@ -20,6 +25,8 @@ typedef struct open_levels {
     apr_pool_t *pool; /* a root pool of its own */
     uint64_t style;
     mc_stamp stamp;
+    bool settled;        /* the file was left alone for a while as it was opened */
+    bool whole;          /* its index is read; else that is up to who has `opening`. Under `lock` */
     mc_level_file *file; /* NULL: none that can be used */
     atomic_bool broken;  /* a map has found a block that is none */
     const char *reason;  /* why; "" where it is not there */
@@ -27,7 +34,8 @@ typedef struct open_levels {
 
 struct mc_shapefile_levels {
     const char *base, *layer;
-    pthread_mutex_t lock; /* of all below */
+    mc_write_lock opening; /* of whoever opens a file */
+    pthread_mutex_t lock;  /* of all below, held for a moment; only who has `opening` changes the next two */
     open_levels *opened[STYLES];
     int next;
     uint64_t told; /* hash of the last reason that was logged */
@@ -47,6 +55,7 @@ close_shapefile_levels(void *data)
     for (int i = 0; i < STYLES; i++)
         release_open_levels(levels->opened[i]);
     pthread_mutex_destroy(&levels->lock);
+    mc_write_lock_destroy(&levels->opening);
     return APR_SUCCESS;
 }
 
@@ -64,6 +73,7 @@ mc_shapefile_levels_create(const char *path, const char *layer, apr_pool_t *pool
     made->base = mc_shapefile_base(path, pool);
     made->layer = layer;
     pthread_mutex_init(&made->lock, NULL);
+    mc_write_lock_init(&made->opening);
     apr_pool_cleanup_register(pool, made, close_shapefile_levels, apr_pool_cleanup_null);
     return made;
 }
@@ -104,50 +114,124 @@ find_levels_fault(const open_levels *opened, const mc_error *error, const char *
     return "";
 }
 
+/* Why there is nothing to use, or none so far. */
+static void
+note_levels_fault(open_levels *opened, const mc_error *error, const char *path)
+{
+    opened->reason = find_levels_fault(opened, error, path);
+    if (*opened->reason != '\0')
+        opened->file = NULL;
+}
+
+/* Nothing of its index is read. */
 static open_levels *
-open_style_levels(const char *path, uint64_t style, const mc_stamp *stamp, int shapefile)
+begin_style_levels(const char *path, uint64_t style, const mc_stamp *stamp, int shapefile)
 {
     apr_pool_t *own = mc_task_pool_acquire();
     open_levels *made = apr_pcalloc(own, sizeof(*made));
-    mc_error *error = mc_level_file_open(&made->file, path, shapefile, own);
+    made->settled = stamp->inode == 0 || mc_stamp_settled(stamp, apr_time_now());
+    mc_error *error = mc_level_file_begin_opening(&made->file, path, shapefile, own);
     made->pool = own;
     made->style = style;
     made->stamp = *stamp;
-    made->reason = find_levels_fault(made, error, path);
-    if (*made->reason != '\0')
-        made->file = NULL;
+    note_levels_fault(made, error, path);
     atomic_init(&made->references, 1);
     atomic_init(&made->broken, false);
     return made;
 }
 
-/* The file as it is now, with a reference for the caller. */
-static open_levels *
-acquire_levels(mc_shapefile_levels *levels, uint64_t style, int shapefile, apr_pool_t *pool)
+static int
+find_style_slot(const mc_shapefile_levels *levels, uint64_t style)
 {
-    const char *path = mc_level_file_path(levels->base, style, pool);
-    mc_stamp stamp = { 0 };
-    int slot = -1;
-    if (!mc_stamp_take_plain(&stamp, path))
-        stamp = (mc_stamp){ 0 };
-    pthread_mutex_lock(&levels->lock);
     for (int i = 0; i < STYLES; i++)
         if (levels->opened[i] != NULL && levels->opened[i]->style == style)
-            slot = i;
-    bool known = slot >= 0 && mc_stamp_equal(&levels->opened[slot]->stamp, &stamp) &&
-                 (stamp.inode == 0 || mc_stamp_settled(&levels->opened[slot]->stamp, apr_time_now()));
+            return i;
+    return -1;
+}
+
+/* What is open of the file as it is now; NULL: it is to be opened. Data that were read under the stamp of a file that
+ * was just changing may be older than the file. */
+static open_levels *
+find_current_levels(const mc_shapefile_levels *levels, uint64_t style, const mc_stamp *stamp)
+{
+    const int slot = find_style_slot(levels, style);
+    open_levels *found = slot < 0 ? NULL : levels->opened[slot];
+    return found != NULL && found->settled && mc_stamp_equal(&found->stamp, stamp) ? found : NULL;
+}
+
+/* With a reference for the caller; NULL: there is none. */
+static open_levels *
+take_whole_levels(mc_shapefile_levels *levels, uint64_t style, const mc_stamp *stamp)
+{
+    pthread_mutex_lock(&levels->lock);
+    open_levels *found = find_current_levels(levels, style, stamp);
+    found = found != NULL && found->whole ? found : NULL;
+    if (found != NULL)
+        mc_references_take(&found->references);
+    pthread_mutex_unlock(&levels->lock);
+    return found;
+}
+
+/* Below: by who has `opening`. In the place of an older file of the style, or of the one that was opened first. */
+static void
+keep_style_levels(mc_shapefile_levels *levels, open_levels *made)
+{
+    pthread_mutex_lock(&levels->lock);
+    int slot = find_style_slot(levels, made->style);
     if (slot < 0) {
         slot = levels->next;
         levels->next = (levels->next + 1) % STYLES;
     }
-    if (!known) {
-        release_open_levels(levels->opened[slot]);
-        levels->opened[slot] = open_style_levels(path, style, &stamp, shapefile);
-    }
-    open_levels *opened = levels->opened[slot];
-    mc_references_take(&opened->references);
+    open_levels *before = levels->opened[slot];
+    levels->opened[slot] = made;
     pthread_mutex_unlock(&levels->lock);
-    return opened;
+    release_open_levels(before);
+}
+
+/* Goes on with what another map has begun, or begins. */
+static mc_error *
+open_style_levels(open_levels **opened, mc_shapefile_levels *levels, const char *path, uint64_t style,
+                  const mc_stamp *stamp, int shapefile, mc_ctx *ctx, apr_pool_t *pool)
+{
+    open_levels *made = find_current_levels(levels, style, stamp);
+    if (made == NULL) {
+        made = begin_style_levels(path, style, stamp, shapefile);
+        keep_style_levels(levels, made);
+    }
+    mc_error *error = made->file == NULL ? MC_OK : mc_level_file_go_on_opening(made->file, ctx, made->pool);
+    if (error != MC_OK && (error->kind == MC_ERR_UNAVAILABLE || error->kind == MC_ERR_NO_MEMORY))
+        return mc_error_copy(error, pool);
+    if (error != MC_OK)
+        note_levels_fault(made, error, path);
+    pthread_mutex_lock(&levels->lock);
+    made->whole = true;
+    mc_references_take(&made->references);
+    pthread_mutex_unlock(&levels->lock);
+    *opened = made;
+    return MC_OK;
+}
+
+/* The file as it is now, with a reference for the caller. */
+static mc_error *
+acquire_levels(open_levels **opened, mc_shapefile_levels *levels, uint64_t style, int shapefile, mc_ctx *ctx,
+               apr_pool_t *pool)
+{
+    const char *path = mc_level_file_path(levels->base, style, pool);
+    mc_stamp stamp = { 0 };
+    if (!mc_stamp_take_plain(&stamp, path))
+        stamp = (mc_stamp){ 0 };
+    *opened = take_whole_levels(levels, style, &stamp);
+    if (*opened != NULL)
+        return MC_OK;
+    if (!mc_write_lock_take(&levels->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx))
+        return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the overviews of layer \"%s\" are being opened",
+                               levels->layer);
+    mc_error *error = MC_OK;
+    *opened = take_whole_levels(levels, style, &stamp);
+    if (*opened == NULL)
+        error = open_style_levels(opened, levels, path, style, &stamp, shapefile, ctx, pool);
+    mc_write_lock_give(&levels->opening);
+    return error;
 }
 
 static void
@@ -221,7 +305,8 @@ mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_rea
     *used = false;
     if (own->ids || !mc_level_may_serve(own))
         return MC_OK;
-    open_levels *opened = acquire_levels(levels, own->style, origin->files[0], pool);
+    open_levels *opened;
+    MC_TRY(acquire_levels(&opened, levels, own->style, origin->files[0], reading->ctx, pool));
     mc_error *error = read_shapefile_levels(used, levels, opened, reading, own, origin, pool);
     release_open_levels(opened);
     return error;

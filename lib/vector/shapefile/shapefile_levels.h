@@ -20,7 +20,8 @@ const char *mc_shapefile_base(const char *path, apr_pool_t *pool);
 /*
  * Reads reading->map from a level, where there is one for it; `own` is the query in the CRS of the data. *used false:
  * nothing was visited, and the map is to be read from the shapefile: also where it is not known so far whether the
- * levels are of the shapefile's bytes. What does not fit any more is logged once.
+ * levels are of the shapefile's bytes. What does not fit any more is logged once. Only one map opens a file; it and
+ * those that wait for it end with their deadlines (MC_ERR_UNAVAILABLE).
  */
 mc_error *mc_shapefile_levels_read(bool *used, mc_shapefile_levels *levels, mc_feature_reading *reading,
                                    const mc_feature_query *own, mc_level_data *origin, apr_pool_t *pool) MC_CHECKED;

@@ -1,4 +1,4 @@
-/* Opening shapefiles: see shp.h. */
+/* The files of a shapefile, and going through their records: see shp.h. */
 #include "vector/shapefile/shp.h"
 
 #include <apr_strings.h>
@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "vector/shapefile/quadtree.h"
 #include "vector/shapefile/shp_private.h"
@@ -15,19 +14,11 @@
 #define LATELY (10 * APR_USEC_PER_SEC)
 
 enum {
-    HEADER = 100,
-    RECORD_HEADER = 8,
-    SMALLEST_RECORD = 12,
     MAGIC = 9994,
     TYPE_AT = 32,
     LENGTH_AT = 24, /* of the file, in words of two bytes */
     EXTENT_AT = 36,
     PROJECTION_MAX = 1 << 16,
-    SCANNED_MAX = 1 << 24, /* records of a file without .shx: 8 bytes each */
-    INDEXED_MAX = 1 << 20, /* boxes and places in memory: 28 bytes each */
-    STREAM_AHEAD = 1 << 18,
-    LOOKED_MOST = 1 << 20,  /* bytes between two looks at the deadline */
-    LOOK_COST = 16,         /* of a record, in bytes */
     LISTED_LEAST = 1 << 24, /* records that a .shx may have, however short the .shp is */
 };
 
@@ -74,11 +65,11 @@ box_at(const uint8_t *bytes)
 static mc_error *
 read_shp_header(mc_shp *shp, const char *path, apr_pool_t *pool)
 {
-    uint8_t header[HEADER];
+    uint8_t header[SHP_HEADER];
     MC_TRY(mc_file_open(&shp->main, path, pool));
     if (shp->main.fd < 0)
         return mc_error_create(pool, MC_ERR_IO, "there is no %s", path);
-    if (mc_file_read(&shp->main, 0, header, HEADER) < HEADER || mc_big32(header) != MAGIC)
+    if (mc_file_read(&shp->main, 0, header, SHP_HEADER) < SHP_HEADER || mc_big32(header) != MAGIC)
         return mc_error_create(pool, MC_ERR_CORRUPT, "%s is no shapefile", path);
     uint32_t type = mc_little32(header + TYPE_AT);
     if (mc_shp_kind(type) == SHP_OTHER)
@@ -105,74 +96,26 @@ open_table(mc_shp *shp, const char *path, const char *encoding, apr_pool_t *pool
     return MC_OK;
 }
 
-/* Goes from record to record. Of several with one number the last one counts: it was appended when it had grown. */
 static mc_error *
-find_places(mc_shp *shp, const char *path, apr_pool_t *pool)
-{
-    mc_file_view view = { .file = &shp->main };
-    uint64_t most = shp->main.size / SMALLEST_RECORD, offset = HEADER;
-    uint32_t room = 0, seen = 0;
-    mc_shp_place *places = NULL;
-    most = most < SCANNED_MAX ? most : SCANNED_MAX;
-    const uint8_t *header;
-    mc_error *error = MC_OK;
-    while (error == MC_OK && (header = mc_file_view_at(&view, offset, RECORD_HEADER, STREAM_AHEAD)) != NULL) {
-        uint32_t number = mc_big32(header), size = mc_big32(header + 4);
-        if (number > SCANNED_MAX || seen++ > SCANNED_MAX)
-            error = mc_error_create(pool, MC_ERR_LIMIT, "%s has more than %d shapes and no .shx", path, SCANNED_MAX);
-        if (number == 0 || number > most || (uint64_t)size * 2 > shp->main.size - offset - RECORD_HEADER)
-            break;
-        if (number > room) {
-            uint32_t grown = number * 2 < most ? number * 2 : (uint32_t)most;
-            mc_shp_place *moved = apr_pcalloc(pool, sizeof(*moved) * grown);
-            if (room > 0)
-                memcpy(moved, places, sizeof(*moved) * room);
-            places = moved;
-            room = grown;
-        }
-        places[number - 1] = (mc_shp_place){ (uint32_t)(offset / 2), size };
-        shp->count = number > shp->count ? number : shp->count;
-        offset += RECORD_HEADER + (uint64_t)size * 2;
-    }
-    mc_file_view_free(&view);
-    static const mc_shp_place none = { 0, 0 };
-    shp->places = places != NULL ? places : &none;
-    return error;
-}
-
-static mc_error *
-find_records(mc_shp *shp, const char *path, apr_pool_t *pool)
+open_entries(mc_shp *shp, const char *path, apr_pool_t *pool)
 {
     uint8_t magic[4];
     MC_TRY(open_beside(&shp->entries, path, ".shx", pool));
-    bool usable = shp->entries.fd >= 0 && shp->entries.size >= HEADER &&
-                  shp->entries.size / RECORD_HEADER <= UINT32_MAX && mc_file_read(&shp->entries, 0, magic, 4) == 4 &&
-                  mc_big32(magic) == MAGIC;
+    bool usable = shp->entries.fd >= 0 && shp->entries.size >= SHP_HEADER &&
+                  shp->entries.size / SHP_RECORD_HEADER <= UINT32_MAX &&
+                  mc_file_read(&shp->entries, 0, magic, 4) == 4 && mc_big32(magic) == MAGIC;
+    shp->progress->listed = usable;
     if (!usable)
-        return find_places(shp, path, pool);
-    const uint64_t most = shp->main.size / SMALLEST_RECORD, listed = (shp->entries.size - HEADER) / RECORD_HEADER;
+        return MC_OK; /* the .shp is gone through for them */
+    const uint64_t most = shp->main.size / SHP_SMALLEST_RECORD,
+                   listed = (shp->entries.size - SHP_HEADER) / SHP_RECORD_HEADER;
     shp->count =
         (uint32_t)(listed > most && listed > LISTED_LEAST ? (most > LISTED_LEAST ? most : LISTED_LEAST) : listed);
     return MC_OK;
 }
 
-/* A .qix that is older than its .shp describes other shapes. */
-static mc_error *
-open_tree(mc_shp *shp, const char *path, apr_pool_t *pool)
-{
-    struct stat of_shapes, of_tree;
-    MC_TRY(open_beside(&shp->tree, path, ".qix", pool));
-    if (shp->tree.fd < 0 || fstat(shp->main.fd, &of_shapes) != 0 || fstat(shp->tree.fd, &of_tree) != 0)
-        return MC_OK;
-    shp->stale_tree =
-        of_tree.st_mtim.tv_sec < of_shapes.st_mtim.tv_sec ||
-        (of_tree.st_mtim.tv_sec == of_shapes.st_mtim.tv_sec && of_tree.st_mtim.tv_nsec < of_shapes.st_mtim.tv_nsec) ||
-        !mc_quadtree_fits(&shp->tree, shp->count);
-    return MC_OK;
-}
-
 mc_error *
-mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *pool)
+mc_shp_begin_opening(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *pool)
 {
     mc_shp *made = apr_pcalloc(pool, sizeof(*made));
     size_t length = strlen(path);
@@ -180,11 +123,13 @@ mc_shp_open(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *po
         return mc_error_create(pool, MC_ERR_CONFIG, "%s does not end in .shp", path);
     made->entries.fd = made->table.fd = made->tree.fd = -1;
     made->large = mc_records_create(pool);
+    made->progress = apr_pcalloc(pool, sizeof(*made->progress));
+    *made->progress = (mc_shp_progress){ .pool = pool, .path = apr_pstrdup(pool, path), .offset = SHP_HEADER };
     MC_TRY(read_shp_header(made, path, pool));
-    MC_TRY(find_records(made, path, pool));
+    MC_TRY(open_entries(made, path, pool));
     MC_TRY(open_table(made, path, encoding, pool));
     MC_TRY(text_beside(&made->projection, path, ".prj", pool));
-    MC_TRY(open_tree(made, path, pool));
+    MC_TRY(open_beside(&made->tree, path, ".qix", pool));
     *shp = made;
     return MC_OK;
 }
@@ -253,7 +198,7 @@ void
 mc_shp_begin(mc_shp_reader *reader, const mc_shp *shp, const mc_extent *box, apr_pool_t *pool)
 {
     *reader = (mc_shp_reader){ .shp = shp, .content = { .file = &shp->main }, .entries = { .file = &shp->entries } };
-    reader->ahead = STREAM_AHEAD;
+    reader->ahead = SHP_STREAM_AHEAD;
     reader->most = SIZE_MAX;
     reader->end = shp->count;
     if (box == NULL)
@@ -291,20 +236,21 @@ move_on(mc_shp_reader *reader)
     return false;
 }
 
-static mc_shp_place
-find_record_place(mc_shp_reader *reader, uint32_t number)
+mc_shp_place
+mc_shp_record_place(mc_shp_reader *reader, uint32_t number)
 {
     if (reader->shp->places != NULL)
         return reader->shp->places[number];
-    const uint8_t *entry = mc_file_view_at(&reader->entries, HEADER + (uint64_t)number * RECORD_HEADER, RECORD_HEADER,
-                                           reader->wanted == NULL ? ENTRIES_AHEAD : FEW_ENTRIES_AHEAD);
+    const uint8_t *entry =
+        mc_file_view_at(&reader->entries, SHP_HEADER + (uint64_t)number * SHP_RECORD_HEADER, SHP_RECORD_HEADER,
+                        reader->wanted == NULL ? ENTRIES_AHEAD : FEW_ENTRIES_AHEAD);
     return entry == NULL ? (mc_shp_place){ 0, 0 } : (mc_shp_place){ mc_big32(entry), mc_big32(entry + 4) };
 }
 
 static bool
 is_in_shp(const mc_shp *shp, mc_shp_place place)
 {
-    return (uint64_t)place.offset * 2 + RECORD_HEADER + (uint64_t)place.size * 2 <= shp->main.size;
+    return (uint64_t)place.offset * 2 + SHP_RECORD_HEADER + (uint64_t)place.size * 2 <= shp->main.size;
 }
 
 /* So many bytes of a record. How much is read beyond them follows from whether that was of use last time: whether the
@@ -313,12 +259,12 @@ static const uint8_t *
 content_of(mc_shp_reader *reader, mc_shp_place place, size_t wanted)
 {
     uint64_t begin = (uint64_t)place.offset * 2;
-    size_t size = RECORD_HEADER + wanted;
+    size_t size = SHP_RECORD_HEADER + wanted;
     mc_file_view *view = &reader->content;
     if (reader->wanted != NULL && size >= MC_LARGE_RECORD) {
         const uint8_t *kept = mc_records_at(reader->shp->large, &reader->shp->main, begin, size);
         if (kept != NULL)
-            return kept + RECORD_HEADER;
+            return kept + SHP_RECORD_HEADER;
     }
     if (begin < view->begin || begin > view->begin + view->size + reader->ahead)
         reader->ahead = reader->ahead > LEAST_AHEAD ? reader->ahead / 2 : LEAST_AHEAD;
@@ -326,7 +272,7 @@ content_of(mc_shp_reader *reader, mc_shp_place place, size_t wanted)
              reader->ahead < MOST_AHEAD_OF_SOME)
         reader->ahead *= 2;
     const uint8_t *bytes = mc_file_view_at(view, begin, size, reader->ahead);
-    return bytes == NULL ? NULL : bytes + RECORD_HEADER;
+    return bytes == NULL ? NULL : bytes + SHP_RECORD_HEADER;
 }
 
 static void
@@ -347,7 +293,7 @@ read_record_box(mc_shp_record *record)
 static bool
 is_reading_over(mc_shp_reader *reader)
 {
-    if (reader->looked >= LOOKED_MOST) {
+    if (reader->looked >= SHP_LOOKED_MOST) {
         reader->looked = 0;
         reader->stopped = reader->ctx != NULL &&
                           (mc_ctx_abandoned(reader->ctx) || mc_ctx_remaining(reader->ctx, APR_USEC_PER_SEC) == 0);
@@ -373,12 +319,12 @@ bool
 mc_shp_next(mc_shp_reader *reader, mc_shp_record *record)
 {
     for (; move_on(reader) && !is_reading_over(reader); reader->at++) {
-        mc_shp_place place = find_record_place(reader, reader->at);
+        mc_shp_place place = mc_shp_record_place(reader, reader->at);
         const size_t whole = (size_t)place.size * 2, wanted = whole < reader->most ? whole : reader->most;
         *record = (mc_shp_record){ .number = reader->at };
         record->content = wanted > 0 && is_in_shp(reader->shp, place) ? content_of(reader, place, wanted) : NULL;
         record->size = record->content == NULL ? 0 : wanted;
-        reader->looked += record->size + LOOK_COST;
+        reader->looked += record->size + SHP_LOOK_COST;
         reader->stopped = record->content == NULL && is_reading_broken(reader);
         if (reader->stopped)
             return false;
@@ -418,74 +364,7 @@ mc_shp_begin_part(mc_shp_reader *part, mc_shp_reader *whole, uint32_t records, s
     size_t size = 0;
     uint32_t count = 0;
     for (; count < records && size < bytes && move_on(whole); whole->at++, count++)
-        size += (size_t)find_record_place(whole, whole->at).size * 2;
+        size += (size_t)mc_shp_record_place(whole, whole->at).size * 2;
     part->end = whole->at < whole->end ? whole->at : whole->end;
     return count > 0;
-}
-
-/* --- indexes ---------------------------------------------------------------------------------------------------- */
-
-static void
-index_boxes(mc_shp *shp, apr_pool_t *pool)
-{
-    mc_small_box *boxes = apr_palloc(pool, sizeof(*boxes) * ((size_t)shp->count + 1));
-    mc_shp_place *places = apr_palloc(pool, sizeof(*places) * ((size_t)shp->count + 1));
-    mc_shp_reader reader;
-    mc_shp_record record;
-    uint64_t end = HEADER;
-    mc_shp_begin(&reader, shp, NULL, pool);
-    reader.most = PARTS_AT;
-    while (mc_shp_next(&reader, &record)) {
-        static const mc_small_box none = { 1, 1, 0, 0 };
-        mc_shp_place place = find_record_place(&reader, record.number);
-        uint64_t own_end = (uint64_t)place.offset * 2 + RECORD_HEADER + (uint64_t)place.size * 2;
-        bool null_shape = place.size == 0 || (record.size >= 4 && shp_record_kind(&record) == SHP_NULL);
-        boxes[record.number] = record.has_box ? mc_small_box_of(&record.box) : none;
-        places[record.number] = place;
-        shp->broken += !record.has_box && !null_shape;
-        end = place.size > 0 && own_end > end ? own_end : end;
-    }
-    mc_shp_end(&reader);
-    if (reader.stopped) /* the boxes of the others are not known */
-        return;
-    shp->unlisted = end + SMALLEST_RECORD <= shp->main.size;
-    shp->places = places;
-    shp->boxes = mc_box_index_create(boxes, shp->count, pool);
-    shp->search = MC_SHP_IN_MEMORY;
-}
-
-void
-mc_shp_prepare(mc_shp *shp, apr_pool_t *pool)
-{
-    if (shp->tree.fd >= 0 && !shp->stale_tree)
-        shp->search = MC_SHP_TREE;
-    else if (shp->count <= INDEXED_MAX)
-        index_boxes(shp, pool);
-}
-
-mc_error *
-mc_shp_write_tree(uint32_t *count, const char *path, apr_pool_t *pool)
-{
-    mc_shp *shp;
-    mc_shp_reader reader;
-    mc_shp_record record;
-    MC_TRY(mc_shp_open(&shp, path, NULL, pool));
-    mc_extent *boxes = malloc(sizeof(*boxes) * ((size_t)shp->count + 1));
-    if (boxes == NULL)
-        return mc_error_create(pool, MC_ERR_LIMIT, "%s has too many shapes", path);
-    for (uint32_t i = 0; i < shp->count; i++)
-        boxes[i] = (mc_extent){ 1, 1, 0, 0 };
-    mc_shp_begin(&reader, shp, NULL, pool);
-    reader.most = PARTS_AT;
-    while (mc_shp_next(&reader, &record))
-        if (record.has_box)
-            boxes[record.number] = record.box;
-    mc_shp_end(&reader);
-    *count = shp->count;
-    const char *base = apr_pstrmemdup(pool, path, strlen(path) - 4);
-    mc_error *error = mc_shp_check(&reader, pool);
-    if (error == MC_OK)
-        error = mc_quadtree_write(apr_pstrcat(pool, base, ".qix", NULL), boxes, shp->count, pool);
-    free(boxes);
-    return error;
 }

@@ -39,6 +39,7 @@ typedef struct mc_shp {
     bool stale_tree;     /* the .qix is older than the .shp or of another number of shapes: left alone */
     uint32_t broken;     /* records that mc_shp_prepare() could not read */
     bool unlisted;       /* mc_shp_prepare() found that the .shx ends before the .shp does */
+    struct mc_shp_progress *progress;
 } mc_shp;
 
 /*
@@ -56,6 +57,14 @@ bool mc_shp_is_growing(const mc_shp *shp, apr_time_t now);
 /* Prepares the search by windows: by the .qix, else by an index in memory of the boxes of all records (up to a
  * million). Where there is no .qix, reads the whole file and counts the records that cannot be read. */
 void mc_shp_prepare(mc_shp *shp, apr_pool_t *pool);
+
+/*
+ * The same in steps, for those who have a deadline: opens the files; then finds the records and prepares the search,
+ * until the deadline of `ctx` or its client ends that (errors of mc_ctx_check). The next call goes on from there, and
+ * each gets on by some megabyte at least. Errors are made in `pool`; one thread at a time.
+ */
+mc_error *mc_shp_begin_opening(mc_shp **shp, const char *path, const char *encoding, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_shp_go_on_opening(mc_shp *shp, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* Writes the .qix of `path`. Errors as of mc_shp_open and mc_quadtree_write. */
 mc_error *mc_shp_write_tree(uint32_t *count, const char *path, apr_pool_t *pool) MC_CHECKED;

@@ -13,7 +13,32 @@ enum {
     SHP_OTHER = -1, /* MultiPatch, or none that is known */
     BOX_AT = 4,
     PARTS_AT = 36,
+    SHP_HEADER = 100,
+    SHP_RECORD_HEADER = 8,
+    SHP_SMALLEST_RECORD = 12,
+    SHP_STREAM_AHEAD = 1 << 18, /* bytes that are read at once where all are */
+    SHP_LOOKED_MOST = 1 << 20,  /* bytes between two looks at the deadline */
+    SHP_LOOK_COST = 16,         /* of a record, in bytes */
 };
+
+/* What is kept of finding the records and their boxes, from one step to the next. */
+typedef struct mc_shp_progress {
+    apr_pool_t *pool; /* of the shapefile */
+    const char *path;
+    bool listed; /* in the .shx: the next four are not needed */
+    bool scanned;
+    uint64_t offset; /* of the next record */
+    uint32_t room, seen;
+    mc_shp_place *places; /* NULL: of no record so far */
+    /* of the index of boxes: */
+    mc_shp_reader reader;
+    mc_small_box *boxes; /* NULL: not begun */
+    mc_shp_place *indexed;
+    uint64_t end; /* of the last record in the file */
+} mc_shp_progress;
+
+/* Where the .shx, or the scan, says that a record is. */
+mc_shp_place mc_shp_record_place(mc_shp_reader *reader, uint32_t number);
 
 /* A type without its Z and M (tens 1 and 2). */
 static inline int
