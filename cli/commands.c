@@ -209,16 +209,21 @@ const mc_cli_command mc_cli_commands[] = {
       .about =
           "Prints SQL for psql: a log of changed boxes, and triggers that write into the log whenever rows of the\n"
           "tables change. Servers with <changes> in their configuration follow the log, and draw the tiles anew\n"
-          "that show the boxes. The SQL may be run again at any time; it needs PostgreSQL 13 with PostGIS.\n\n"
+          "that show the boxes. The SQL may be run again at any time; it needs PostgreSQL 13 with PostGIS.\n"
+          "It is one transaction: where a statement fails, nothing is changed, and psql with -v ON_ERROR_STOP=1\n"
+          "ends with status 3. Without that, psql ends with 0 whatever happens.\n\n"
           "With --expire-list, marks the stored tiles as old that an expire list of osm2pgsql or imposm names, on all\n"
           "levels and in all tilesets that are drawn: servers show them until they have drawn new ones.",
       .statuses = "0 printed, or marked\n1 a wrong option or configuration\n2 lines of the list are broken, or a "
                   "store could not be changed",
       .also = "mapcache.xml(5) mapcache-purge(1)",
       .examples =
-          "mapcache invalidate --sql public.roads | psql gis\nchanges of one table are logged from now on\n"
-          "mapcache invalidate --sql -c mapcache.xml | psql gis\nall tables that the configuration shows\n"
-          "mapcache invalidate --sql --drop public.roads | psql gis\nthe table has no triggers any more\n"
+          "mapcache invalidate --sql public.roads | psql -v ON_ERROR_STOP=1 gis\nchanges of one table are logged from "
+          "now on\n"
+          "mapcache invalidate --sql -c mapcache.xml | psql -v ON_ERROR_STOP=1 gis\nall tables that the configuration "
+          "shows\n"
+          "mapcache invalidate --sql --drop public.roads | psql -v ON_ERROR_STOP=1 gis\nthe table has no triggers any "
+          "more\n"
           "mapcache invalidate --expire-list expired.txt -c mapcache.xml -z 10,18\nstored tiles of ten levels are "
           "marked",
       .page = "changes.md" },

@@ -43,7 +43,9 @@ grant_to_role(const char *role, apr_pool_t *pool)
 const char *
 mc_changes_write_script(const mc_changes_script *script, apr_pool_t *pool)
 {
-    const char *sql = "BEGIN;\nSET LOCAL client_min_messages = warning;\nSET LOCAL standard_conforming_strings = on;\n";
+    const char *sql =
+        "-- Where a statement fails, nothing is changed. psql tells so by its status only with -v ON_ERROR_STOP=1.\n"
+        "BEGIN;\nSET LOCAL client_min_messages = warning;\nSET LOCAL standard_conforming_strings = on;\n";
     if (script->drop && script->tables->nelts == 0)
         sql = apr_pstrcat(pool, sql, "DROP SCHEMA IF EXISTS mapcache_changes CASCADE;\n", NULL);
     else if (!script->drop)

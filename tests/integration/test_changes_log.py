@@ -2,6 +2,7 @@
 is kept within its bounds."""
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -290,6 +291,20 @@ def test_mistakes_are_told(build, tmp_path):
 def test_the_script_as_json(build):
     shown = json.loads(invalidate(build, "--sql", "--json", "a.b", HOSTILE).stdout)
     assert shown["tables"] == ["a.b", HOSTILE] and shown["sql"] == invalidate(build, "--sql", "a.b", HOSTILE).stdout
+
+
+def test_the_pipe_that_the_help_shows_ends_with_an_error(build, database):
+    database.sql("DROP SCHEMA IF EXISTS mapcache_changes CASCADE; CREATE TABLE IF NOT EXISTS roads (id int)")
+    shown = re.search(r"invalidate --sql public\.roads \| psql (.*) gis", invalidate(build, "--help").stdout)
+    words = database.session("")[:-2]
+    stop = words.index("ON_ERROR_STOP=1")
+    words[stop - 1:stop + 1] = shown[1].split()
+    for tables, status in ((("roads", "gone"), 3), (("roads",), 0)):
+        script = invalidate(build, "--sql", *tables).stdout
+        ended = subprocess.run(words, input=script, capture_output=True, text=True, check=False, timeout=patience(30))
+        assert ended.returncode == status, ended.stderr
+        assert ended.stderr.count("ERROR") == (status != 0) and ("gone" in ended.stderr) == (status != 0)
+        assert database.sql("SELECT to_regclass('mapcache_changes.log') IS NULL") == ["t" if status else "f"]
 
 
 def test_everything_can_be_dropped(build, database):
