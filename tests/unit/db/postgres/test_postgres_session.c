@@ -1,5 +1,6 @@
 #include "postgres.h"
 
+#include "base/clock.h"
 #include "base/metrics.h"
 
 enum { LIMIT = 8 };
@@ -111,12 +112,16 @@ START_TEST(an_ended_session_is_told_and_not_replaced)
 }
 END_TEST
 
-/* Waits until so many sessions wait for the lock. */
+/* Waits until so many sessions wait for the lock: a minute at most. */
 static void
 wait_for_waiting(const char *count)
 {
-    while (strcmp(said(NULL, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"), count) != 0)
+    static const char waiting[] = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    const apr_time_t until = mc_clock_now() + apr_time_from_sec(60);
+    const char *found = said(NULL, waiting);
+    for (; strcmp(found, count) != 0 && mc_clock_now() < until; found = said(NULL, waiting))
         apr_sleep(1000);
+    ck_assert_str_eq(found, count);
 }
 
 /* Closing a connection alone would not end a statement that waits for a lock. */
