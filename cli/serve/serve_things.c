@@ -194,16 +194,6 @@ load_model(mc_serve_things *things, mc_diagnostics *diagnostics, apr_pool_t *poo
     return error;
 }
 
-/* A word of a shell's command. */
-static const char *
-quote_shell_word(const char *text, apr_pool_t *pool)
-{
-    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%";
-    if (text[strspn(text, plain)] == '\0')
-        return text;
-    return apr_pstrcat(pool, "'", mc_replace_all(text, "'", "'\\''", pool), "'", NULL);
-}
-
 typedef struct store_look {
     apr_array_header_t *notes; /* of const char * */
     apr_hash_t *told;          /* caches by their names */
@@ -221,7 +211,7 @@ note_denied_store(void *baton, mc_cache *cache)
     if (denial.path == NULL)
         return;
     apr_hash_set(look->told, cache->name, APR_HASH_KEY_STRING, "");
-    const char *owned = quote_shell_word(denial.folder == NULL ? denial.path : denial.folder, look->pool);
+    const char *owned = mc_shell_word(denial.folder == NULL ? denial.path : denial.folder, look->pool);
     APR_ARRAY_PUSH(look->notes, const char *) = apr_psprintf(
         look->pool,
         "cache \"%s\": the user %s cannot write %s, so that tiles which it renders are not stored and some of them "

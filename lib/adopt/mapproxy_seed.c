@@ -12,15 +12,10 @@ static const mc_draft_advice seed_advice[] = {
     { NULL, NULL },
 };
 
-/* A word of a shell. */
 static const char *
 shell_word(const char *word, apr_pool_t *pool)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+-";
-    word = mc_message_text(word, 1000, pool);
-    if (*word != '\0' && *word != '-' && word[strspn(word, plain)] == '\0')
-        return word;
-    return apr_pstrcat(pool, "'", mc_replace_all(word, "'", "'\\''", pool), "'", NULL);
+    return mc_shell_word(mc_message_text(word, 1000, pool), pool);
 }
 
 /* " -z FIRST,LAST" of a list, or of {from, to}. */

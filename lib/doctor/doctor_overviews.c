@@ -4,6 +4,7 @@
 
 #include "doctor/doctor_private.h"
 #include "overview/overview.h"
+#include "text/text.h"
 
 /* A map of so many rows takes some tenths of a second. */
 #define MANY_ROWS 100000.0
@@ -31,8 +32,9 @@ judge_found_level(void *baton, const mc_overview_found *found)
                        .found = apr_psprintf(pool, "%s; %s", what, found->fault),
                        .why = "a map of all of it reads each row, most of which cannot be seen where "
                               "features lie over each other (areas that lie side by side gain little)",
-                       .todo = apr_psprintf(pool, "mapcache overviews build -c %s -t %s", visit->doctor->config->file,
-                                            visit->tileset->name),
+                       .todo = apr_psprintf(pool, "mapcache overviews build -c %s -t %s",
+                                            mc_shell_word(visit->doctor->config->file, pool),
+                                            mc_shell_word(visit->tileset->name, pool)),
                        .factor = 1 });
 }
 

@@ -330,6 +330,15 @@ mc_replace_all(const char *text, const char *token, const char *value, apr_pool_
 }
 
 const char *
+mc_shell_word(const char *text, apr_pool_t *pool)
+{
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%";
+    if (*text != '\0' && *text != '-' && text[strspn(text, plain)] == '\0')
+        return text;
+    return apr_pstrcat(pool, "'", mc_replace_all(text, "'", "'\\''", pool), "'", NULL);
+}
+
+const char *
 mc_sql_name(const char *name, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, "\"", mc_replace_all(name, "\"", "\"\"", pool), "\"", NULL);

@@ -91,6 +91,9 @@ bool mc_is_token(const char *text, size_t size);
 /* Replaces every occurrence of `token`, in a copy; returns `text` itself when it does not occur. */
 const char *mc_replace_all(const char *text, const char *token, const char *value, apr_pool_t *pool);
 
+/* A word of a shell's command: quoted, unless all its characters stand for themselves. */
+const char *mc_shell_word(const char *text, apr_pool_t *pool);
+
 /* An identifier of SQL: the name in double quotes. */
 const char *mc_sql_name(const char *name, apr_pool_t *pool);
 

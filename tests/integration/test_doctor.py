@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import resource
 import sqlite3
 import subprocess
@@ -105,11 +106,12 @@ def repair(build, config, script, connection):
 def test_overviews(build, folder, database):
     """A table of many rows, as PostgreSQL estimates them, until it has levels that maps are read from."""
     connection = f"host={database.folder} port={database.port} dbname=postgres user=mapcache"
-    config = write_config(folder, ["absent", "ordered", "scattered"], connection)
-    config.write_text(config.read_text().replace("GoogleMapsCompatible", "WGS84"))  # the CRS of the tables
+    plain = write_config(folder, ["absent", "ordered", "scattered"], connection)
+    config = plain.with_name("Bob's maps; $(touch made).xml")
+    config.write_text(plain.read_text().replace("GoogleMapsCompatible", "WGS84"))  # the CRS of the tables
     database.sql("UPDATE pg_class SET reltuples = 250000 WHERE relname = 'ordered'")
     (finding,) = findings(doctor(build, config), "overviews")
-    assert finding["subject"] == "layer l1 of tileset t" and "250000 rows" in finding["found"] and finding["do"].endswith("overviews build -c " + f"{config} -t t")
+    assert finding["subject"] == "layer l1 of tileset t" and "250000 rows" in finding["found"] and shlex.split(finding["do"]) == ["mapcache", "overviews", "build", "-c", str(config), "-t", "t"]
     config.write_text(config.read_text().replace('<layer name="l0"><table>absent</table><style>l.sld</style></layer>', ""))
     made = subprocess.run([build / "bin/mapcache", "overviews", "build", "-c", config, "-t", "t", "--static"], capture_output=True, text=True, check=True,
                           env={**os.environ, **sanitizer_environment(build)}, timeout=patience(60))

@@ -118,6 +118,9 @@ START_TEST(names_of_sql)
 {
     ck_assert_str_eq(mc_sql_name("a.\"b\"", pool), "\"a.\"\"b\"\"\"");
     ck_assert_str_eq(mc_sql_name("", pool), "\"\"");
+    ck_assert_str_eq(mc_shell_word("/a/b-c_1.xml", pool), "/a/b-c_1.xml");
+    ck_assert_str_eq(mc_shell_word("/a b's/$(c)", pool), "'/a b'\\''s/$(c)'");
+    ck_assert_str_eq(mc_shell_word("", pool), "''");
     ck_assert_str_eq(mc_sql_table("roads", pool), "\"roads\"");
     ck_assert_str_eq(mc_sql_table("my\".roads.old", pool), "\"my\"\"\".\"roads.old\"");
 }
