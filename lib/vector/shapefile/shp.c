@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "vector/shapefile/quadtree.h"
 #include "vector/shapefile/shp_private.h"
