@@ -184,11 +184,12 @@ ask_handle(sqlite_reading *r, const mc_cube *cube, const mc_cube_query *query, m
 }
 
 static mc_error *
-query_cube_file(sqlite_reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
+query_cube_once(bool *cut_off, sqlite_reading *r, const mc_cube *base, const mc_cube_query *query, mc_ctx *ctx)
 {
     const sqlite_cube *cube = (const sqlite_cube *)base;
     mc_handle *handle;
     mc_stamp stamp;
+    *cut_off = false;
     if (!mc_stamp_take(&stamp, cube->path))
         return MC_OK; /* nobody has written to it */
     mc_error *error = mc_handle_acquire(&handle, ctx->process == NULL ? NULL : ctx->process->handles, cube->path,
@@ -197,12 +198,25 @@ query_cube_file(sqlite_reading *r, const mc_cube *base, const mc_cube_query *que
         return mc_error_wrap(r->pool, error, error->kind, "cube \"%s\" cannot be opened", base->name);
     error = ask_handle(r, base, query, handle);
     bool unmade = error != MC_OK && mc_handle_lacks_table(handle); /* the first ingestion is about to, or was cut off */
+    *cut_off = error != MC_OK && mc_handle_cut_off(handle);
     mc_handle_release(handle, error == MC_OK);
     if (unmade) {
         mc_error_ignore(error);
         return MC_OK;
     }
     return error;
+}
+
+/* A handle that was open when a writer was cut off cannot take that back, and gives no row; the next one does. */
+static mc_error *
+query_cube_file(sqlite_reading *r, const mc_cube *cube, const mc_cube_query *query, mc_ctx *ctx)
+{
+    bool cut_off;
+    mc_error *error = query_cube_once(&cut_off, r, cube, query, ctx);
+    if (error == MC_OK || !cut_off)
+        return error;
+    mc_error_ignore(error);
+    return query_cube_once(&cut_off, r, cube, query, ctx);
 }
 
 static mc_error *

@@ -529,6 +529,31 @@ def test_overviews_of_a_cube_that_has_none(tmp_path, database, server_of, store)
         assert done.returncode == 1 and words in done.stderr
 
 
+# Writes pages that do not fit into SQLite's memory, and is killed before it commits: the journal has to go back.
+CUT_OFF = """
+import os, signal, sqlite3, sys
+file = sqlite3.connect(sys.argv[1], isolation_level=None)
+file.execute("PRAGMA cache_size=1")
+file.execute("BEGIN IMMEDIATE")
+file.execute("UPDATE chunks SET data = zeroblob(length(data))")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_server_reads_on_after_a_writer_was_cut_off_in_the_middle_of_a_write(tmp_path, database, server_of):
+    cube = Cube(tmp_path, database, "sqlite3", size=(640, 480))
+    array = noise(1, 640, 480)
+    cube.lay("2024-01-01", array)
+    cube.ingest("--date", "2024-01-01", cube.image(array))
+    server = server_of(cube)
+    assert (shown(server, cube, "2024-01-01") == cube.dates["2024-01-01"]).all()
+    cut_off = subprocess.run([sys.executable, "-c", CUT_OFF, tmp_path / "cube.db"], check=False)
+    assert cut_off.returncode == -signal.SIGKILL
+    assert (tmp_path / "cube.db-journal").stat().st_size > 0
+    assert (shown(server, cube, "2024-01-01") == cube.dates["2024-01-01"]).all()
+    assert not (tmp_path / "cube.db-journal").exists()
+
+
 def test_an_ingestion_that_waits_for_another_can_be_interrupted(tmp_path, database):
     cube = Cube(tmp_path, database)
     path = cube.image(noise(1))
