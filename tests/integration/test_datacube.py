@@ -506,7 +506,12 @@ def test_overviews_of_a_cube_that_has_none(tmp_path, database, server_of, store)
         if done.returncode == 0:
             break  # all are made
         assert "mapcache cube overviews" in done.stderr, done.stderr
-        assert (shown(plain, cube, "2024-01-03") == cube.dates["2024-01-03"]).all()
+        answer = plain.get("/", map_query(cube, "2024-01-03"))
+        # SQLite: a commit that is in the log when its writer is killed, but not in the shared memory beside it, is seen once the log is
+        # recovered, which is when the last one who has the file open lets go of it.
+        if cube.run(word="dates").returncode == 0:
+            break
+        assert (picture(answer) == cube.dates["2024-01-03"]).all()
     assert -signal.SIGKILL in ended, ended
     with subprocess.Popen(cube.command("--json", "--cachelimit", "1M", word="overviews"), stdout=subprocess.PIPE, text=True) as making:
         making.stdout.readline()  # some dates are done
