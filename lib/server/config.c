@@ -2,7 +2,6 @@
 #include <apr_file_info.h>
 #include <apr_strings.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cache/quota/quota.h"
@@ -76,7 +75,8 @@ const mc_key mc_root_keys[] = {
     MC_KEY_TREE("metadata", FIELD(metadata), NULL, "Titles, contacts, url: what capabilities say of the whole service.",
                 .flags = MANY),
     MC_KEY_TREE("environment", FIELD(environment), NULL,
-                "Each child NAME is put into the environment of the process, e.g. CURL_CA_BUNDLE.", .flags = MANY),
+                "Each child NAME is put into the environment of the process when it starts, e.g. CURL_CA_BUNDLE.",
+                .flags = MANY),
     MC_KEY_TREE("cube", FIELD(cubes), NULL, "Images of one area at many dates, stored together.",
                 .flags = MANY | MC_KEY_OURS),
     MC_KEY_TREE("source", FIELD(sources), NULL, "Where maps come from.", .flags = MANY),
@@ -236,25 +236,6 @@ MAKE(cache)
 MAKE(ruleset)
 MAKE(tileset)
 #undef MAKE
-
-/* Other threads may be reading the environment when a configuration is loaded again: what is as it was is not written.
- */
-static void
-set_variable(const char *name, const char *value)
-{
-    const char *now = getenv(name);
-    if (now == NULL || strcmp(now, value) != 0)
-        setenv(name, value, 1);
-}
-
-static void
-set_environment(const apr_array_header_t *nodes)
-{
-    for (int i = 0; nodes != NULL && i < nodes->nelts; i++)
-        for (const mc_node *child = APR_ARRAY_IDX(nodes, i, const mc_node *)->children; child != NULL;
-             child = child->next)
-            set_variable(child->name, child->text == NULL ? "" : child->text);
-}
 
 static void
 add_builtins(mc_config *config, mc_build *build)
@@ -429,7 +410,7 @@ build_model(mc_config *config, const mc_node *node, mc_build *build)
     note_pending(config, build);
     for (int i = 0; root.metadata != NULL && i < root.metadata->nelts; i++)
         mc_metadata_add(config->metadata, APR_ARRAY_IDX(root.metadata, i, const mc_node *));
-    set_environment(root.environment);
+    mc_environment_set(root.environment, build);
     add_builtins(config, build);
     if (root.changes != NULL)
         config->changes = build->changes = mc_changes_from_config(root.changes, build);

@@ -31,6 +31,7 @@
 #include "overview/update/overview_follower.h"
 #include "remote/remote.h"
 #include "server/expire_folder.h"
+#include "server/server_private.h"
 #include "service/documents.h"
 #include "service/operations/probes.h"
 #include "telemetry/answers.h"
@@ -182,6 +183,8 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
         processes = 1;
     *runtime = apr_pcalloc(pool, sizeof(**runtime));
     set_up_malloc();
+    if (threads)
+        mc_environment_close();
     mc_process *process = &(*runtime)->process;
     int workers = !threads ? 0 : config->workers >= 0 ? config->workers : mc_processors() / processes;
     int io = threads && has_sources(config) ? config->io_workers : 0;

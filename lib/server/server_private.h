@@ -64,6 +64,11 @@ void mc_response_options(mc_http_response *response, const mc_call *call, apr_po
 mc_error *mc_config_load_within(mc_config **config, const char *file, double seconds, mc_diagnostics *diagnostics,
                                 apr_pool_t *pool) MC_CHECKED;
 
+/* Sets the variables of the elements <environment> (const mc_node *); warns of those that have another value by now and
+ * keeps that, after mc_environment_close(): this process has threads. */
+void mc_environment_set(const apr_array_header_t *nodes, mc_build *build);
+void mc_environment_close(void);
+
 /* After all elements are read; `nodes`: the elements <tileset> or <cache> (const mc_node *), or NULL. */
 void mc_config_connect_watches(const apr_array_header_t *nodes, mc_build *build);
 void mc_config_warn_unused_caches(const mc_config *config, const apr_array_header_t *nodes, mc_build *build);

@@ -89,6 +89,32 @@ def test_files_of_the_configuration_are_read_again(fcgi, site):
     wait_until(lambda: json.loads(ready(client)[1])["reload_failed"] is False, "the file is read again")
 
 
+def test_a_reload_leaves_the_environment_alone(fcgi, site):
+    """Threads may be reading it: another value counts after a restart, and the log says so."""
+    purge = '<service type="purge" enabled="true"><token_env>SITE_TOKEN</token_env></service>'
+
+    def write(token):
+        site.write_config(extra=f"<environment><SITE_TOKEN>{token}</SITE_TOKEN></environment>{purge}{READY}")
+
+    def accepted(client, token):
+        return client.get(b"/purge", b"", {b"HTTP_AUTHORIZATION": b"Bearer " + token.encode()}, b"{}").status != 401
+
+    first, second = "first-token-of-the-site", "second-token-of-the-site"
+    write(first)
+    program = fcgi()
+    client = Client(program.address)
+    assert accepted(client, first) and not accepted(client, second)
+    write(first)
+    program.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: program.log().count("reloaded config file") == 1, "the same configuration is loaded")
+    assert "restart" not in program.log()
+    write(second)
+    program.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: program.log().count("reloaded config file") == 2, "the new configuration is loaded")
+    assert "SITE_TOKEN is as it was" in program.log() and second not in program.log()
+    assert accepted(client, first) and not accepted(client, second)
+
+
 def test_readiness_ends_before_the_process(fcgi, site):
     site.hold()
     site.write_config(extra=READY)
