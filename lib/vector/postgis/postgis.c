@@ -282,6 +282,7 @@ close_postgis(void *data)
     if (layer->fields_pool != NULL)
         mc_task_pool_release(layer->fields_pool);
     pthread_mutex_destroy(&layer->lock);
+    mc_shared_answer_destroy(&layer->declared);
     return APR_SUCCESS;
 }
 
@@ -293,6 +294,7 @@ mc_postgis_create(const mc_postgis_config *config, const char *layer, apr_pool_t
     made->config = *config;
     made->levels = mc_levels_create(&made->config, layer, pool);
     pthread_mutex_init(&made->lock, NULL);
+    mc_shared_answer_init(&made->declared, MC_SHARED_WAIT);
     apr_pool_cleanup_register(pool, made, close_postgis, apr_pool_cleanup_null);
     return &made->data;
 }

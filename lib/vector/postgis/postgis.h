@@ -80,13 +80,17 @@ mc_error *mc_postgis_find_column(mc_postgis_column *column, const mc_postgis_con
 /* The SRIDs whose rows are those of the layer, as in a list of SQL: its own and the declared one. */
 const char *mc_postgis_known_srids(const mc_postgis_column *column, apr_pool_t *pool);
 
+/* The SRID that the column of a table declares now; -1: the column is gone. Errors as above. */
+mc_error *mc_postgis_ask_declared(int *declared, const mc_postgis_config *config, const char *column, mc_ctx *ctx,
+                                  apr_pool_t *pool) MC_CHECKED;
+
 /*
- * Whether the column of a table has another SRID by now than it was found to have, or is gone. Where rows alone tell,
- * a row is asked for only if `ask_row`: for the first one with a geometry the database may look at the whole table. For
- * a query, and for a view whose rows alone tell, false. Errors as above.
+ * Where rows alone tell the SRID: whether they have another one by now than they were found to have. For the first one
+ * with a geometry the database may look at the whole table. For a query, and for a view whose rows alone tell, false.
+ * Errors as above.
  */
-mc_error *mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column,
-                                  bool ask_row, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_postgis_row_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column,
+                                 mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /* The texts of the first row of a statement's answer, `columns` of them; *values NULL: there is none. */
 mc_error *mc_postgis_first_row(const char ***values, int columns, const mc_postgis_config *config, const char *sql,

@@ -127,21 +127,28 @@ mc_postgis_known_srids(const mc_postgis_column *column, apr_pool_t *pool)
 }
 
 mc_error *
-mc_postgis_srid_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column, bool ask_row,
-                        mc_ctx *ctx, apr_pool_t *pool)
+mc_postgis_ask_declared(int *declared, const mc_postgis_config *config, const char *column, mc_ctx *ctx,
+                        apr_pool_t *pool)
 {
     static const char sql[] = "SELECT postgis_typmod_srid(atttypmod)::text FROM pg_attribute WHERE attrelid = "
                               "to_regclass($1) AND attname = $2 AND NOT attisdropped";
-    *changed = false;
-    if (config->table == NULL)
-        return MC_OK;
     const mc_postgres_param params[] = { { .value = mc_sql_table(config->table, pool), .type = MC_POSTGRES_TEXT },
-                                         { .value = column->name, .type = MC_POSTGRES_TEXT } };
+                                         { .value = column, .type = MC_POSTGRES_TEXT } };
     const char **values;
-    int srid = 0;
+    *declared = -1;
     MC_TRY(mc_postgis_first_row(&values, 1, config, sql, params, 2, ctx, pool));
-    *changed = values == NULL || !mc_parse_int(&srid, values[0], 0, SRID_MAX) || srid != column->declared;
-    if (*changed || !ask_row || config->srid != 0 || !column->unsettled || !column->stored)
+    if (values != NULL && !mc_parse_int(declared, values[0], 0, SRID_MAX))
+        *declared = -1;
+    return MC_OK;
+}
+
+mc_error *
+mc_postgis_row_changed(bool *changed, const mc_postgis_config *config, const mc_postgis_column *column, mc_ctx *ctx,
+                       apr_pool_t *pool)
+{
+    int srid = column->declared;
+    *changed = false;
+    if (config->table == NULL || config->srid != 0 || !column->unsettled || !column->stored)
         return MC_OK;
     MC_TRY(ask_geometry(&srid, config, column->name, ctx, pool));
     *changed = srid != column->srid;

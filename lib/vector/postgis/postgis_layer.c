@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/workers.h"
 #include "text/text.h"
 #include "vector/postgis/postgis_layer.h"
@@ -36,10 +37,38 @@ mc_postgis_column_of(mc_postgis_column *column, mc_postgis_layer *layer, mc_ctx 
     return MC_OK;
 }
 
+/* Which column is asked for. */
+typedef struct declared_question {
+    const mc_postgis_config *config;
+    const char *column;
+} declared_question;
+
+static mc_error *
+ask_declared(int *declared, void *baton, mc_ctx *ctx, apr_pool_t *pool)
+{
+    const declared_question *question = baton;
+    return mc_postgis_ask_declared(declared, question->config, question->column, ctx, pool);
+}
+
+static mc_error *
+is_other_declared(bool *other, mc_postgis_layer *layer, const mc_postgis_column *column, mc_ctx *ctx, apr_pool_t *pool)
+{
+    declared_question question = { &layer->config, column->name };
+    int declared;
+    *other = false;
+    if (layer->config.table == NULL)
+        return MC_OK;
+    MC_TRY(mc_shared_answer_get(&declared, &layer->declared, mc_hash64(column->name, strlen(column->name), 0),
+                                ask_declared, &question, ctx, pool));
+    *other = declared != column->declared;
+    return MC_OK;
+}
+
 /*
  * The catalogue is asked after each such map, which costs it a tenth of a millisecond: an answer to a question that was
- * sent before the map had been read says nothing of that map. A row is asked for once in COLUMN_HOLD: where the column
- * declares no SRID, a map after UPDATEs of all rows may miss them for so long.
+ * sent before the map had been read says nothing of that map. Maps that end at the same time share a question. A row is
+ * asked for once in COLUMN_HOLD: where the column declares no SRID, a map after UPDATEs of all rows may miss them for
+ * so long.
  */
 mc_error *
 mc_postgis_srid_of_nothing(bool *changed, mc_postgis_layer *layer, const mc_postgis_column *column, mc_ctx *ctx,
@@ -55,7 +84,9 @@ mc_postgis_srid_of_nothing(bool *changed, mc_postgis_layer *layer, const mc_post
     *changed = other; /* as another map has found out */
     if (other)
         return MC_OK;
-    mc_error *error = mc_postgis_srid_changed(changed, &layer->config, column, ask_row, ctx, pool);
+    mc_error *error = is_other_declared(changed, layer, column, ctx, pool);
+    if (error == MC_OK && !*changed && ask_row)
+        error = mc_postgis_row_changed(changed, &layer->config, column, ctx, pool);
     if (error != MC_OK && ask_row) { /* the next map asks again */
         pthread_mutex_lock(&layer->lock);
         layer->row_asked = before;

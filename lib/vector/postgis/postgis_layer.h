@@ -5,15 +5,17 @@
 #include <pthread.h>
 
 #include "vector/postgis/postgis_levels.h"
+#include "vector/postgis/shared_answer.h"
 
 typedef struct mc_postgis_layer {
     mc_feature_data data;
     mc_postgis_config config;
-    mc_levels *levels;      /* its overviews */
-    pthread_mutex_t lock;   /* of all below */
-    apr_time_t alone_until; /* until then it is read over one connection; 0: never so far */
-    apr_time_t found;       /* when the column was asked for; 0: it is not known */
-    apr_time_t row_asked;   /* when a map that shows nothing last had a row asked for its SRID; 0: never */
+    mc_levels *levels;         /* its overviews */
+    mc_shared_answer declared; /* the SRID that the column declares, for maps that show nothing */
+    pthread_mutex_t lock;      /* of all below */
+    apr_time_t alone_until;    /* until then it is read over one connection; 0: never so far */
+    apr_time_t found;          /* when the column was asked for; 0: it is not known */
+    apr_time_t row_asked;      /* when a map that shows nothing last had a row asked for its SRID; 0: never */
     char name[64];
     mc_postgis_column column; /* its name is the one above */
     double density;           /* rows for a square unit of the CRS below, as the last map had them */
@@ -28,7 +30,8 @@ typedef struct mc_postgis_layer {
 mc_error *mc_postgis_column_of(mc_postgis_column *column, mc_postgis_layer *layer, mc_ctx *ctx,
                                apr_pool_t *pool) MC_CHECKED;
 
-/* Whether the SRID is another one by now (mc_postgis_srid_changed), after a map that shows nothing. */
+/* Whether the SRID of the column is another one by now than it was found to be, or the column is gone, after a map that
+ * shows nothing. */
 mc_error *mc_postgis_srid_of_nothing(bool *changed, mc_postgis_layer *layer, const mc_postgis_column *column,
                                      mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
