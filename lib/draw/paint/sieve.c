@@ -417,9 +417,9 @@ add_row(uint32_t *restrict columns, const uint8_t *restrict painted, int count)
     return any != 0;
 }
 
-/* Shrinks the box to what was painted for the first lattice, with a pixel more for those to which the feature is moved
- * to the right and down. Symbols may reach farther than they mostly do: where lines bend sharply. False: nothing was
- * painted. */
+/* Shrinks the box to what was painted for the first lattice, with a pixel more on all sides for the others: small
+ * features are painted by how far they are from the middle of a pixel. Symbols may reach farther than they mostly do:
+ * where lines bend sharply. False: nothing was painted. */
 static bool
 shrink_box(mc_sieve_box *box, const mc_sieve *sieve)
 {
@@ -438,7 +438,8 @@ shrink_box(mc_sieve_box *box, const mc_sieve *sieve)
         left++;
     while (columns[right - 1] == 0)
         right--;
-    *box = (mc_sieve_box){ whole.x0 + left, whole.y0 + top, whole.x0 + right + 1, whole.y0 + bottom + 2 };
+    *box = (mc_sieve_box){ whole.x0 + left - (left > 0), whole.y0 + top - (top > 0), whole.x0 + right + 1,
+                           whole.y0 + bottom + 2 };
     box->x1 = box->x1 > whole.x1 ? whole.x1 : box->x1;
     box->y1 = box->y1 > whole.y1 ? whole.y1 : box->y1;
     return box->x0 < box->x1; /* of what sticks out of the plane, something may lie just beside the box */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/budget.h"
+#include "draw/paint/sieve_private.h"
 #include "styles.h"
 #include "unit.h"
 
@@ -356,6 +357,37 @@ START_TEST(what_shows_once_features_are_gone_is_found)
 }
 END_TEST
 
+/* Strokes of less than a pixel, wherever they lie in it: nothing of one of them stays for the next one. */
+START_TEST(nothing_is_left_on_the_canvas)
+{
+    mc_sieve *sieve;
+    mc_geometry geometry = { 0 };
+    mc_ctx ctx = test_context();
+    uint32_t state = 1;
+    int kept = 0;
+    ck_assert(mc_sieve_create(&sieve, style_of(three_rules), SCALE, MC_SIEVE_CROWDED, SIDE, SIDE, pool) == MC_OK);
+    for (int i = 0; i < LINES; i++) {
+        const char *values[] = { apr_itoa(pool, 1 + i % 3) };
+        const mc_feature_query query = { .resolution = 1, .scale = SCALE };
+        const mc_feature feature = { .geometry = &geometry, .values = values, .query = &query };
+        const int x = (MARGIN + i * 7 % 90) * 256 + next_number(&state, 256);
+        const int y = (MARGIN + i * 11 % 90) * 256 + next_number(&state, 256);
+        bool keeps;
+        mc_geometry_clear(&geometry);
+        mc_shape_add(&geometry.shapes[MC_SHAPE_LINES], x, y);
+        mc_shape_add(&geometry.shapes[MC_SHAPE_LINES], x + next_number(&state, 200), y + next_number(&state, 200));
+        mc_shape_end_part(&geometry.shapes[MC_SHAPE_LINES]);
+        ck_assert(mc_sieve_keeps(&keeps, sieve, &feature, &ctx) == MC_OK);
+        kept += keeps;
+        for (int row = 0; row < MC_SIEVE_SCRATCH / 4; row++)
+            for (int column = 0; column < MC_SIEVE_SCRATCH; column++)
+                ck_assert_uint_eq(sieve->pixels->data[(size_t)row * sieve->pixels->stride + (size_t)column], 0);
+    }
+    ck_assert_int_gt(kept, LINES / 4);
+    mc_geometry_free(&geometry);
+}
+END_TEST
+
 /* What a plane takes is bounded by its pixels, whatever its sides are, and is counted as long as it lives. */
 START_TEST(memory_of_planes_is_bounded_and_counted)
 {
@@ -386,4 +418,5 @@ END_TEST
 
 UNIT_MAIN("sieve", what_is_left_out_is_hidden, bounds_in_hidden_places_are_known,
           what_shows_once_features_are_gone_is_found, what_a_merged_layer_leaves_out_is_hidden,
-          what_no_rule_draws_is_left_out, styles_that_do_not_suit_are_refused, memory_of_planes_is_bounded_and_counted)
+          what_no_rule_draws_is_left_out, styles_that_do_not_suit_are_refused, nothing_is_left_on_the_canvas,
+          memory_of_planes_is_bounded_and_counted)
