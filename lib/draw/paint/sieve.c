@@ -25,6 +25,8 @@ enum {
     FAINT_IN_CROWD = 10 * 17 - 8,
     WEAK = 8,
 };
+/* Pixels by which paint may lie beside what symbols cover: within half a pixel it is told by the distance. */
+#define PAINTED_OFF 0.5625
 /* Half pixels by which a lattice lies to the left of the plane's own and above it. */
 static const int lattice_shifts[MC_SIEVE_LATTICES][2] = { { 0, 0 }, { 1, 1 }, { 1, 0 }, { 0, 1 } };
 
@@ -83,6 +85,7 @@ find_rule_margins(mc_sieve *sieve, const mc_style *style, double scale, apr_pool
 {
     sieve->margins = apr_palloc(pool, sizeof(*sieve->margins) * (size_t)(style->pass_count + 1));
     sieve->reaches = apr_palloc(pool, sizeof(*sieve->reaches) * (size_t)(style->pass_count + 1));
+    sieve->halves = apr_palloc(pool, sizeof(*sieve->halves) * (size_t)(style->pass_count + 1));
     for (int p = 0; p < style->pass_count; p++) {
         const mc_style_pass *pass = &style->passes[p];
         sieve->margins[p] = apr_palloc(pool, sizeof(**sieve->margins) * (size_t)(pass->rule_count + 1));
@@ -91,6 +94,9 @@ find_rule_margins(mc_sieve *sieve, const mc_style *style, double scale, apr_pool
         sieve->reaches[p] = apr_palloc(pool, sizeof(**sieve->reaches) * (size_t)(pass->rule_count + 1));
         for (int r = 0; r < pass->rule_count; r++)
             sieve->reaches[p][r] = whole_margin(mc_sieve_rule_reach(&pass->rules[r], scale));
+        sieve->halves[p] = apr_palloc(pool, sizeof(**sieve->halves) * (size_t)(pass->rule_count + 1));
+        for (int r = 0; r < pass->rule_count; r++)
+            sieve->halves[p][r] = mc_sieve_rule_half(&pass->rules[r], scale);
     }
     sieve->margin = whole_margin(mc_painter_margin(style, scale));
 }
@@ -194,21 +200,30 @@ mc_sieve_create(mc_sieve **sieve, const mc_style *style, double scale, int trait
     return MC_OK;
 }
 
-/* Whether a rule of any pass draws the feature; the margin of its symbols. */
+/* How far what is painted of a feature reaches over its geometry. */
+typedef struct painted_reach {
+    int margin;   /* of the box in which it is painted */
+    double exact; /* pixels; INFINITY: that is not known */
+} painted_reach;
+
+/* Whether a rule of any pass draws the feature, and how far that reaches; of a feature without geometry, how far it can
+ * reach exactly, and with a margin but for tips of lines that bend sharply. */
 static bool
-is_drawn_by_rule(int *margin, mc_sieve *sieve, const mc_feature *feature)
+is_drawn_by_rule(painted_reach *reach, mc_sieve *sieve, const mc_feature *feature)
 {
-    int **margins = feature->geometry == NULL || (sieve->closed && mc_sieve_bends_mildly(feature->geometry))
-                        ? sieve->reaches
-                        : sieve->margins;
+    const bool anywhere = feature->geometry == NULL;
+    const double mitre = anywhere ? MC_SIEVE_MITRE : sieve->hides ? mc_sieve_mitre(feature->geometry) : 0;
+    int **margins = anywhere || (sieve->closed && mitre <= M_SQRT2 * (1 + 1e-9)) ? sieve->reaches : sieve->margins;
     bool drawn = false;
-    *margin = 0;
+    *reach = (painted_reach){ 0 };
     for (int p = 0; p < sieve->rule_count; p++) {
         mc_rules_find(sieve->rules[p], feature, sieve->scratch);
         for (int r = mc_rules_next(sieve->rules[p], 0); r >= 0; r = mc_rules_next(sieve->rules[p], r + 1)) {
             drawn = true;
+            if (sieve->hides && margins[p][r] > reach->margin)
+                reach->margin = margins[p][r];
             if (sieve->hides)
-                *margin = margins[p][r] > *margin ? margins[p][r] : *margin;
+                reach->exact = fmax(reach->exact, sieve->halves[p][r] * mitre);
         }
     }
     apr_pool_clear(sieve->scratch);
@@ -248,6 +263,21 @@ mc_sieve_hides_box(const mc_sieve *sieve, const mc_sieve_box *box)
         if (memchr(sieve->open + (size_t)y * sieve->stride + box->x0, 1, (size_t)(box->x1 - box->x0)) != NULL)
             return false;
     return true;
+}
+
+/* Whether nothing shines through in any pixel that may be painted on any lattice. The box in which a feature is painted
+ * has more of them. */
+static bool
+hides_all_painted(const mc_sieve *sieve, const int32_t bounds[4], double reach)
+{
+    if (!(reach < MC_SIEVE_SCRATCH))
+        return false;
+    const int more = (int)ceil((reach + PAINTED_OFF) * MC_SUBPIXELS), half = MC_SUBPIXELS / 2;
+    mc_sieve_box box = { ((bounds[0] - more) >> 8), ((bounds[1] - more) >> 8),
+                         ((bounds[2] + more + half + MC_SUBPIXELS - 1) >> 8),
+                         ((bounds[3] + more + half + MC_SUBPIXELS - 1) >> 8) };
+    (void)clip_box(&box, sieve);
+    return mc_sieve_hides_box(sieve, &box);
 }
 
 bool
@@ -456,16 +486,16 @@ mc_error *
 mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *ctx)
 {
     int32_t bounds[4];
-    int margin;
+    painted_reach reach;
     mc_sieve_box box;
     bool cut;
-    *keeps = is_drawn_by_rule(&margin, sieve, feature);
+    *keeps = is_drawn_by_rule(&reach, sieve, feature);
     if (!*keeps || !sieve->hides ||
         !mc_geometry_bounds(feature->geometry, &bounds[0], &bounds[1], &bounds[2], &bounds[3]) ||
-        !find_sieve_box(&box, &cut, sieve, bounds, margin)) /* is kept, and hides nothing */
+        !find_sieve_box(&box, &cut, sieve, bounds, reach.margin)) /* is kept, and hides nothing */
         return MC_OK;
     *keeps = false;
-    if (mc_sieve_hides_box(sieve, &box))
+    if (mc_sieve_hides_box(sieve, &box) || hides_all_painted(sieve, bounds, reach.exact))
         return MC_OK;
     const mc_sieve_box whole = box;
     MC_TRY(paint_alone(sieve, feature, &whole, 0, ctx));
@@ -503,11 +533,12 @@ mc_error *
 mc_sieve_paint(mc_sieve_box *box, mc_sieve *sieve, const mc_feature *feature, mc_ctx *ctx)
 {
     int32_t bounds[4];
-    int margin;
+    painted_reach reach;
     bool cut, painted = true;
-    const bool fits = is_drawn_by_rule(&margin, sieve, feature) && sieve->hides &&
+    const bool fits = is_drawn_by_rule(&reach, sieve, feature) && sieve->hides &&
                       mc_geometry_bounds(feature->geometry, &bounds[0], &bounds[1], &bounds[2], &bounds[3]) &&
-                      find_sieve_box(box, &cut, sieve, bounds, margin) && !mc_sieve_hides_box(sieve, box);
+                      find_sieve_box(box, &cut, sieve, bounds, reach.margin) && !mc_sieve_hides_box(sieve, box) &&
+                      !hides_all_painted(sieve, bounds, reach.exact);
     const mc_sieve_box whole = *box;
     for (int i = 0; fits && painted && i < sieve->lattices; i++) {
         MC_TRY(paint_alone(sieve, feature, &whole, i, ctx));
@@ -526,16 +557,16 @@ mc_sieve_paint(mc_sieve_box *box, mc_sieve *sieve, const mc_feature *feature, mc
 bool
 mc_sieve_draws(mc_sieve *sieve, const mc_feature *feature)
 {
-    int margin;
-    return is_drawn_by_rule(&margin, sieve, feature);
+    painted_reach reach;
+    return is_drawn_by_rule(&reach, sieve, feature);
 }
 
-int
+double
 mc_sieve_reach_of(mc_sieve *sieve, const mc_feature *feature)
 {
     mc_feature anywhere = *feature;
-    int margin;
+    painted_reach reach;
     anywhere.geometry = NULL;
-    (void)is_drawn_by_rule(&margin, sieve, &anywhere);
-    return margin;
+    (void)is_drawn_by_rule(&reach, sieve, &anywhere);
+    return fmin(reach.margin, reach.exact);
 }

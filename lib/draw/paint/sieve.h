@@ -100,6 +100,6 @@ void mc_sieve_open_shown(mc_sieve *sieve);
 /* Pixels by which symbols reach over their geometry, but for the tips of lines that bend sharply: of any rule, and of
  * the rules that draw a feature. */
 int mc_sieve_reach(const mc_style *style, double scale);
-int mc_sieve_reach_of(mc_sieve *sieve, const mc_feature *feature);
+double mc_sieve_reach_of(mc_sieve *sieve, const mc_feature *feature);
 
 #endif

@@ -22,9 +22,10 @@ struct mc_sieve {
     uint8_t faint;
     mc_rules **rules;
     int rule_count;
-    int **margins; /* for each pass and rule: pixels by which its symbols reach over their geometry */
-    int **reaches; /* the same of lines without sharp bends */
-    int margin;    /* the largest of them */
+    int **margins;   /* for each pass and rule: pixels by which its symbols reach over their geometry */
+    int **reaches;   /* the same of lines without sharp bends */
+    double **halves; /* mc_sieve_rule_half */
+    int margin;      /* the largest of them */
     mc_feature_query query;
     mc_painter *painter;
     mc_pixels *pixels;
@@ -65,7 +66,14 @@ void mc_sieve_note_open(const mc_sieve *sieve, const mc_sieve_box *box);
 /* As the margin of a rule, for lines that bend mildly. */
 double mc_sieve_rule_reach(const mc_rule_style *rule, double scale);
 
-/* Whether no line of a geometry bends by more than a right angle, however it is straightened; areas do. */
-bool mc_sieve_bends_mildly(const mc_geometry *geometry);
+/* Half the width of the widest stroke of a rule, to the corners of its ends; INFINITY: it has other symbols. */
+double mc_sieve_rule_half(const mc_rule_style *rule, double scale);
+
+/* By how many halves of a stroke's width mitres reach at most (as in draw/raster). */
+#define MC_SIEVE_MITRE 4.0
+
+/* By how many halves of their width strokes reach over the bends of a geometry, however it is straightened: 1 for a
+ * straight line, up to M_SQRT2 where no bend is sharper than a right angle, else (and for areas) MC_SIEVE_MITRE. */
+double mc_sieve_mitre(const mc_geometry *geometry);
 
 #endif

@@ -4,6 +4,13 @@
 #include "draw/paint/painter_private.h"
 #include "draw/paint/sieve_private.h"
 
+static bool
+is_plain_stroke(const mc_symbolizer *symbol)
+{
+    return symbol->kind != MC_SYMBOL_POINT && symbol->stroke.graphic == NULL && symbol->stroke.width_value == NULL &&
+           !mc_painter_is_moved(symbol) && symbol->offset == 0;
+}
+
 /* `wide`: times the width of a stroke. Symbols that are no plain strokes reach as far as their margin says. */
 static double
 reach_of_rule(const mc_rule_style *rule, double scale, double wide)
@@ -11,8 +18,7 @@ reach_of_rule(const mc_rule_style *rule, double scale, double wide)
     double most = 1;
     for (int i = 0; i < rule->symbolizer_count; i++) {
         const mc_symbolizer *symbol = &rule->symbolizers[i];
-        if (symbol->kind == MC_SYMBOL_POINT || symbol->stroke.graphic != NULL || symbol->stroke.width_value != NULL ||
-            mc_painter_is_moved(symbol) || symbol->offset != 0)
+        if (!is_plain_stroke(symbol))
             return mc_painter_rule_margin(rule, scale);
         most = fmax(most, symbol->stroke.width * mc_uom_pixels(symbol->uom, scale) * wide + 1);
     }
@@ -23,6 +29,21 @@ double
 mc_sieve_rule_reach(const mc_rule_style *rule, double scale)
 {
     return reach_of_rule(rule, scale, M_SQRT1_2);
+}
+
+/* Hairlines are half a pixel wide on both sides. */
+double
+mc_sieve_rule_half(const mc_rule_style *rule, double scale)
+{
+    double most = 0.5;
+    for (int i = 0; i < rule->symbolizer_count; i++) {
+        const mc_symbolizer *symbol = &rule->symbolizers[i];
+        const double half = symbol->stroke.width * mc_uom_pixels(symbol->uom, scale) / 2;
+        if (!is_plain_stroke(symbol))
+            return INFINITY;
+        most = fmax(most, symbol->stroke.cap == MC_CAP_SQUARE ? half * M_SQRT2 : half);
+    }
+    return most;
 }
 
 int
@@ -36,33 +57,35 @@ mc_sieve_reach(const mc_style *style, double scale)
     return (int)ceil(most);
 }
 
-/* All segments run within half a right angle of the way from the first point to the last one: so do those that are
- * left when a stroke is straightened. */
-static bool
-part_bends_mildly(const mc_shape_point *points, int count)
+/* The least cosine of the angle between a segment and the way from the first point to the last one. The segments that
+ * are left when a stroke is straightened run between those angles, too. */
+static double
+least_cosine_of_part(const mc_shape_point *points, int count)
 {
     const double along_x = (double)points[count - 1].x - points[0].x,
                  along_y = (double)points[count - 1].y - points[0].y;
     const double along = along_x * along_x + along_y * along_y;
-    for (int i = 1; i < count; i++) {
+    double least = 1; /* its square */
+    for (int i = 1; count > 2 && i < count; i++) {
         const double x = (double)points[i].x - points[i - 1].x, y = (double)points[i].y - points[i - 1].y;
-        const double dot = x * along_x + y * along_y;
-        if (dot < 0 || 2 * dot * dot < (x * x + y * y) * along)
-            return false;
+        const double dot = x * along_x + y * along_y, lengths = (x * x + y * y) * along;
+        if (dot < 0 || along <= 0)
+            return 0;
+        if (dot * dot < least * lengths)
+            least = dot * dot / lengths;
     }
-    return true;
+    return sqrt(least);
 }
 
-bool
-mc_sieve_bends_mildly(const mc_geometry *geometry)
+/* Segments that run within an angle of the way bend by at most twice that angle. */
+double
+mc_sieve_mitre(const mc_geometry *geometry)
 {
     const mc_shape *lines = &geometry->shapes[MC_SHAPE_LINES];
-    if (geometry->shapes[MC_SHAPE_POLYGONS].point_count > 0)
-        return false;
-    for (int i = 0; i < lines->part_count; i++) {
+    double least = geometry->shapes[MC_SHAPE_POLYGONS].point_count > 0 ? 0 : 1;
+    for (int i = 0; i < lines->part_count && least > 0; i++) {
         const int begin = mc_shape_part_begin(lines, i);
-        if (!part_bends_mildly(lines->points + begin, lines->ends[i] - begin))
-            return false;
+        least = fmin(least, least_cosine_of_part(lines->points + begin, lines->ends[i] - begin));
     }
-    return true;
+    return least < M_SQRT1_2 ? MC_SIEVE_MITRE : 1 / least;
 }

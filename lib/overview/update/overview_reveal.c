@@ -17,6 +17,8 @@ enum {
     SQUARE_BITS = 64, /* of a word */
     KNOWN = 256,      /* features whose reach is remembered */
 };
+/* Pixels by which what is painted of a geometry may lie beside where its bounds and the reach of its symbols say. */
+#define PIXELS_OFF 1
 
 typedef struct reveal_square {
     mc_sieve_box shown;  /* pixels in which rows may be seen, from where `below` says on */
@@ -35,7 +37,7 @@ typedef struct reveal_plane {
     size_t words;   /* of a row of these */
     struct {
         const char *const *values;
-        int reach;
+        double reach;
     } known[KNOWN]; /* by the place of a feature's values in memory, which many share */
 } reveal_plane;
 
@@ -74,7 +76,7 @@ read_in_plane(mc_feature *read, mc_overview_reveal *reveal, const mc_overview_pl
 
 /* ---- Pixels that are looked at ---- */
 
-static int
+static double
 reach_of_values(reveal_plane *look, const char *const *values)
 {
     const size_t at = ((uintptr_t)values / sizeof(void *)) % KNOWN;
@@ -86,15 +88,15 @@ reach_of_values(reveal_plane *look, const char *const *values)
     return look->known[at].reach;
 }
 
-/* Pixels of the plane near bounds; false: there are none. */
+/* Pixels of the plane in reach of bounds, on any lattice; false: there are none. */
 static bool
 find_pixels(mc_sieve_box *box, const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds,
-            int reach)
+            double reach)
 {
-    const double by = reveal->level->resolution / look->plane->resolution, more = reach + 1;
+    const double by = reveal->level->resolution / look->plane->resolution, more = reach + PIXELS_OFF;
     const double left = (double)look->plane->grid.left, top = (double)look->plane->grid.top;
     const double x0 = bounds->minx * by - left - more, y0 = bounds->miny * by - top - more;
-    const double x1 = bounds->maxx * by - left + more + 1, y1 = bounds->maxy * by - top + more + 1;
+    const double x1 = ceil(bounds->maxx * by - left + more + 0.5), y1 = ceil(bounds->maxy * by - top + more + 0.5);
     if (x1 <= 0 || y1 <= 0 || x0 >= look->plane->width || y0 >= look->plane->height)
         return false;
     *box = (mc_sieve_box){ x0 < 0 ? 0 : (int)x0, y0 < 0 ? 0 : (int)y0,
