@@ -235,10 +235,16 @@ mc_overview_planes_share(mc_overview_planes *planes, struct mc_workers *workers,
 }
 
 mc_error *
-mc_overview_planes_of_level(mc_overview_planes **planes, const mc_overview_level *level, const mc_extent *area,
-                            const mc_overview_job *job, apr_pool_t *pool)
+mc_overview_planes_of_area(mc_overview_planes **planes, const mc_overview_level *levels, int count,
+                           const mc_extent *area, const mc_overview_job *job, apr_pool_t *pool)
 {
-    return create_planes_of(planes, level, 1, area, job, pool);
+    return create_planes_of(planes, levels, count, area, job, pool);
+}
+
+bool
+mc_overview_planes_serve(const mc_overview_planes *planes, int plane, int level)
+{
+    return planes->ranges[level].finest <= plane && plane <= planes->ranges[level].coarsest;
 }
 
 int
@@ -271,7 +277,7 @@ static bool
 is_needed(const mc_overview_planes *planes, int plane)
 {
     for (int k = 0; k < planes->level_count; k++)
-        if (!planes->levels[k].given_up && planes->ranges[k].finest <= plane && plane <= planes->ranges[k].coarsest)
+        if (!planes->levels[k].given_up && mc_overview_planes_serve(planes, plane, k))
             return true;
     return false;
 }

@@ -29,14 +29,17 @@ typedef struct mc_overview_plane {
 mc_error *mc_overview_planes_create(mc_overview_planes **planes, const mc_overview_level *levels, int count,
                                     const mc_overview_job *job, apr_pool_t *pool) MC_CHECKED;
 
-/* For one level, which is patched; `area`: of all that is laid over or opened. MC_ERR_LIMIT: it is too large
+/* For levels that are patched; `area`: of all that is laid over or opened. MC_ERR_LIMIT: it is too large
  * (mc_overview_plane_fits). */
-mc_error *mc_overview_planes_of_level(mc_overview_planes **planes, const mc_overview_level *level,
-                                      const mc_extent *area, const mc_overview_job *job, apr_pool_t *pool) MC_CHECKED;
+mc_error *mc_overview_planes_of_area(mc_overview_planes **planes, const mc_overview_level *levels, int count,
+                                     const mc_extent *area, const mc_overview_job *job, apr_pool_t *pool) MC_CHECKED;
 
 /* The planes of all levels, of rising resolutions. */
 int mc_overview_planes_count(const mc_overview_planes *planes);
 mc_overview_plane *mc_overview_planes_at(mc_overview_planes *planes, int plane);
+
+/* Whether what is seen in a plane is kept in a level. */
+bool mc_overview_planes_serve(const mc_overview_planes *planes, int plane, int level);
 
 /* By how many pixels of the level the symbols of any map that it serves can reach over their geometry. */
 double mc_overview_planes_margin(const mc_overview_level *level, const mc_overview_job *job);

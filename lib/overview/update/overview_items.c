@@ -2,7 +2,7 @@
  * and comparing two by pointers waits for memory. */
 #include "overview/update/overview_items.h"
 
-#include <string.h>
+#include <apr_strings.h>
 
 enum { ITEM_BITS = 11, ITEM_BUCKETS = 1 << ITEM_BITS };
 
@@ -12,17 +12,9 @@ typedef struct item_key {
 } item_key;
 
 void
-mc_reveal_item_set(mc_reveal_item *item, const mc_overview_feature *feature, mc_reveal_role role)
+mc_reveal_push_item(apr_array_header_t *items, const mc_reveal_item *item)
 {
-    *item = (mc_reveal_item){ .feature = feature, .bounds = feature->bounds, .values = feature->values, .role = role };
-}
-
-void
-mc_reveal_push_item(apr_array_header_t *items, const mc_overview_feature *feature, mc_reveal_role role)
-{
-    mc_reveal_item *item = apr_palloc(items->pool, sizeof(*item));
-    mc_reveal_item_set(item, feature, role);
-    APR_ARRAY_PUSH(items, mc_reveal_item *) = item;
+    APR_ARRAY_PUSH(items, mc_reveal_item *) = apr_pmemdup(items->pool, item, sizeof(*item));
 }
 
 /* One pass: keys that are equal in these bits stay in their order. */

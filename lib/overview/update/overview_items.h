@@ -4,11 +4,8 @@
 
 #include "overview/update/overview_reveal.h"
 
-/* Sets an item of a feature, whose bounds are set. */
-void mc_reveal_item_set(mc_reveal_item *item, const mc_overview_feature *feature, mc_reveal_role role);
-
-/* Appends an item, made in the pool of the array, to an array of pointers to items. */
-void mc_reveal_push_item(apr_array_header_t *items, const mc_overview_feature *feature, mc_reveal_role role);
+/* Appends a copy of an item, made in the pool of the array, to an array of pointers to items. */
+void mc_reveal_push_item(apr_array_header_t *items, const mc_reveal_item *item);
 
 /* Sorts pointers to items, the one that is painted last first, and makes copies of the items that lie in memory in that
  * order: they are looked at again and again. */

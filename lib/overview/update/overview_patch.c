@@ -33,12 +33,21 @@ typedef struct level_patch {
     mc_patch_blocks *blocks;
     apr_array_header_t *before; /* mc_overview_feature: what went before and is remembered */
     apr_array_header_t *gone;   /* pointers to mc_reveal_item: all that has gone, near what goes now */
-    mc_overview_reveal *reveal;
-    mc_overview_patched done;
+    mc_overview_patched *done;
     mc_overview_packing packing;
-    const char *reason;
     apr_pool_t *pool;
 } level_patch;
+
+typedef struct table_patch {
+    const mc_overview_table *table;
+    mc_overview_changed *changed;
+    level_patch *levels;
+    mc_reveal_level *sides; /* of the levels, as they are looked at */
+    int count;
+    mc_overview_reveal *reveal;
+    const char *reason;
+    apr_pool_t *pool;
+} table_patch;
 
 static apr_status_t
 free_level_patch(void *data)
@@ -72,15 +81,22 @@ extent_of_bounds(const level_patch *patch, const mc_extent *bounds)
                         first.minx + bounds->maxx * side, first.maxy - bounds->miny * side };
 }
 
+static void
+push_gone(level_patch *patch, const mc_overview_feature *feature, mc_reveal_role role)
+{
+    mc_reveal_push_item(patch->gone, &(mc_reveal_item){ .feature = feature, .role = role });
+}
+
 /* What went before counts where it can lie over what goes now, and blocks are read there as well. */
 static mc_error *
-read_gone_before(level_patch *patch, const void *gone, size_t size)
+read_gone_before(level_patch *patch)
 {
     const mc_box_set *changed = patch->changed->boxes;
     const double near =
         2 * (mc_overview_planes_margin(patch->level, &patch->table->job) + 1) * patch->level->resolution;
     mc_box_set *boxes = mc_box_set_create(patch->pool);
-    MC_TRY(mc_overview_gone_read(patch->before, gone, size, &patch->table->job, patch->pool));
+    MC_TRY(mc_overview_gone_read(patch->before, patch->done->went.bytes, patch->done->went.size, &patch->table->job,
+                                 patch->pool));
     for (int i = 0; i < changed->count; i++)
         mc_box_set_add(boxes, &changed->boxes[i]);
     for (int i = 0; i < patch->before->nelts; i++) {
@@ -91,7 +107,7 @@ read_gone_before(level_patch *patch, const void *gone, size_t size)
         if (!patch->changed->everywhere && !lies_near(&extent, changed, near))
             continue;
         mc_box_set_add(boxes, &extent);
-        mc_reveal_push_item(patch->gone, feature, MC_REVEAL_WENT);
+        push_gone(patch, feature, MC_REVEAL_WENT);
     }
     patch->boxes = patch->changed->everywhere ? NULL : boxes;
     return MC_OK;
@@ -132,10 +148,10 @@ remove_gone(level_patch *patch)
              !lies_in_change(patch, entry)))
             continue;
         mc_patch_remove(patch->blocks, entry);
-        patch->done.removed++;
+        patch->done->removed++;
         entry->bounded = entry->bounded || mc_patch_bound(patch->blocks, &entry->feature);
         if (entry->bounded)
-            mc_reveal_push_item(patch->gone, &entry->feature, MC_REVEAL_GONE);
+            push_gone(patch, &entry->feature, MC_REVEAL_GONE);
     }
     return MC_OK;
 }
@@ -148,7 +164,7 @@ add_row_to_level(level_patch *patch, const mc_overview_row *row)
     };
     MC_TRY(mc_overview_pack(&feature, &patch->packing, patch->level, &patch->table->job));
     mc_patch_add(patch->blocks, &feature);
-    patch->done.added++;
+    patch->done->added++;
     return MC_OK;
 }
 
@@ -205,80 +221,78 @@ add_fresh_rows(level_patch *patch)
 /* ---- What is seen for that ---- */
 
 static mc_error *
-push_items_of(apr_array_header_t *items, level_patch *patch, const apr_array_header_t *entries, mc_reveal_role role)
+look_at_entries(table_patch *all, int level, const apr_array_header_t *entries, mc_reveal_role role)
 {
+    level_patch *patch = &all->levels[level];
     for (int i = 0; i < entries->nelts; i++) {
         mc_patch_entry *entry = &APR_ARRAY_IDX(entries, i, mc_patch_entry);
         if (i % ENTRIES_AT_ONCE == 0)
-            MC_TRY(mc_ctx_check(patch->table->job.ctx, patch->pool));
-        if (entry->gone)
-            continue;
+            MC_TRY(mc_ctx_check(all->table->job.ctx, all->pool));
         entry->bounded = entry->bounded || mc_patch_bound(patch->blocks, &entry->feature);
-        if (entry->bounded && mc_overview_reveal_reaches(patch->reveal, &entry->feature))
-            mc_reveal_push_item(items, &entry->feature, role);
+        if (entry->bounded)
+            mc_overview_reveal_add(all->reveal, level, &entry->feature, entry->gone ? MC_REVEAL_GONE : role);
     }
     return MC_OK;
 }
 
-/* Rows that are seen now are added. */
+/* Rows that are seen now are added to the levels that do not have them. */
 static mc_error *
-sift_wanted_rows(level_patch *patch, const apr_array_header_t *items, const apr_array_header_t *rows)
+add_seen_rows(table_patch *all, const apr_array_header_t *rows, const apr_array_header_t *looked)
 {
-    mc_overview_feature *features = apr_pcalloc(patch->pool, sizeof(*features) * (size_t)(rows->nelts + 1));
-    mc_reveal_item *made = apr_pcalloc(patch->pool, sizeof(*made) * (size_t)(rows->nelts + 1));
-    apr_array_header_t *fresh = apr_array_make(patch->pool, rows->nelts, sizeof(mc_reveal_item *));
+    for (int i = 0; i < looked->nelts; i++) {
+        const mc_reveal_row *row = &APR_ARRAY_IDX(looked, i, mc_reveal_row);
+        for (int k = 0; k < all->count; k++) {
+            level_patch *patch = &all->levels[k];
+            patch->done->looked += row->looked >> k & 1;
+            if ((row->seen >> k & 1) != 0 && !mc_overview_ordinals_have(patch->blocks->known, row->feature.ordinal))
+                MC_TRY(add_row_to_level(patch, &APR_ARRAY_IDX(rows, i, mc_overview_row)));
+        }
+    }
+    return MC_OK;
+}
+
+static mc_error *
+sift_wanted_rows(table_patch *all, const apr_array_header_t *rows)
+{
+    apr_array_header_t *looked = apr_array_make(all->pool, rows->nelts + 1, sizeof(mc_reveal_row));
     for (int i = 0; i < rows->nelts; i++) {
         const mc_overview_row *row = &APR_ARRAY_IDX(rows, i, mc_overview_row);
-        features[i] = (mc_overview_feature){
-            .ordinal = row->ordinal, .values = row->values, .geometry = row->geometry, .size = row->size
+        mc_reveal_row *made = &APR_ARRAY_PUSH(looked, mc_reveal_row);
+        *made = (mc_reveal_row){
+            .feature = { .ordinal = row->ordinal, .values = row->values, .geometry = row->geometry, .size = row->size }
         };
-        if (!mc_patch_bound(patch->blocks, &features[i]))
-            continue;
-        mc_reveal_item_set(&made[i], &features[i], MC_REVEAL_ROW);
-        APR_ARRAY_PUSH(fresh, mc_reveal_item *) = &made[i];
+        if (!mc_wkb_bounds(&made->extent, row->geometry, row->size)) /* curves and collections: anywhere */
+            made->extent = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
     }
-    MC_TRY(mc_overview_reveal_sift(patch->reveal, mc_reveal_merge_items(items, fresh, patch->pool)));
-    for (int i = 0; i < rows->nelts; i++)
-        if (made[i].seen)
-            MC_TRY(add_row_to_level(patch, &APR_ARRAY_IDX(rows, i, mc_overview_row)));
-    return MC_OK;
-}
-
-/* What went before is only needed to tell which pixels are looked at: what is hidden there was found by the updates
- * that it went in (docs/internals/overviews-updates.md). */
-static apr_array_header_t *
-items_gone_now(const level_patch *patch)
-{
-    apr_array_header_t *items = apr_array_make(patch->pool, 1024, sizeof(mc_reveal_item *));
-    for (int i = 0; i < patch->gone->nelts; i++)
-        if (APR_ARRAY_IDX(patch->gone, i, mc_reveal_item *)->role == MC_REVEAL_GONE)
-            APR_ARRAY_PUSH(items, mc_reveal_item *) = APR_ARRAY_IDX(patch->gone, i, mc_reveal_item *);
-    return items;
+    MC_TRY(mc_overview_reveal_sift(all->reveal, looked));
+    return add_seen_rows(all, rows, looked);
 }
 
 static mc_error *
-add_uncovered_rows(level_patch *patch)
+add_uncovered_rows(table_patch *all)
 {
-    apr_array_header_t *ordinals = NULL, *rows, *items = items_gone_now(patch);
-    apr_array_header_t *wanted = apr_array_make(patch->pool, 64, sizeof(mc_reveal_wanted));
-    MC_TRY(push_items_of(items, patch, patch->blocks->entries, MC_REVEAL_STAYS));
-    MC_TRY(push_items_of(items, patch, patch->blocks->added, MC_REVEAL_NEW));
-    mc_reveal_sort_items(items);
-    MC_TRY(mc_overview_reveal_find(wanted, patch->reveal, items));
-    if (wanted->nelts > 0)
-        MC_TRY(mc_overview_limit_reason(
-            &patch->reason, mc_overview_find_wanted(&ordinals, wanted, patch->reveal, patch->blocks, patch->changed)));
-    if (patch->reason != NULL)
+    apr_array_header_t *ordinals = NULL, *rows;
+    apr_array_header_t *wanted = apr_array_make(all->pool, 64, sizeof(mc_reveal_wanted));
+    int64_t kept = 0;
+    for (int k = 0; k < all->count; k++) {
+        kept += all->levels[k].level->kept;
+        MC_TRY(look_at_entries(all, k, all->levels[k].blocks->entries, MC_REVEAL_STAYS));
+        MC_TRY(look_at_entries(all, k, all->levels[k].blocks->added, MC_REVEAL_NEW));
+    }
+    MC_TRY(mc_overview_reveal_find(wanted, all->reveal));
+    if (wanted->nelts == 0)
         return MC_OK;
-    if (wanted->nelts > 0 && ordinals == NULL)
-        patch->reason = "what has gone lets too many others be seen";
-    if (ordinals == NULL || ordinals->nelts == 0)
+    MC_TRY(mc_overview_limit_reason(&all->reason, mc_overview_find_wanted(&ordinals, wanted, all->reveal, kept,
+                                                                          all->changed, all->table, all->pool)));
+    if (all->reason == NULL && ordinals == NULL)
+        all->reason = "what has gone lets too many others be seen";
+    if (all->reason != NULL || ordinals->nelts == 0)
         return MC_OK;
-    patch->done.looked = ordinals->nelts;
-    MC_TRY(mc_overview_limit_reason(&patch->reason,
-                                    mc_overview_read_ordinals(&rows, ordinals, patch->table, patch->pool)));
-    return patch->reason != NULL ? MC_OK : sift_wanted_rows(patch, items, rows);
+    MC_TRY(mc_overview_limit_reason(&all->reason, mc_overview_read_ordinals(&rows, ordinals, all->table, all->pool)));
+    return all->reason != NULL ? MC_OK : sift_wanted_rows(all, rows);
 }
+
+/* ---- What has gone is remembered ---- */
 
 /* As bytes in SQL. */
 static const char *
@@ -298,7 +312,7 @@ text_of_bytes(const mc_wkb_buffer *bytes, apr_pool_t *pool)
 
 /* All that has gone is remembered: it may have hidden what is not in the level. */
 static mc_error *
-remember_gone(level_patch *patch)
+remember_gone(const char **reason, level_patch *patch)
 {
     apr_array_header_t *features = apr_array_make(patch->pool, 64, sizeof(const mc_overview_feature *));
     mc_wkb_buffer bytes = { 0 };
@@ -311,14 +325,14 @@ remember_gone(level_patch *patch)
     if (!mc_overview_hides(&patch->table->job, patch->level->resolution))
         apr_array_clear(features);
     if (features->nelts > GONE_MOST) {
-        patch->reason = "too many features have gone since they were built";
+        *reason = "too many features have gone since they were built";
         return MC_OK;
     }
     mc_overview_gone_write(&bytes, features, &patch->table->job, patch->pool);
     if (bytes.size > GONE_BYTES_MOST)
-        patch->reason = "the features that have gone since they were built are too large";
+        *reason = "the features that have gone since they were built are too large";
     else if (!bytes.failed)
-        patch->done.gone = text_of_bytes(&bytes, patch->pool);
+        patch->done->gone = text_of_bytes(&bytes, patch->pool);
     free(bytes.data);
     return bytes.failed ? mc_error_create(patch->pool, MC_ERR_UNAVAILABLE, "there is no memory for what has gone")
                         : MC_OK;
@@ -338,51 +352,90 @@ area_of_boxes(const mc_box_set *boxes)
     return all;
 }
 
+/* *fits false: what is there is too much. */
 static mc_error *
-patch_level(level_patch *patch, const void *gone, size_t gone_size)
+begin_level(bool *fits, level_patch *patch)
 {
-    bool fits;
-    MC_TRY(read_gone_before(patch, gone, gone_size));
-    MC_TRY(mc_patch_blocks_read(&fits, patch->blocks, patch->boxes));
-    if (fits) {
-        MC_TRY(remove_gone(patch));
-        MC_TRY(add_fresh_rows(patch));
-        if (patch->done.removed > 0 && patch->gone->nelts > 0 &&
-            mc_overview_hides(&patch->table->job, patch->level->resolution))
-            MC_TRY(mc_overview_reveal_create(&patch->reveal, &fits, patch->level, patch->gone, &patch->table->job,
-                                             patch->pool));
-    }
-    if (!fits || patch->blocks->far) {
-        patch->reason = "what has changed reaches too far";
+    MC_TRY(read_gone_before(patch));
+    MC_TRY(mc_patch_blocks_read(fits, patch->blocks, patch->boxes));
+    if (!*fits)
         return MC_OK;
+    MC_TRY(remove_gone(patch));
+    return add_fresh_rows(patch);
+}
+
+/* Whether features went that may have hidden others. */
+static bool
+may_have_hidden(const level_patch *patch)
+{
+    return patch->done->removed > 0 && patch->gone->nelts > 0 &&
+           mc_overview_hides(&patch->table->job, patch->level->resolution);
+}
+
+static mc_error *
+find_uncovered(bool *fits, table_patch *all)
+{
+    bool any = false, far = false;
+    for (int k = 0; k < all->count; k++) {
+        level_patch *patch = &all->levels[k];
+        all->sides[k] = (mc_reveal_level){ .level = patch->level, .gone = patch->gone, .known = patch->blocks->known };
+        any = any || may_have_hidden(patch);
+        far = far || patch->blocks->far;
     }
-    if (patch->reveal != NULL)
-        MC_TRY(add_uncovered_rows(patch));
-    if (patch->reason == NULL)
-        MC_TRY(remember_gone(patch));
-    if (patch->reason == NULL)
+    if (!any || far)
+        return MC_OK;
+    MC_TRY(mc_overview_reveal_create(&all->reveal, fits, all->sides, all->count, &all->table->job, all->pool));
+    return *fits ? add_uncovered_rows(all) : MC_OK;
+}
+
+static mc_error *
+end_level(table_patch *all, level_patch *patch)
+{
+    if (all->reason == NULL)
+        MC_TRY(remember_gone(&all->reason, patch));
+    if (all->reason == NULL)
         MC_TRY(mc_patch_delete_changed(patch->blocks));
-    if (patch->reason == NULL && !patch->blocks->far)
+    if (all->reason == NULL && !patch->blocks->far)
         MC_TRY(mc_overview_splice(patch->blocks));
     if (patch->blocks->far)
-        patch->reason = "what has changed reaches too far";
+        all->reason = "what has changed reaches too far";
+    return MC_OK;
+}
+
+static mc_error *
+patch_table(table_patch *all)
+{
+    bool fits = true;
+    for (int k = 0; k < all->count && fits; k++)
+        MC_TRY(begin_level(&fits, &all->levels[k]));
+    if (fits)
+        MC_TRY(find_uncovered(&fits, all));
+    if (!fits)
+        all->reason = "what has changed reaches too far";
+    for (int k = 0; k < all->count && all->reason == NULL; k++)
+        MC_TRY(end_level(all, &all->levels[k]));
     return MC_OK;
 }
 
 mc_error *
-mc_overview_patch_level(mc_overview_patched *patched, const char **reason, mc_overview_level *level, const char *name,
-                        const void *gone, size_t gone_size, mc_overview_changed *changed,
-                        const mc_overview_table *table, apr_pool_t *pool)
+mc_overview_patch_levels(const char **reason, mc_overview_patched *levels, int count, mc_overview_changed *changed,
+                         const mc_overview_table *table, apr_pool_t *pool)
 {
-    const mc_extent all = area_of_boxes(changed->boxes);
-    level_patch *patch = apr_pcalloc(pool, sizeof(*patch));
-    *patch = (level_patch){ .table = table, .level = level, .changed = changed, .pool = pool };
-    patch->blocks = mc_patch_blocks_create(level, name, &all, changed->old, table, pool);
-    patch->before = apr_array_make(pool, 64, sizeof(mc_overview_feature));
-    patch->gone = apr_array_make(pool, 64, sizeof(mc_reveal_item *));
-    apr_pool_cleanup_register(pool, patch, free_level_patch, apr_pool_cleanup_null);
-    MC_TRY(patch_level(patch, gone, gone_size));
-    *patched = patch->done;
-    *reason = patch->reason;
+    const mc_extent centre = area_of_boxes(changed->boxes);
+    table_patch all = { .table = table, .changed = changed, .count = count, .pool = pool };
+    all.levels = apr_pcalloc(pool, sizeof(*all.levels) * (size_t)count);
+    all.sides = apr_pcalloc(pool, sizeof(*all.sides) * (size_t)count);
+    for (int k = 0; k < count; k++) {
+        level_patch *patch = &all.levels[k];
+        *patch = (level_patch){
+            .table = table, .level = levels[k].level, .changed = changed, .done = &levels[k], .pool = pool
+        };
+        patch->blocks = mc_patch_blocks_create(patch->level, levels[k].name, &centre, changed->old, table, pool);
+        patch->before = apr_array_make(pool, 64, sizeof(mc_overview_feature));
+        patch->gone = apr_array_make(pool, 64, sizeof(mc_reveal_item *));
+        apr_pool_cleanup_register(pool, patch, free_level_patch, apr_pool_cleanup_null);
+    }
+    MC_TRY(patch_table(&all));
+    *reason = all.reason;
     return MC_OK;
 }

@@ -185,6 +185,7 @@ mc_patch_add(mc_patch_blocks *blocks, const mc_overview_feature *feature)
     added->feature.values = values;
     added->feature.geometry = apr_pmemdup(blocks->pool, feature->geometry, feature->size);
     added->bounded = mc_patch_bound(blocks, &added->feature);
+    (void)mc_overview_ordinals_add(blocks->known, feature->ordinal);
 }
 
 /* ---- Writing ---- */

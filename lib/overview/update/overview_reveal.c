@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "overview/overview_planes.h"
+#include "overview/update/overview_items.h"
 
 enum {
     SQUARE = 4,       /* pixels of the side of squares, in which rows are looked for */
@@ -29,6 +30,8 @@ typedef struct reveal_square {
 
 typedef struct reveal_plane {
     mc_overview_plane *plane;
+    int finest, level; /* levels that it tells about, from one to the other; features of the latter are looked at */
+    apr_array_header_t *items; /* pointers to mc_reveal_item */
     bool looked_at;
     int reach;         /* pixels by which symbols reach over their geometry, but for tips of sharp bends */
     int columns, rows; /* of squares */
@@ -43,8 +46,8 @@ typedef struct reveal_plane {
 
 struct mc_overview_reveal {
     const mc_overview_job *job;
-    const mc_overview_level *level;
-    const apr_array_header_t *gone;
+    const mc_reveal_level *levels;
+    int level_count;
     mc_overview_planes *planes;
     reveal_plane *looks;
     int count; /* of the planes */
@@ -88,29 +91,38 @@ reach_of_values(reveal_plane *look, const char *const *values)
     return look->known[at].reach;
 }
 
-/* Pixels of the plane in reach of bounds, on any lattice; false: there are none. */
-static bool
-find_pixels(mc_sieve_box *box, const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds,
-            double reach)
+/* Bounds in pixels of a level as those of a plane. */
+static mc_extent
+bounds_in_plane(const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds)
 {
-    const double by = reveal->level->resolution / look->plane->resolution, more = reach + PIXELS_OFF;
+    const double by = reveal->levels[look->level].level->resolution / look->plane->resolution;
     const double left = (double)look->plane->grid.left, top = (double)look->plane->grid.top;
-    const double x0 = bounds->minx * by - left - more, y0 = bounds->miny * by - top - more;
-    const double x1 = ceil(bounds->maxx * by - left + more + 0.5), y1 = ceil(bounds->maxy * by - top + more + 0.5);
-    if (x1 <= 0 || y1 <= 0 || x0 >= look->plane->width || y0 >= look->plane->height)
+    return (mc_extent){ bounds->minx * by - left, bounds->miny * by - top, bounds->maxx * by - left,
+                        bounds->maxy * by - top };
+}
+
+/* The same of bounds in units of the CRS. */
+static mc_extent
+extent_in_plane(const reveal_plane *look, const mc_extent *extent)
+{
+    const mc_pixel_grid *grid = &look->plane->grid;
+    const double left = (double)grid->left, top = (double)grid->top;
+    return (mc_extent){ (extent->minx - grid->x0) * grid->per_x - left, (grid->y0 - extent->maxy) * grid->per_y - top,
+                        (extent->maxx - grid->x0) * grid->per_x - left, (grid->y0 - extent->miny) * grid->per_y - top };
+}
+
+/* Pixels of the plane in reach of bounds there, on any lattice; false: there are none. */
+static bool
+find_pixels(mc_sieve_box *box, const reveal_plane *look, const mc_extent *bounds, double reach)
+{
+    const double more = reach + PIXELS_OFF, x0 = bounds->minx - more, y0 = bounds->miny - more;
+    const double x1 = ceil(bounds->maxx + more + 0.5), y1 = ceil(bounds->maxy + more + 0.5);
+    if (!(x1 > 0 && y1 > 0 && x0 < look->plane->width && y0 < look->plane->height))
         return false;
     *box = (mc_sieve_box){ x0 < 0 ? 0 : (int)x0, y0 < 0 ? 0 : (int)y0,
                            x1 > look->plane->width ? look->plane->width : (int)x1,
                            y1 > look->plane->height ? look->plane->height : (int)y1 };
     return box->x0 < box->x1 && box->y0 < box->y1;
-}
-
-/* Pixels of the plane that a feature can touch; false: there are none. */
-static bool
-find_touched(mc_sieve_box *box, const mc_overview_reveal *reveal, reveal_plane *look, const mc_extent *bounds,
-             const char *const *values)
-{
-    return find_pixels(box, reveal, look, bounds, reach_of_values(look, values));
 }
 
 /* Whether a square that has a pixel of the box is looked at: a bit for each square stays in the processor's cache,
@@ -138,24 +150,12 @@ meets_open(const reveal_plane *look, const mc_sieve_box *box)
     return meets_square(look, box) && mc_sieve_is_open(look->plane->sieve, box);
 }
 
-bool
-mc_overview_reveal_reaches(mc_overview_reveal *reveal, const mc_overview_feature *feature)
-{
-    mc_sieve_box box;
-    for (int p = 0; p < reveal->count; p++)
-        if (reveal->looks[p].looked_at &&
-            find_touched(&box, reveal, &reveal->looks[p], &feature->bounds, feature->values) &&
-            meets_open(&reveal->looks[p], &box))
-            return true;
-    return false;
-}
-
 /* Whether a feature may touch a pixel that is looked at, and that nothing hides so far. */
 static bool
-may_be_shown(mc_overview_reveal *reveal, reveal_plane *look, const mc_reveal_item *item)
+may_be_shown(reveal_plane *look, const mc_reveal_item *item)
 {
     mc_sieve_box box;
-    return find_touched(&box, reveal, look, &item->bounds, item->values) && meets_open(look, &box);
+    return find_pixels(&box, look, &item->bounds, reach_of_values(look, item->values)) && meets_open(look, &box);
 }
 
 static mc_sieve_box
@@ -186,8 +186,9 @@ static mc_error *
 uncover_plane(mc_overview_reveal *reveal, reveal_plane *look)
 {
     mc_feature read;
-    for (int i = 0; i < reveal->gone->nelts; i++) {
-        const mc_reveal_item *item = APR_ARRAY_IDX(reveal->gone, i, const mc_reveal_item *);
+    const apr_array_header_t *gone = reveal->levels[look->level].gone;
+    for (int i = 0; i < gone->nelts; i++) {
+        const mc_reveal_item *item = APR_ARRAY_IDX(gone, i, const mc_reveal_item *);
         MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
         if (read_in_plane(&read, reveal, look->plane, item->feature))
             MC_TRY(mc_sieve_lay(look->plane->sieve, &read, item->role == MC_REVEAL_GONE, reveal->job->ctx));
@@ -203,42 +204,93 @@ uncover_plane(mc_overview_reveal *reveal, reveal_plane *look)
     return MC_OK;
 }
 
-static mc_extent
-area_of_gone(const mc_overview_reveal *reveal)
+/* In units of the CRS. */
+static void
+add_area_of_gone(mc_extent *area, const mc_overview_reveal *reveal, const mc_reveal_level *level)
 {
     const mc_extent first = mc_grid_tile_extent(reveal->job->grid, 0, 0, 0);
-    const double side = reveal->level->resolution;
+    const double side = level->level->resolution;
     mc_extent all = { INFINITY, INFINITY, -INFINITY, -INFINITY };
-    for (int i = 0; i < reveal->gone->nelts; i++) {
-        const mc_extent *bounds = &APR_ARRAY_IDX(reveal->gone, i, const mc_reveal_item *)->feature->bounds;
+    for (int i = 0; i < level->gone->nelts; i++) {
+        const mc_extent *bounds = &APR_ARRAY_IDX(level->gone, i, const mc_reveal_item *)->feature->bounds;
         all = (mc_extent){ fmin(all.minx, bounds->minx), fmin(all.miny, bounds->miny), fmax(all.maxx, bounds->maxx),
                            fmax(all.maxy, bounds->maxy) };
     }
-    return (mc_extent){ first.minx + (all.minx - 1) * side, first.maxy - (all.maxy + 1) * side,
-                        first.minx + (all.maxx + 1) * side, first.maxy - (all.miny - 1) * side };
+    area->minx = fmin(area->minx, first.minx + (all.minx - 1) * side);
+    area->miny = fmin(area->miny, first.maxy - (all.maxy + 1) * side);
+    area->maxx = fmax(area->maxx, first.minx + (all.maxx + 1) * side);
+    area->maxy = fmax(area->maxy, first.maxy - (all.miny - 1) * side);
+}
+
+static mc_error *
+create_looks(mc_overview_reveal *reveal)
+{
+    reveal->count = mc_overview_planes_count(reveal->planes);
+    reveal->looks = apr_pcalloc(reveal->pool, sizeof(*reveal->looks) * (size_t)reveal->count);
+    for (int p = 0; p < reveal->count; p++) {
+        reveal_plane *look = &reveal->looks[p];
+        look->plane = mc_overview_planes_at(reveal->planes, p);
+        look->items = apr_array_make(reveal->pool, 1024, sizeof(mc_reveal_item *));
+        for (int k = reveal->level_count - 1; k >= 0; k--)
+            look->finest = mc_overview_planes_serve(reveal->planes, p, k) ? k : look->finest;
+        for (int k = 0; k < reveal->level_count; k++)
+            look->level = mc_overview_planes_serve(reveal->planes, p, k) ? k : look->level;
+        MC_TRY(uncover_plane(reveal, look));
+    }
+    return MC_OK;
 }
 
 mc_error *
-mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_overview_level *level,
-                          const apr_array_header_t *gone, const mc_overview_job *job, apr_pool_t *pool)
+mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_reveal_level *levels, int count,
+                          const mc_overview_job *job, apr_pool_t *pool)
 {
     mc_overview_reveal *made = apr_pcalloc(pool, sizeof(*made));
-    *made = (mc_overview_reveal){ .job = job, .level = level, .gone = gone, .pool = pool };
+    mc_overview_level *own = apr_pcalloc(pool, sizeof(*own) * (size_t)count);
+    mc_extent area = { INFINITY, INFINITY, -INFINITY, -INFINITY };
+    *made = (mc_overview_reveal){ .job = job, .levels = levels, .level_count = count, .pool = pool };
     apr_pool_create(&made->scratch, pool);
     apr_pool_cleanup_register(pool, made, free_reveal, apr_pool_cleanup_null);
     *reveal = made;
-    const mc_extent area = area_of_gone(made);
-    *fits = mc_overview_plane_fits(job, level->resolution, &area);
+    *fits = true;
+    for (int k = 0; k < count; k++) {
+        own[k] = *levels[k].level;
+        add_area_of_gone(&area, made, &levels[k]);
+    }
+    for (int k = 0; k < count; k++)
+        *fits = *fits && mc_overview_plane_fits(job, own[k].resolution, &area);
     if (!*fits)
         return MC_OK;
-    MC_TRY(mc_overview_planes_of_level(&made->planes, level, &area, job, pool));
-    made->count = mc_overview_planes_count(made->planes);
-    made->looks = apr_pcalloc(pool, sizeof(*made->looks) * (size_t)made->count);
-    for (int p = 0; p < made->count; p++) {
-        made->looks[p].plane = mc_overview_planes_at(made->planes, p);
-        MC_TRY(uncover_plane(made, &made->looks[p]));
+    MC_TRY(mc_overview_planes_of_area(&made->planes, own, count, &area, job, pool));
+    return create_looks(made);
+}
+
+/* ---- Features ---- */
+
+bool
+mc_overview_reveal_knows(const mc_overview_reveal *reveal, int plane, int64_t ordinal)
+{
+    const reveal_plane *look = &reveal->looks[plane];
+    for (int k = look->finest; k <= look->level; k++)
+        if (!mc_overview_ordinals_have(reveal->levels[k].known, ordinal))
+            return false;
+    return true;
+}
+
+/* What only one of two levels has was not laid over the plane that they have in common when they were built, and hides
+ * nothing there. But what has gone opens pixels, and is taken for what hid others, wherever it was. */
+void
+mc_overview_reveal_add(mc_overview_reveal *reveal, int level, const mc_overview_feature *feature, mc_reveal_role role)
+{
+    for (int p = 0; p < reveal->count; p++) {
+        reveal_plane *look = &reveal->looks[p];
+        const mc_reveal_item item = { .feature = feature,
+                                      .bounds = bounds_in_plane(reveal, look, &feature->bounds),
+                                      .values = feature->values,
+                                      .role = role };
+        if (look->looked_at && look->level == level && may_be_shown(look, &item) &&
+            (role == MC_REVEAL_GONE || mc_overview_reveal_knows(reveal, p, feature->ordinal)))
+            mc_reveal_push_item(look->items, &item);
     }
-    return MC_OK;
 }
 
 /* ---- Which rows may be seen ---- */
@@ -255,7 +307,8 @@ extent_of_pixels(const reveal_plane *look, const mc_sieve_box *box)
 
 /* What shows in a square, once a feature is laid over it. */
 static void
-look_at_square(apr_array_header_t *wanted, const reveal_plane *look, int x, int y, int64_t ordinal)
+look_at_square(apr_array_header_t *wanted, const mc_overview_reveal *reveal, const reveal_plane *look, int x, int y,
+               int64_t ordinal)
 {
     reveal_square *square = &look->squares[y * look->columns + x];
     mc_sieve_box box = box_of_square(look, x, y);
@@ -269,8 +322,8 @@ look_at_square(apr_array_header_t *wanted, const reveal_plane *look, int x, int 
                                         box.x1 > square->shown.x1 ? box.x1 : square->shown.x1,
                                         box.y1 > square->shown.y1 ? box.y1 : square->shown.y1 };
     } else if (square->shows) {
-        APR_ARRAY_PUSH(wanted, mc_reveal_wanted) =
-            (mc_reveal_wanted){ extent_of_pixels(look, &square->shown), ordinal, square->below };
+        APR_ARRAY_PUSH(wanted, mc_reveal_wanted) = (mc_reveal_wanted){ extent_of_pixels(look, &square->shown), ordinal,
+                                                                       square->below, (int)(look - reveal->looks) };
         square->most = square->most > square->below ? square->most : square->below;
         square->least = ordinal;
     }
@@ -278,39 +331,38 @@ look_at_square(apr_array_header_t *wanted, const reveal_plane *look, int x, int 
 }
 
 static mc_error *
-find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_plane *look,
-              const apr_array_header_t *items)
+find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_plane *look)
 {
     static const mc_sieve_time times[] = {
         [MC_REVEAL_STAYS] = MC_SIEVE_BOTH, [MC_REVEAL_NEW] = MC_SIEVE_AFTER, [MC_REVEAL_GONE] = MC_SIEVE_BEFORE
     };
     mc_feature read;
     mc_sieve_box box;
-    for (int i = 0; i < items->nelts; i++) {
-        const mc_reveal_item *item = APR_ARRAY_IDX(items, i, const mc_reveal_item *);
+    mc_reveal_sort_items(look->items);
+    for (int i = 0; i < look->items->nelts; i++) {
+        const mc_reveal_item *item = APR_ARRAY_IDX(look->items, i, const mc_reveal_item *);
         MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
-        if (item->role == MC_REVEAL_ROW || !may_be_shown(reveal, look, item) ||
-            !read_in_plane(&read, reveal, look->plane, item->feature))
+        if (!may_be_shown(look, item) || !read_in_plane(&read, reveal, look->plane, item->feature))
             continue;
         MC_TRY(mc_sieve_follow(&box, look->plane->sieve, &read, times[item->role], reveal->job->ctx));
         for (int y = box.y0 / SQUARE; box.x0 < box.x1 && y <= (box.y1 - 1) / SQUARE; y++)
             for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++)
-                look_at_square(wanted, look, x, y, item->feature->ordinal);
+                look_at_square(wanted, reveal, look, x, y, item->feature->ordinal);
     }
     for (int y = 0; y < look->rows; y++)
         for (int x = 0; x < look->columns; x++)
-            look_at_square(wanted, look, x, y, -1);
+            look_at_square(wanted, reveal, look, x, y, -1);
     mc_sieve_open_shown(look->plane->sieve);
     note_squares(look);
     return MC_OK;
 }
 
 mc_error *
-mc_overview_reveal_find(apr_array_header_t *wanted, mc_overview_reveal *reveal, const apr_array_header_t *items)
+mc_overview_reveal_find(apr_array_header_t *wanted, mc_overview_reveal *reveal)
 {
     for (int p = 0; p < reveal->count; p++)
         if (reveal->looks[p].looked_at)
-            MC_TRY(find_in_plane(wanted, reveal, &reveal->looks[p], items));
+            MC_TRY(find_in_plane(wanted, reveal, &reveal->looks[p]));
     return MC_OK;
 }
 
@@ -329,23 +381,56 @@ is_between_in_squares(const reveal_plane *look, const mc_sieve_box *box, int64_t
 
 /* What tells most rows apart at the least cost comes first. */
 static bool
-wants_in_plane(const mc_overview_reveal *reveal, const reveal_plane *look, const mc_extent *bounds, int64_t ordinal)
+wants_in_plane(const mc_overview_reveal *reveal, int plane, const mc_extent *extent, int64_t ordinal)
 {
+    const reveal_plane *look = &reveal->looks[plane];
+    const mc_extent bounds = extent_in_plane(look, extent);
     mc_sieve_box box;
-    return look->looked_at && find_pixels(&box, reveal, look, bounds, look->reach) && meets_square(look, &box) &&
-           is_between_in_squares(look, &box, ordinal) && mc_sieve_is_open(look->plane->sieve, &box);
+    return look->looked_at && find_pixels(&box, look, &bounds, look->reach) && meets_square(look, &box) &&
+           is_between_in_squares(look, &box, ordinal) && mc_sieve_is_open(look->plane->sieve, &box) &&
+           !mc_overview_reveal_knows(reveal, plane, ordinal);
 }
 
 bool
-mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *bounds, int64_t ordinal)
+mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *extent, int64_t ordinal)
 {
     for (int p = 0; p < reveal->count; p++)
-        if (wants_in_plane(reveal, &reveal->looks[p], bounds, ordinal))
+        if (wants_in_plane(reveal, p, extent, ordinal))
             return true;
     return false;
 }
 
 /* ---- Which are seen ---- */
+
+/* Of the levels that a plane tells about. */
+static uint32_t
+bits_of_levels(const reveal_plane *look)
+{
+    uint32_t bits = 0;
+    for (int k = look->finest; k <= look->level; k++)
+        bits |= (uint32_t)1 << k;
+    return bits;
+}
+
+/* The rows that are wanted in a plane. */
+static apr_array_header_t *
+items_of_rows(const mc_overview_reveal *reveal, int plane, apr_array_header_t *rows, apr_pool_t *pool)
+{
+    const reveal_plane *look = &reveal->looks[plane];
+    apr_array_header_t *items = apr_array_make(pool, 1024, sizeof(mc_reveal_item *));
+    for (int i = 0; i < rows->nelts; i++) {
+        mc_reveal_row *row = &APR_ARRAY_IDX(rows, i, mc_reveal_row);
+        if (!wants_in_plane(reveal, plane, &row->extent, row->feature.ordinal))
+            continue;
+        row->looked |= bits_of_levels(look);
+        mc_reveal_push_item(items, &(mc_reveal_item){ .feature = &row->feature,
+                                                      .bounds = extent_in_plane(look, &row->extent),
+                                                      .values = row->feature.values,
+                                                      .role = MC_REVEAL_ROW,
+                                                      .row = row });
+    }
+    return items;
+}
 
 static mc_error *
 sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_array_header_t *items)
@@ -355,20 +440,29 @@ sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_arr
     for (int i = 0; i < items->nelts; i++) {
         mc_reveal_item *item = APR_ARRAY_IDX(items, i, mc_reveal_item *);
         MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
-        if (item->role == MC_REVEAL_GONE || !may_be_shown(reveal, look, item) ||
+        if (item->role == MC_REVEAL_GONE || !may_be_shown(look, item) ||
             !read_in_plane(&read, reveal, look->plane, item->feature))
             continue;
         MC_TRY(mc_sieve_keeps(&seen, look->plane->sieve, &read, reveal->job->ctx));
-        item->seen |= seen;
+        if (seen && item->row != NULL)
+            item->row->seen |= bits_of_levels(look);
     }
     return MC_OK;
 }
 
 mc_error *
-mc_overview_reveal_sift(mc_overview_reveal *reveal, const apr_array_header_t *items)
+mc_overview_reveal_sift(mc_overview_reveal *reveal, apr_array_header_t *rows)
 {
-    for (int p = 0; p < reveal->count; p++)
-        if (reveal->looks[p].looked_at)
-            MC_TRY(sift_rows_in_plane(reveal, &reveal->looks[p], items));
+    apr_pool_t *pool;
+    apr_pool_create(&pool, reveal->pool);
+    for (int p = 0; p < reveal->count; p++) {
+        reveal_plane *look = &reveal->looks[p];
+        apr_pool_clear(pool);
+        if (!look->looked_at)
+            continue;
+        const apr_array_header_t *found = items_of_rows(reveal, p, rows, pool);
+        if (found->nelts > 0)
+            MC_TRY(sift_rows_in_plane(reveal, look, mc_reveal_merge_items(look->items, found, pool)));
+    }
     return MC_OK;
 }

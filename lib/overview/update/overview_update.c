@@ -17,18 +17,15 @@ enum {
 
 typedef struct updated_level {
     mc_overview_level level;
-    const char *name; /* of its table */
-    int64_t built;    /* features that it was built with */
-    const void *gone; /* what has gone from it (overview_gone.h) */
-    size_t gone_size;
-    bool patched;
-    mc_overview_patched done;
+    int64_t built; /* features that it was built with */
 } updated_level;
 
 typedef struct overview_update {
     mc_overview_table *table;
     updated_level levels[LEVELS_MAX]; /* the finest first */
+    mc_overview_patched patches[LEVELS_MAX];
     int count;
+    bool patched;
     mc_box_set *changed;
     mc_overview_changed rows;
     const char *anew; /* why the levels have to be built anew; NULL: they have not */
@@ -38,12 +35,12 @@ typedef struct overview_update {
 
 /* From hexadecimal digits. */
 static bool
-take_gone(updated_level *level, const mc_postgres_field *field, apr_pool_t *pool)
+take_gone(mc_overview_patched *patch, const mc_postgres_field *field, apr_pool_t *pool)
 {
     const size_t size = field->size < 0 ? 0 : (size_t)field->size / 2;
     uint8_t *bytes = apr_palloc(pool, size + 1);
-    level->gone = bytes;
-    level->gone_size = size;
+    patch->went.bytes = bytes;
+    patch->went.size = size;
     return size == 0 || mc_postgis_unhex(bytes, field->data, field->size) == size;
 }
 
@@ -65,8 +62,9 @@ take_level(overview_update *update, const mc_postgres_row *row)
     const int64_t window = level->window;
     mc_overview_prepare(level, job);
     level->window = window;
-    taken->name = apr_pstrdup(job->pool, row->fields[0].data);
-    if (!take_gone(taken, &row->fields[9], job->pool))
+    mc_overview_patched *patch = &update->patches[update->count];
+    *patch = (mc_overview_patched){ .level = level, .name = apr_pstrdup(job->pool, row->fields[0].data) };
+    if (!take_gone(patch, &row->fields[9], job->pool))
         return false;
     update->count++;
     return true;
@@ -140,41 +138,39 @@ read_changes(overview_update *update)
 /* ---- The levels ---- */
 
 static mc_error *
-end_level_patch(overview_update *update, updated_level *level)
+end_level_patch(overview_update *update, const updated_level *level, const mc_overview_patched *done)
 {
     const mc_overview_table *table = update->table;
-    const mc_overview_patched *done = &level->done;
     apr_pool_t *pool = table->job.pool;
     if ((double)level->level.kept > GROWN_MOST * (double)level->built + GROWN_LEAST) {
         update->anew = "they have grown by many updates";
         return MC_OK;
     }
-    if (level->patched)
+    if (update->patched)
         mc_overview_tell_level(&table->job, &level->level, 0,
                                "%" APR_INT64_T_FMT " features added, %" APR_INT64_T_FMT " removed, %" APR_INT64_T_FMT
                                " rows looked at below these",
                                (apr_int64_t)done->added, (apr_int64_t)done->removed, (apr_int64_t)done->looked);
-    if (level->patched)
+    if (update->patched)
         MC_TRY(mc_overview_run(
             table, apr_psprintf(pool,
                                 "INSERT INTO " MC_LEVELS_SCHEMA ".gone SELECT name, '%s' FROM " MC_LEVELS_SCHEMA
                                 ".levels WHERE quote_ident(name) = %s ON CONFLICT (name) DO UPDATE SET features = "
                                 "excluded.features",
-                                done->gone, mc_overview_quote(level->name, pool))));
+                                done->gone, mc_overview_quote(done->name, pool))));
     return mc_overview_run(table, apr_psprintf(pool,
                                                "UPDATE " MC_LEVELS_SCHEMA
                                                ".levels SET applied = %s, started = %s, rows = %" APR_INT64_T_FMT
                                                " WHERE quote_ident(name) = %s",
                                                mc_overview_quote(table->applied, pool),
                                                mc_overview_quote(table->started, pool), (apr_int64_t)level->level.kept,
-                                               mc_overview_quote(level->name, pool)));
+                                               mc_overview_quote(done->name, pool)));
 }
 
 static mc_error *
 patch_levels(overview_update *update, apr_pool_t *pool)
 {
     const mc_overview_table *table = update->table;
-    apr_pool_t *own;
     if (table->job.tiles != NULL) {
         update->anew = "those of vector tiles are never patched";
         return MC_OK;
@@ -183,20 +179,10 @@ patch_levels(overview_update *update, apr_pool_t *pool)
         return MC_OK;
     MC_TRY(mc_overview_find_changed(&update->rows, &update->anew, update->changed,
                                     update->levels[update->count - 1].level.resolution, table, pool));
-    apr_pool_create(&own, pool);
-    for (int i = 0; i < update->count && update->anew == NULL; i++) {
-        updated_level *level = &update->levels[i];
-        const char *reason = NULL;
-        apr_pool_clear(own);
-        mc_error *error = mc_overview_patch_level(&level->done, &reason, &level->level, level->name, level->gone,
-                                                  level->gone_size, &update->rows, table, own);
-        MC_TRY(mc_error_copy(error, table->job.pool));
-        level->done.gone = level->done.gone == NULL ? "\\x" : apr_pstrdup(pool, level->done.gone);
-        level->patched = true;
-        if (reason != NULL)
-            update->anew = apr_pstrdup(pool, reason);
-    }
-    return MC_OK;
+    if (update->anew != NULL)
+        return MC_OK;
+    update->patched = true;
+    return mc_overview_patch_levels(&update->anew, update->patches, update->count, &update->rows, table, pool);
 }
 
 /* Within a transaction, which is given up where the levels have to be built anew. */
@@ -215,7 +201,7 @@ update_in_transaction(overview_update *update, apr_pool_t *pool)
     if (update->anew == NULL && update->changed->count > 0)
         MC_TRY(patch_levels(update, pool));
     for (int i = 0; i < update->count && update->anew == NULL; i++)
-        MC_TRY(end_level_patch(update, &update->levels[i]));
+        MC_TRY(end_level_patch(update, &update->levels[i], &update->patches[i]));
     if (update->anew == NULL)
         MC_TRY(mc_overview_move_reader(table));
     return mc_overview_run(table, update->anew == NULL ? "COMMIT" : "ROLLBACK");

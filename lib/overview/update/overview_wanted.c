@@ -9,8 +9,8 @@
 #include "text/text.h"
 
 enum {
-    ROWS_LEAST = 20000,    /* so many rows may be looked at for one level, however few there are, */
-    ROWS_PART = 2,         /* and this part of those that the level has */
+    ROWS_LEAST = 20000,    /* so many rows may be looked at, however few there are, */
+    ROWS_PART = 2,         /* and this part of those that the levels have */
     HITS = 16,             /* the database may find each of them so many times */
     PLACES_AT_ONCE = 4096, /* rows between two looks at the deadline */
     VISIT = 8,             /* what a row costs by the index, in rows that are read one after the other */
@@ -20,7 +20,7 @@ enum {
 
 /* In cells as wide as the box, or twice as wide. */
 typedef struct wanted_cell {
-    int size;
+    int plane, size;
     double column, row;
 } wanted_cell;
 
@@ -28,7 +28,7 @@ static wanted_cell
 cell_of_wanted(const mc_reveal_wanted *wanted)
 {
     const mc_extent *box = &wanted->box;
-    wanted_cell cell;
+    wanted_cell cell = { .plane = wanted->plane };
     (void)frexp(fmax(box->maxx - box->minx, box->maxy - box->miny), &cell.size);
     const double side = ldexp(1, cell.size);
     cell.column = floor((box->minx + box->maxx) / 2 / side);
@@ -39,6 +39,8 @@ cell_of_wanted(const mc_reveal_wanted *wanted)
 static int
 compare_wanted_cells(const wanted_cell *left, const wanted_cell *right)
 {
+    if (left->plane != right->plane)
+        return left->plane < right->plane ? -1 : 1;
     if (left->size != right->size)
         return left->size < right->size ? -1 : 1;
     if (left->row != right->row)
@@ -83,47 +85,47 @@ mc_overview_join_wanted(apr_array_header_t *wanted)
 /* ---- Finding ---- */
 
 static const char *
-wanted_sql(const mc_patch_blocks *blocks, const apr_array_header_t *wanted, int64_t most)
+wanted_sql(const apr_array_header_t *wanted, int64_t most, const mc_overview_table *table, apr_pool_t *pool)
 {
-    const mc_overview_table *table = blocks->table;
-    apr_pool_t *pool = blocks->pool;
     apr_array_header_t *texts = apr_array_make(pool, wanted->nelts, sizeof(const char *));
     for (int i = 0; i < wanted->nelts; i++) {
         const mc_reveal_wanted *one = &APR_ARRAY_IDX(wanted, i, mc_reveal_wanted);
         APR_ARRAY_PUSH(texts, const char *) =
-            apr_psprintf(pool, "(%s::float8,%s::float8,%s::float8,%s::float8,'%s'::tid,'%s'::tid)",
+            apr_psprintf(pool, "(%s::float8,%s::float8,%s::float8,%s::float8,'%s'::tid,'%s'::tid,%d)",
                          mc_double_text('g', 17, one->box.minx, pool), mc_double_text('g', 17, one->box.miny, pool),
                          mc_double_text('g', 17, one->box.maxx, pool), mc_double_text('g', 17, one->box.maxy, pool),
                          one->above < 0 ? "(0,0)" : mc_overview_ctid_text(table, one->above, pool),
-                         mc_overview_ctid_text(table, one->below, pool));
+                         mc_overview_ctid_text(table, one->below, pool), one->plane);
     }
-    return apr_psprintf(pool,
-                        "SELECT s.ctid FROM (VALUES %s) AS c(x0, y0, x1, y1, above, below) JOIN %s s ON s.%s && "
-                        "ST_MakeEnvelope(c.x0, c.y0, c.x1, c.y1, %d) AND s.ctid > c.above AND s.ctid < c.below LIMIT "
-                        "%" APR_INT64_T_FMT,
-                        apr_array_pstrcat(pool, texts, ','), mc_sql_table(table->config.table, pool),
-                        mc_sql_name(table->column.name, pool), table->job.srid, (apr_int64_t)most);
+    return apr_psprintf(
+        pool,
+        "SELECT s.ctid, c.plane FROM (VALUES %s) AS c(x0, y0, x1, y1, above, below, plane) JOIN %s s ON s.%s && "
+        "ST_MakeEnvelope(c.x0, c.y0, c.x1, c.y1, %d) AND s.ctid > c.above AND s.ctid < c.below LIMIT "
+        "%" APR_INT64_T_FMT,
+        apr_array_pstrcat(pool, texts, ','), mc_sql_table(table->config.table, pool),
+        mc_sql_name(table->column.name, pool), table->job.srid, (apr_int64_t)most);
 }
 
 /* Each once. *hits: how often rows were found. */
 static mc_error *
 ask_for_wanted(int64_t *hits, apr_array_header_t *ordinals, const apr_array_header_t *wanted,
-               const mc_patch_blocks *blocks, const mc_overview_changed *changed, int64_t most)
+               const mc_overview_reveal *reveal, const mc_overview_changed *changed, const mc_overview_table *table,
+               int64_t most)
 {
-    const mc_overview_table *table = blocks->table;
+    apr_pool_t *pool = ordinals->pool;
     const mc_postgres_query query = {
-        .session = table->session, .sql = wanted_sql(blocks, wanted, most), .binary = true, .copy = true
+        .session = table->session, .sql = wanted_sql(wanted, most, table, pool), .binary = true, .copy = true
     };
-    mc_overview_ordinals *found = mc_overview_ordinals_create(changed->old->most, blocks->pool);
+    mc_overview_ordinals *found = mc_overview_ordinals_create(changed->old->most, pool);
     mc_postgres_result *result = NULL;
     const mc_postgres_row *row = NULL;
     *hits = 0;
-    mc_error *error =
-        mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, blocks->pool);
+    mc_error *error = mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
         const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
+        const int plane = row->columns == 2 && row->fields[1].size == 4 ? (uint8_t)row->fields[1].data[3] : 0;
         ++*hits;
-        if (mc_overview_ordinals_have(blocks->known, ordinal) || mc_overview_ordinals_have(changed->fresh, ordinal) ||
+        if (mc_overview_reveal_knows(reveal, plane, ordinal) || mc_overview_ordinals_have(changed->fresh, ordinal) ||
             mc_overview_ordinals_have(found, ordinal))
             continue;
         (void)mc_overview_ordinals_add(found, ordinal);
@@ -149,21 +151,17 @@ are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
 
 /* From what is known of all rows. */
 static mc_error *
-find_by_places(apr_array_header_t *ordinals, const mc_overview_reveal *reveal, const mc_patch_blocks *blocks,
-               const mc_overview_changed *changed)
+find_by_places(apr_array_header_t *ordinals, const mc_overview_reveal *reveal, const mc_overview_changed *changed,
+               const mc_overview_table *table)
 {
-    const mc_overview_job *job = &blocks->table->job;
     const mc_overview_row_box *rows = (const mc_overview_row_box *)changed->places->elts;
-    const mc_extent first = mc_grid_tile_extent(job->grid, 0, 0, 0);
-    const double per = 1 / blocks->level->resolution, left = (changed->corner[0] - first.minx) * per,
-                 top = (first.maxy - changed->corner[1]) * per;
+    const double *corner = changed->corner;
     for (int i = 0; i < changed->places->nelts; i++) {
-        const mc_extent bounds = { left + rows[i].box[0] * per, top - rows[i].box[3] * per, left + rows[i].box[2] * per,
-                                   top - rows[i].box[1] * per };
+        const mc_extent extent = { corner[0] + rows[i].box[0], corner[1] + rows[i].box[1], corner[0] + rows[i].box[2],
+                                   corner[1] + rows[i].box[3] };
         if (i % PLACES_AT_ONCE == 0)
-            MC_TRY(mc_ctx_check(job->ctx, blocks->pool));
-        if (!mc_overview_ordinals_have(blocks->known, rows[i].ordinal) &&
-            mc_overview_reveal_wants(reveal, &bounds, rows[i].ordinal))
+            MC_TRY(mc_ctx_check(table->job.ctx, ordinals->pool));
+        if (mc_overview_reveal_wants(reveal, &extent, rows[i].ordinal))
             APR_ARRAY_PUSH(ordinals, int64_t) = rows[i].ordinal;
     }
     return MC_OK;
@@ -171,18 +169,18 @@ find_by_places(apr_array_header_t *ordinals, const mc_overview_reveal *reveal, c
 
 mc_error *
 mc_overview_find_wanted(apr_array_header_t **ordinals, apr_array_header_t *wanted, const mc_overview_reveal *reveal,
-                        const mc_patch_blocks *blocks, mc_overview_changed *changed)
+                        int64_t kept, mc_overview_changed *changed, const mc_overview_table *table, apr_pool_t *pool)
 {
-    const int64_t most = (int64_t)fmax(ROWS_LEAST, (double)blocks->level->kept / ROWS_PART);
+    const int64_t most = kept / ROWS_PART > ROWS_LEAST ? kept / ROWS_PART : ROWS_LEAST;
     int64_t hits = 0;
     mc_overview_join_wanted(wanted);
-    *ordinals = apr_array_make(blocks->pool, 1024, sizeof(int64_t));
+    *ordinals = apr_array_make(pool, 1024, sizeof(int64_t));
     if (are_many(wanted, changed)) {
         if (changed->places == NULL)
-            MC_TRY(mc_overview_read_places(changed, blocks->table));
-        MC_TRY(find_by_places(*ordinals, reveal, blocks, changed));
+            MC_TRY(mc_overview_read_places(changed, table));
+        MC_TRY(find_by_places(*ordinals, reveal, changed, table));
     } else
-        MC_TRY(ask_for_wanted(&hits, *ordinals, wanted, blocks, changed, HITS * most));
+        MC_TRY(ask_for_wanted(&hits, *ordinals, wanted, reveal, changed, table, HITS * most));
     if (hits >= HITS * most || (*ordinals)->nelts > most)
         *ordinals = NULL;
     return MC_OK;

@@ -18,7 +18,8 @@ make_items(int64_t most, mc_reveal_role role)
         number ^= number >> 7;
         number ^= number << 17;
         features[i] = (mc_overview_feature){ .ordinal = (int64_t)(number % (uint64_t)most), .bounds = { i, 0, i, 1 } };
-        mc_reveal_push_item(items, &features[i], role);
+        mc_reveal_push_item(items,
+                            &(mc_reveal_item){ .feature = &features[i], .bounds = features[i].bounds, .role = role });
     }
     return items;
 }
@@ -59,7 +60,7 @@ START_TEST(two_sorted_arrays_become_one)
     apr_array_header_t *left = make_items(3000, MC_REVEAL_STAYS), *right = apr_array_make(pool, 8, sizeof(void *));
     mc_overview_feature rows[3] = { { .ordinal = 4000 }, { .ordinal = 1500 }, { .ordinal = 0 } };
     for (int i = 0; i < 3; i++)
-        mc_reveal_push_item(right, &rows[i], MC_REVEAL_ROW);
+        mc_reveal_push_item(right, &(mc_reveal_item){ .feature = &rows[i], .role = MC_REVEAL_ROW });
     mc_reveal_sort_items(left);
     apr_array_header_t *all = mc_reveal_merge_items(left, right, pool);
     ck_assert_int_eq(all->nelts, COUNT + 3);
