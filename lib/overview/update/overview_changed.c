@@ -11,8 +11,6 @@
 
 #include "overview/update/overview_cover.h"
 #include "text/text.h"
-#include "vector/geometry/geometry.h"
-#include "vector/shapefile/box_index.h"
 
 enum {
     ROWS_AT_ONCE = 8192,
@@ -244,7 +242,6 @@ mc_overview_find_changed(mc_overview_changed *changed, const char **reason, cons
     bool indexed;
     *changed = (mc_overview_changed){ .boxes = boxes,
                                       .reach = resolution,
-                                      .corner = { boxes->boxes[0].minx, boxes->boxes[0].miny },
                                       .pool = pool,
                                       .old = mc_overview_ordinals_create(most, pool),
                                       .fresh = mc_overview_ordinals_create(most, pool) };
@@ -267,29 +264,11 @@ mc_overview_find_changed(mc_overview_changed *changed, const char **reason, cons
     return MC_OK;
 }
 
-/* ---- Where rows lie ---- */
-
-static void
-take_row_box(mc_overview_changed *changed, const mc_overview_table *table, const mc_postgres_row *row)
-{
-    const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
-    mc_extent at;
-    const bool known = changed->everywhere ? mc_overview_ordinals_have(changed->old, ordinal)
-                                           : row->fields[2].size == 1 && row->fields[2].data[0] != 0 &&
-                                                 mc_overview_ordinals_add(changed->old, ordinal);
-    if (row->fields[1].size < 0 || !known)
-        return;
-    if (!mc_wkb_bounds(&at, row->fields[1].data, (size_t)row->fields[1].size))
-        at = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
-    const double *corner = changed->corner;
-    const mc_small_box box = mc_small_box_of(
-        &(mc_extent){ at.minx - corner[0], at.miny - corner[1], at.maxx - corner[0], at.maxy - corner[1] });
-    APR_ARRAY_PUSH(changed->places, mc_overview_row_box) =
-        (mc_overview_row_box){ ordinal, { box.minx, box.miny, box.maxx, box.maxy } };
-}
+/* ---- All old rows ---- */
 
 mc_error *
-mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *table)
+mc_overview_visit_old(mc_overview_changed *changed, mc_overview_old_visitor *visit, void *baton,
+                      const mc_overview_table *table)
 {
     const mc_postgres_query query = { .session = table->session,
                                       .sql = apr_psprintf(changed->pool, "SELECT s.ctid, s.%s, %s FROM %s s",
@@ -300,16 +279,17 @@ mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *t
                                       .copy = true };
     mc_postgres_result *result = NULL;
     const mc_postgres_row *row = NULL;
-    changed->places = apr_array_make(changed->pool, 65536, sizeof(mc_overview_row_box));
     MC_TRY(mc_overview_run(table, "SET LOCAL enable_seqscan = on"));
     mc_error *error =
         mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, changed->pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        if (changed->places->nelts == MC_OVERVIEW_PLACES_MOST)
-            error = mc_error_create(changed->pool, MC_ERR_LIMIT, "the table has more than %d rows",
-                                    (int)MC_OVERVIEW_PLACES_MOST);
-        else if (row->columns == 3)
-            take_row_box(changed, table, row);
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
+        if (row->columns != 3 || row->fields[1].size < 0 || row->fields[2].size != 1)
+            continue;
+        const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
+        if (changed->everywhere ? mc_overview_ordinals_have(changed->old, ordinal)
+                                : row->fields[2].data[0] != 0 && mc_overview_ordinals_add(changed->old, ordinal))
+            visit(baton, ordinal, row->fields[1].data, (size_t)row->fields[1].size);
+    }
     mc_postgres_end(result);
     return error == MC_OK ? mc_overview_run(table, "SET LOCAL enable_seqscan = off") : error;
 }

@@ -6,12 +6,6 @@
 #include "overview/overview_table.h"
 #include "overview/update/overview_ordinals.h"
 
-/* Where a row lies: left, bottom, right, top, from the corner of `mc_overview_changed.corner`. */
-typedef struct mc_overview_row_box {
-    int64_t ordinal;
-    float box[4];
-} mc_overview_row_box;
-
 typedef struct mc_overview_changed {
     const mc_box_set *boxes;     /* where the log says that anything has changed, in units of the CRS */
     bool everywhere;             /* `old` has all rows; else those that lie near the boxes */
@@ -20,8 +14,6 @@ typedef struct mc_overview_changed {
     mc_overview_ordinals *fresh; /* all others that touch the boxes */
     apr_array_header_t *rows;    /* mc_overview_row: the fresh ones, the last first */
     int64_t looked;              /* rows that were looked at */
-    apr_array_header_t *places;  /* mc_overview_row_box of the old rows; NULL: they were not asked for so far */
-    double corner[2];            /* units of the CRS */
     double table_rows;           /* about */
     double density;              /* rows in a square unit of the CRS, where rows have changed */
     const char *known;           /* of SQL: whether a row s is as the levels know it */
@@ -36,12 +28,12 @@ typedef struct mc_overview_changed {
 mc_error *mc_overview_find_changed(mc_overview_changed *changed, const char **reason, const mc_box_set *boxes,
                                    double resolution, const mc_overview_table *table, apr_pool_t *pool) MC_CHECKED;
 
-/* So many rows may have places: 28 bytes each. */
-enum { MC_OVERVIEW_PLACES_MOST = 8 << 20 };
+/* Visits one of the old rows, by its ordinal and its geometry as WKB, which is valid during the call. */
+typedef void mc_overview_old_visitor(void *baton, int64_t ordinal, const void *geometry, size_t size);
 
-/* Sets changed->places: reads the whole table. Rows that have no plain bounds are everywhere. MC_ERR_LIMIT: the table
- * has too many rows. */
-mc_error *mc_overview_read_places(mc_overview_changed *changed, const mc_overview_table *table) MC_CHECKED;
+/* Visits all old rows with geometry, in no order: reads the whole table. */
+mc_error *mc_overview_visit_old(mc_overview_changed *changed, mc_overview_old_visitor *visit, void *baton,
+                                const mc_overview_table *table) MC_CHECKED;
 
 /* A limit of an update is no failure, but a reason to build the levels anew; other errors come back. */
 mc_error *mc_overview_limit_reason(const char **reason, mc_error *error) MC_CHECKED;

@@ -57,20 +57,3 @@ mc_reveal_sort_items(apr_array_header_t *items)
         APR_ARRAY_IDX(items, i, mc_reveal_item *) = &copies[i];
     }
 }
-
-apr_array_header_t *
-mc_reveal_merge_items(const apr_array_header_t *left, const apr_array_header_t *right, apr_pool_t *pool)
-{
-    apr_array_header_t *all = apr_array_make(pool, left->nelts + right->nelts, sizeof(mc_reveal_item *));
-    for (int l = 0, r = 0; l < left->nelts || r < right->nelts;) {
-        const bool from_left =
-            r == right->nelts ||
-            (l < left->nelts && APR_ARRAY_IDX(left, l, const mc_reveal_item *)->feature->ordinal >=
-                                    APR_ARRAY_IDX(right, r, const mc_reveal_item *)->feature->ordinal);
-        APR_ARRAY_PUSH(all, mc_reveal_item *) =
-            from_left ? APR_ARRAY_IDX(left, l, mc_reveal_item *) : APR_ARRAY_IDX(right, r, mc_reveal_item *);
-        l += from_left;
-        r += !from_left;
-    }
-    return all;
-}

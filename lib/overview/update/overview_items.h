@@ -11,8 +11,4 @@ void mc_reveal_push_item(apr_array_header_t *items, const mc_reveal_item *item);
  * order: they are looked at again and again. */
 void mc_reveal_sort_items(apr_array_header_t *items);
 
-/* Two arrays of pointers to items that are sorted, as one. */
-apr_array_header_t *mc_reveal_merge_items(const apr_array_header_t *left, const apr_array_header_t *right,
-                                          apr_pool_t *pool);
-
 #endif

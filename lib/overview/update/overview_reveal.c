@@ -14,9 +14,10 @@
 #include "overview/update/overview_items.h"
 
 enum {
-    SQUARE = 4,       /* pixels of the side of squares, in which rows are looked for */
-    SQUARE_BITS = 64, /* of a word */
-    KNOWN = 256,      /* features whose reach is remembered */
+    SQUARE = 4,          /* pixels of the side of squares, in which rows are looked for */
+    SQUARE_BITS = 64,    /* of a word */
+    KNOWN = 256,         /* features whose reach is remembered */
+    ITEMS_AT_ONCE = 256, /* features between two looks at the deadline */
 };
 /* Pixels by which what is painted of a geometry may lie beside where its bounds and the reach of its symbols say. */
 #define PIXELS_OFF 1
@@ -31,12 +32,14 @@ typedef struct reveal_square {
 typedef struct reveal_plane {
     mc_overview_plane *plane;
     int finest, level; /* levels that it tells about, from one to the other; features of the latter are looked at */
-    apr_array_header_t *items; /* pointers to mc_reveal_item */
+    uint32_t levels;   /* a bit for each of these */
     bool looked_at;
-    int reach;         /* pixels by which symbols reach over their geometry, but for tips of sharp bends */
-    int columns, rows; /* of squares */
+    int open;            /* squares that are looked at and have pixels that nothing hides so far */
+    int64_t least, most; /* as of the squares */
+    int reach;           /* pixels by which symbols reach over their geometry, but for tips of sharp bends */
+    int columns, rows;   /* of squares */
     reveal_square *squares;
-    uint64_t *bits; /* of the squares, row by row: whether it is looked at */
+    uint64_t *bits; /* of the squares, row by row: whether it is open */
     size_t words;   /* of a row of these */
     struct {
         const char *const *values;
@@ -48,6 +51,7 @@ struct mc_overview_reveal {
     const mc_overview_job *job;
     const mc_reveal_level *levels;
     int level_count;
+    apr_array_header_t **items; /* of each level: pointers to mc_reveal_item */
     mc_overview_planes *planes;
     reveal_plane *looks;
     int count; /* of the planes */
@@ -150,12 +154,13 @@ meets_open(const reveal_plane *look, const mc_sieve_box *box)
     return meets_square(look, box) && mc_sieve_is_open(look->plane->sieve, box);
 }
 
-/* Whether a feature may touch a pixel that is looked at, and that nothing hides so far. */
+/* Whether a feature may touch a pixel that is looked at, and that nothing hides so far; the pixels in its reach. */
 static bool
-may_be_shown(reveal_plane *look, const mc_reveal_item *item)
+may_be_shown(mc_sieve_box *box, const mc_overview_reveal *reveal, reveal_plane *look, const mc_reveal_item *item)
 {
-    mc_sieve_box box;
-    return find_pixels(&box, look, &item->bounds, reach_of_values(look, item->values)) && meets_open(look, &box);
+    const mc_extent bounds = item->row != NULL ? extent_in_plane(look, &item->row->extent)
+                                               : bounds_in_plane(reveal, look, &item->feature->bounds);
+    return find_pixels(box, look, &bounds, reach_of_values(look, item->values)) && meets_open(look, box);
 }
 
 static mc_sieve_box
@@ -169,7 +174,7 @@ box_of_square(const reveal_plane *look, int x, int y)
 static void
 note_squares(reveal_plane *look)
 {
-    look->looked_at = false;
+    look->open = 0;
     memset(look->bits, 0, sizeof(*look->bits) * look->words * (size_t)look->rows);
     for (int y = 0; y < look->rows; y++)
         for (int x = 0; x < look->columns; x++) {
@@ -178,8 +183,22 @@ note_squares(reveal_plane *look)
             square->looked_at = mc_sieve_is_open(look->plane->sieve, &box);
             look->bits[(size_t)y * look->words + (size_t)x / SQUARE_BITS] |= (uint64_t)square->looked_at
                                                                              << x % SQUARE_BITS;
-            look->looked_at |= square->looked_at;
+            look->open += square->looked_at;
         }
+    look->looked_at = look->open > 0;
+}
+
+/* A square all of whose pixels are hidden by now is not looked at any more. */
+static void
+close_square(reveal_plane *look, int x, int y)
+{
+    uint64_t *bits = &look->bits[(size_t)y * look->words + (size_t)x / SQUARE_BITS];
+    const uint64_t bit = (uint64_t)1 << x % SQUARE_BITS;
+    const mc_sieve_box box = box_of_square(look, x, y);
+    if ((*bits & bit) == 0 || mc_sieve_is_open(look->plane->sieve, &box))
+        return;
+    *bits &= ~bit;
+    look->open--;
 }
 
 static mc_error *
@@ -227,14 +246,18 @@ create_looks(mc_overview_reveal *reveal)
 {
     reveal->count = mc_overview_planes_count(reveal->planes);
     reveal->looks = apr_pcalloc(reveal->pool, sizeof(*reveal->looks) * (size_t)reveal->count);
+    reveal->items = apr_palloc(reveal->pool, sizeof(*reveal->items) * (size_t)reveal->level_count);
+    for (int k = 0; k < reveal->level_count; k++)
+        reveal->items[k] = apr_array_make(reveal->pool, 1024, sizeof(mc_reveal_item *));
     for (int p = 0; p < reveal->count; p++) {
         reveal_plane *look = &reveal->looks[p];
         look->plane = mc_overview_planes_at(reveal->planes, p);
-        look->items = apr_array_make(reveal->pool, 1024, sizeof(mc_reveal_item *));
         for (int k = reveal->level_count - 1; k >= 0; k--)
-            look->finest = mc_overview_planes_serve(reveal->planes, p, k) ? k : look->finest;
-        for (int k = 0; k < reveal->level_count; k++)
-            look->level = mc_overview_planes_serve(reveal->planes, p, k) ? k : look->level;
+            if (mc_overview_planes_serve(reveal->planes, p, k)) {
+                look->level = look->levels == 0 ? k : look->level;
+                look->finest = k;
+                look->levels |= (uint32_t)1 << k;
+            }
         MC_TRY(uncover_plane(reveal, look));
     }
     return MC_OK;
@@ -266,31 +289,51 @@ mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_reve
 
 /* ---- Features ---- */
 
+uint32_t
+mc_overview_reveal_levels(const mc_overview_reveal *reveal, int64_t ordinal)
+{
+    uint32_t levels = 0;
+    for (int k = 0; k < reveal->level_count; k++)
+        levels |= (uint32_t)mc_overview_ordinals_have(reveal->levels[k].known, ordinal) << k;
+    return levels;
+}
+
 bool
 mc_overview_reveal_knows(const mc_overview_reveal *reveal, int plane, int64_t ordinal)
 {
-    const reveal_plane *look = &reveal->looks[plane];
-    for (int k = look->finest; k <= look->level; k++)
-        if (!mc_overview_ordinals_have(reveal->levels[k].known, ordinal))
-            return false;
-    return true;
+    return (reveal->looks[plane].levels & ~mc_overview_reveal_levels(reveal, ordinal)) == 0;
+}
+
+void
+mc_overview_reveal_add(mc_overview_reveal *reveal, int level, const mc_overview_feature *feature, mc_reveal_role role)
+{
+    const mc_reveal_item item = { .feature = feature, .values = feature->values, .role = role };
+    mc_sieve_box box;
+    for (int p = 0; p < reveal->count; p++) {
+        reveal_plane *look = &reveal->looks[p];
+        if (look->looked_at && look->level == level && may_be_shown(&box, reveal, look, &item)) {
+            mc_reveal_push_item(reveal->items[level], &item);
+            return;
+        }
+    }
 }
 
 /* What only one of two levels has was not laid over the plane that they have in common when they were built, and hides
  * nothing there. But what has gone opens pixels, and is taken for what hid others, wherever it was. */
-void
-mc_overview_reveal_add(mc_overview_reveal *reveal, int level, const mc_overview_feature *feature, mc_reveal_role role)
+static bool
+counts_in_plane(const mc_overview_reveal *reveal, const reveal_plane *look, const mc_reveal_item *item)
 {
-    for (int p = 0; p < reveal->count; p++) {
-        reveal_plane *look = &reveal->looks[p];
-        const mc_reveal_item item = { .feature = feature,
-                                      .bounds = bounds_in_plane(reveal, look, &feature->bounds),
-                                      .values = feature->values,
-                                      .role = role };
-        if (look->looked_at && look->level == level && may_be_shown(look, &item) &&
-            (role == MC_REVEAL_GONE || mc_overview_reveal_knows(reveal, p, feature->ordinal)))
-            mc_reveal_push_item(look->items, &item);
-    }
+    return item->role >= MC_REVEAL_GONE || look->finest == look->level ||
+           mc_overview_ordinals_have(reveal->levels[look->finest].known, item->feature->ordinal);
+}
+
+/* Whether a feature counts in a plane, reaches pixels that are open there, and was read. */
+static bool
+reaches_plane(mc_sieve_box *box, mc_feature *read, mc_overview_reveal *reveal, reveal_plane *look,
+              const mc_reveal_item *item)
+{
+    return may_be_shown(box, reveal, look, item) && counts_in_plane(reveal, look, item) &&
+           read_in_plane(read, reveal, look->plane, item->feature);
 }
 
 /* ---- Which rows may be seen ---- */
@@ -336,22 +379,30 @@ find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_pla
     static const mc_sieve_time times[] = {
         [MC_REVEAL_STAYS] = MC_SIEVE_BOTH, [MC_REVEAL_NEW] = MC_SIEVE_AFTER, [MC_REVEAL_GONE] = MC_SIEVE_BEFORE
     };
+    const apr_array_header_t *items = reveal->items[look->level];
     mc_feature read;
     mc_sieve_box box;
-    mc_reveal_sort_items(look->items);
-    for (int i = 0; i < look->items->nelts; i++) {
-        const mc_reveal_item *item = APR_ARRAY_IDX(look->items, i, const mc_reveal_item *);
-        MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
-        if (!may_be_shown(look, item) || !read_in_plane(&read, reveal, look->plane, item->feature))
+    for (int i = 0; i < items->nelts && look->open > 0; i++) {
+        const mc_reveal_item *item = APR_ARRAY_IDX(items, i, const mc_reveal_item *);
+        if (i % ITEMS_AT_ONCE == 0)
+            MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
+        if (!reaches_plane(&box, &read, reveal, look, item))
             continue;
         MC_TRY(mc_sieve_follow(&box, look->plane->sieve, &read, times[item->role], reveal->job->ctx));
         for (int y = box.y0 / SQUARE; box.x0 < box.x1 && y <= (box.y1 - 1) / SQUARE; y++)
-            for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++)
+            for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++) {
                 look_at_square(wanted, reveal, look, x, y, item->feature->ordinal);
+                close_square(look, x, y);
+            }
     }
+    look->least = INT64_MAX;
     for (int y = 0; y < look->rows; y++)
-        for (int x = 0; x < look->columns; x++)
+        for (int x = 0; x < look->columns; x++) {
             look_at_square(wanted, reveal, look, x, y, -1);
+            const reveal_square *square = &look->squares[y * look->columns + x];
+            look->most = square->most > look->most ? square->most : look->most;
+            look->least = square->most > 0 && square->least < look->least ? square->least : look->least;
+        }
     mc_sieve_open_shown(look->plane->sieve);
     note_squares(look);
     return MC_OK;
@@ -360,6 +411,8 @@ find_in_plane(apr_array_header_t *wanted, mc_overview_reveal *reveal, reveal_pla
 mc_error *
 mc_overview_reveal_find(apr_array_header_t *wanted, mc_overview_reveal *reveal)
 {
+    for (int k = 0; k < reveal->level_count; k++)
+        mc_reveal_sort_items(reveal->items[k]);
     for (int p = 0; p < reveal->count; p++)
         if (reveal->looks[p].looked_at)
             MC_TRY(find_in_plane(wanted, reveal, &reveal->looks[p]));
@@ -379,73 +432,78 @@ is_between_in_squares(const reveal_plane *look, const mc_sieve_box *box, int64_t
     return false;
 }
 
-/* What tells most rows apart at the least cost comes first. */
+/* What tells most rows apart at the least cost comes first. `have`: the levels that have the row. */
 static bool
-wants_in_plane(const mc_overview_reveal *reveal, int plane, const mc_extent *extent, int64_t ordinal)
+wants_in_plane(const reveal_plane *look, const mc_extent *extent, int64_t ordinal, uint32_t have)
 {
-    const reveal_plane *look = &reveal->looks[plane];
-    const mc_extent bounds = extent_in_plane(look, extent);
     mc_sieve_box box;
-    return look->looked_at && find_pixels(&box, look, &bounds, look->reach) && meets_square(look, &box) &&
-           is_between_in_squares(look, &box, ordinal) && mc_sieve_is_open(look->plane->sieve, &box) &&
-           !mc_overview_reveal_knows(reveal, plane, ordinal);
+    if (!look->looked_at || ordinal <= look->least || ordinal >= look->most || (look->levels & ~have) == 0)
+        return false;
+    const mc_extent bounds = extent_in_plane(look, extent);
+    return find_pixels(&box, look, &bounds, look->reach) && meets_square(look, &box) &&
+           is_between_in_squares(look, &box, ordinal) && mc_sieve_is_open(look->plane->sieve, &box);
 }
 
 bool
-mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *extent, int64_t ordinal)
+mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *extent, int64_t ordinal, uint32_t have)
 {
     for (int p = 0; p < reveal->count; p++)
-        if (wants_in_plane(reveal, p, extent, ordinal))
+        if (wants_in_plane(&reveal->looks[p], extent, ordinal, have))
             return true;
     return false;
 }
 
 /* ---- Which are seen ---- */
 
-/* Of the levels that a plane tells about. */
-static uint32_t
-bits_of_levels(const reveal_plane *look)
-{
-    uint32_t bits = 0;
-    for (int k = look->finest; k <= look->level; k++)
-        bits |= (uint32_t)1 << k;
-    return bits;
-}
-
 /* The rows that are wanted in a plane. */
 static apr_array_header_t *
-items_of_rows(const mc_overview_reveal *reveal, int plane, apr_array_header_t *rows, apr_pool_t *pool)
+items_of_rows(const mc_overview_reveal *reveal, const reveal_plane *look, apr_array_header_t *rows, apr_pool_t *pool)
 {
-    const reveal_plane *look = &reveal->looks[plane];
-    apr_array_header_t *items = apr_array_make(pool, 1024, sizeof(mc_reveal_item *));
+    apr_array_header_t *items = apr_array_make(pool, 1024, sizeof(mc_reveal_item));
     for (int i = 0; i < rows->nelts; i++) {
         mc_reveal_row *row = &APR_ARRAY_IDX(rows, i, mc_reveal_row);
-        if (!wants_in_plane(reveal, plane, &row->extent, row->feature.ordinal))
+        const int64_t ordinal = row->feature.ordinal;
+        if (!wants_in_plane(look, &row->extent, ordinal, mc_overview_reveal_levels(reveal, ordinal)))
             continue;
-        row->looked |= bits_of_levels(look);
-        mc_reveal_push_item(items, &(mc_reveal_item){ .feature = &row->feature,
-                                                      .bounds = extent_in_plane(look, &row->extent),
-                                                      .values = row->feature.values,
-                                                      .role = MC_REVEAL_ROW,
-                                                      .row = row });
+        row->looked |= look->levels;
+        APR_ARRAY_PUSH(items, mc_reveal_item) = (mc_reveal_item){
+            .feature = &row->feature, .values = row->feature.values, .role = MC_REVEAL_ROW, .row = row
+        };
     }
     return items;
 }
 
 static mc_error *
-sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_array_header_t *items)
+sift_item(mc_overview_reveal *reveal, reveal_plane *look, const mc_reveal_item *item)
 {
     mc_feature read;
+    mc_sieve_box box;
     bool seen;
-    for (int i = 0; i < items->nelts; i++) {
-        mc_reveal_item *item = APR_ARRAY_IDX(items, i, mc_reveal_item *);
-        MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
-        if (item->role == MC_REVEAL_GONE || !may_be_shown(look, item) ||
-            !read_in_plane(&read, reveal, look->plane, item->feature))
-            continue;
-        MC_TRY(mc_sieve_keeps(&seen, look->plane->sieve, &read, reveal->job->ctx));
-        if (seen && item->row != NULL)
-            item->row->seen |= bits_of_levels(look);
+    if (item->role == MC_REVEAL_GONE || !reaches_plane(&box, &read, reveal, look, item))
+        return MC_OK;
+    MC_TRY(mc_sieve_keeps(&seen, look->plane->sieve, &read, reveal->job->ctx));
+    if (seen && item->row != NULL)
+        item->row->seen |= look->levels;
+    for (int y = box.y0 / SQUARE; seen && y <= (box.y1 - 1) / SQUARE; y++)
+        for (int x = box.x0 / SQUARE; x <= (box.x1 - 1) / SQUARE; x++)
+            close_square(look, x, y);
+    return MC_OK;
+}
+
+/* Features of the level and rows, the one that is painted last first, as long as there are rows. */
+static mc_error *
+sift_rows_in_plane(mc_overview_reveal *reveal, reveal_plane *look, const apr_array_header_t *rows)
+{
+    const apr_array_header_t *items = reveal->items[look->level];
+    for (int i = 0, r = 0; r < rows->nelts && look->open > 0;) {
+        const mc_reveal_item *row = &APR_ARRAY_IDX(rows, r, mc_reveal_item);
+        const mc_reveal_item *item = i < items->nelts ? APR_ARRAY_IDX(items, i, const mc_reveal_item *) : NULL;
+        const bool is_row = item == NULL || item->feature->ordinal < row->feature->ordinal;
+        if ((i + r) % ITEMS_AT_ONCE == 0)
+            MC_TRY(mc_ctx_check(reveal->job->ctx, reveal->pool));
+        MC_TRY(sift_item(reveal, look, is_row ? row : item));
+        i += !is_row;
+        r += is_row;
     }
     return MC_OK;
 }
@@ -458,11 +516,8 @@ mc_overview_reveal_sift(mc_overview_reveal *reveal, apr_array_header_t *rows)
     for (int p = 0; p < reveal->count; p++) {
         reveal_plane *look = &reveal->looks[p];
         apr_pool_clear(pool);
-        if (!look->looked_at)
-            continue;
-        const apr_array_header_t *found = items_of_rows(reveal, p, rows, pool);
-        if (found->nelts > 0)
-            MC_TRY(sift_rows_in_plane(reveal, look, mc_reveal_merge_items(look->items, found, pool)));
+        if (look->looked_at)
+            MC_TRY(sift_rows_in_plane(reveal, look, items_of_rows(reveal, look, rows, pool)));
     }
     return MC_OK;
 }

@@ -25,10 +25,9 @@ typedef struct mc_reveal_row {
     uint32_t looked, seen;       /* in which levels it was looked at, and where it is seen: a bit for each */
 } mc_reveal_row;
 
-/* A feature, as a plane looks at it. */
+/* A feature, as planes look at it. */
 typedef struct mc_reveal_item {
-    const mc_overview_feature *feature;
-    mc_extent bounds; /* in pixels of the plane */
+    const mc_overview_feature *feature; /* whose bounds are set, unless it is that of a row */
     const char *const *values;
     mc_reveal_role role;
     mc_reveal_row *row; /* that it is; else NULL */
@@ -64,8 +63,13 @@ mc_error *mc_overview_reveal_find(apr_array_header_t *wanted, mc_overview_reveal
 /* Whether all levels that a plane tells about have a row. */
 bool mc_overview_reveal_knows(const mc_overview_reveal *reveal, int plane, int64_t ordinal);
 
-/* Whether a row of which no more is known is among those that are wanted. Bounds in units of the CRS. */
-bool mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *extent, int64_t ordinal);
+/* Which levels have a row: a bit for each. */
+uint32_t mc_overview_reveal_levels(const mc_overview_reveal *reveal, int64_t ordinal);
+
+/* Whether a row of which no more is known is among those that are wanted. Bounds in units of the CRS; `have`: the
+ * levels that have it. */
+bool mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *extent, int64_t ordinal,
+                              uint32_t have);
 
 /* Sets `looked` and `seen` of rows, mc_reveal_row, the last one first. */
 mc_error *mc_overview_reveal_sift(mc_overview_reveal *reveal, apr_array_header_t *rows) MC_CHECKED;

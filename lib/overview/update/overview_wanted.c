@@ -7,13 +7,14 @@
 
 #include "overview/overview_planes.h"
 #include "text/text.h"
+#include "vector/geometry/geometry.h"
 
 enum {
-    ROWS_LEAST = 20000,    /* so many rows may be looked at, however few there are, */
-    ROWS_PART = 2,         /* and this part of those that the levels have */
-    HITS = 16,             /* the database may find each of them so many times */
-    PLACES_AT_ONCE = 4096, /* rows between two looks at the deadline */
-    VISIT = 8,             /* what a row costs by the index, in rows that are read one after the other */
+    ROWS_LEAST = 20000,   /* so many rows may be looked at, however few there are, */
+    ROWS_PART = 2,        /* and this part of those that the levels have */
+    HITS = 16,            /* the database may find each of them so many times */
+    VISIT = 8,            /* what a row costs by the index, in rows that are read one after the other */
+    WHOLE_MOST = 8 << 20, /* rows of a table that is read as a whole because changes lie all over it */
 };
 
 /* ---- Joining ---- */
@@ -145,26 +146,26 @@ are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
         const mc_extent *box = &APR_ARRAY_IDX(wanted, i, mc_reveal_wanted).box;
         area += (box->maxx - box->minx) * (box->maxy - box->miny);
     }
-    return changed->places != NULL || (changed->everywhere && changed->table_rows < MC_OVERVIEW_PLACES_MOST) ||
+    return (changed->everywhere && changed->table_rows < WHOLE_MOST) ||
            area * changed->density * VISIT > changed->table_rows;
 }
 
-/* From what is known of all rows. */
-static mc_error *
-find_by_places(apr_array_header_t *ordinals, const mc_overview_reveal *reveal, const mc_overview_changed *changed,
-               const mc_overview_table *table)
+typedef struct wanted_search {
+    const mc_overview_reveal *reveal;
+    apr_array_header_t *ordinals;
+} wanted_search;
+
+/* A row without plain bounds (curves and collections) may be anywhere. */
+static void
+take_wanted_row(void *baton, int64_t ordinal, const void *geometry, size_t size)
 {
-    const mc_overview_row_box *rows = (const mc_overview_row_box *)changed->places->elts;
-    const double *corner = changed->corner;
-    for (int i = 0; i < changed->places->nelts; i++) {
-        const mc_extent extent = { corner[0] + rows[i].box[0], corner[1] + rows[i].box[1], corner[0] + rows[i].box[2],
-                                   corner[1] + rows[i].box[3] };
-        if (i % PLACES_AT_ONCE == 0)
-            MC_TRY(mc_ctx_check(table->job.ctx, ordinals->pool));
-        if (mc_overview_reveal_wants(reveal, &extent, rows[i].ordinal))
-            APR_ARRAY_PUSH(ordinals, int64_t) = rows[i].ordinal;
-    }
-    return MC_OK;
+    const wanted_search *search = baton;
+    const uint32_t have = mc_overview_reveal_levels(search->reveal, ordinal);
+    mc_extent extent;
+    if (!mc_wkb_bounds(&extent, geometry, size))
+        extent = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
+    if (mc_overview_reveal_wants(search->reveal, &extent, ordinal, have))
+        APR_ARRAY_PUSH(search->ordinals, int64_t) = ordinal;
 }
 
 mc_error *
@@ -175,11 +176,10 @@ mc_overview_find_wanted(apr_array_header_t **ordinals, apr_array_header_t *wante
     int64_t hits = 0;
     mc_overview_join_wanted(wanted);
     *ordinals = apr_array_make(pool, 1024, sizeof(int64_t));
-    if (are_many(wanted, changed)) {
-        if (changed->places == NULL)
-            MC_TRY(mc_overview_read_places(changed, table));
-        MC_TRY(find_by_places(*ordinals, reveal, changed, table));
-    } else
+    wanted_search search = { reveal, *ordinals };
+    if (are_many(wanted, changed))
+        MC_TRY(mc_overview_visit_old(changed, take_wanted_row, &search, table));
+    else
         MC_TRY(ask_for_wanted(&hits, *ordinals, wanted, reveal, changed, table, HITS * most));
     if (hits >= HITS * most || (*ordinals)->nelts > most)
         *ordinals = NULL;
