@@ -25,8 +25,6 @@ enum {
     FAINT_IN_CROWD = 10 * 17 - 8,
     WEAK = 8,
 };
-/* Pixels by which paint may lie beside what symbols cover: within half a pixel it is told by the distance. */
-#define PAINTED_OFF 0.5625
 /* Half pixels by which a lattice lies to the left of the plane's own and above it. */
 static const int lattice_shifts[MC_SIEVE_LATTICES][2] = { { 0, 0 }, { 1, 1 }, { 1, 0 }, { 0, 1 } };
 
@@ -230,9 +228,8 @@ is_drawn_by_rule(painted_reach *reach, mc_sieve *sieve, const mc_feature *featur
     return drawn;
 }
 
-/* Whether anything of the box lies beside the plane. */
-static bool
-clip_box(mc_sieve_box *box, const mc_sieve *sieve)
+bool
+mc_sieve_clip_box(mc_sieve_box *box, const mc_sieve *sieve)
 {
     const mc_sieve_box all = *box;
     box->x0 = box->x0 < 0 ? 0 : box->x0;
@@ -251,7 +248,7 @@ find_sieve_box(mc_sieve_box *box, bool *cut, const mc_sieve *sieve, const int32_
 {
     *box = (mc_sieve_box){ (bounds[0] >> 8) - margin, (bounds[1] >> 8) - margin, (bounds[2] >> 8) + 2 + margin,
                            (bounds[3] >> 8) + 2 + margin };
-    *cut = clip_box(box, sieve);
+    *cut = mc_sieve_clip_box(box, sieve);
     return (!*cut || sieve->closed) && box->x1 - box->x0 <= MC_SIEVE_SCRATCH - MC_SIEVE_BLOCK &&
            box->y1 - box->y0 <= MC_SIEVE_SCRATCH;
 }
@@ -263,21 +260,6 @@ mc_sieve_hides_box(const mc_sieve *sieve, const mc_sieve_box *box)
         if (memchr(sieve->open + (size_t)y * sieve->stride + box->x0, 1, (size_t)(box->x1 - box->x0)) != NULL)
             return false;
     return true;
-}
-
-/* Whether nothing shines through in any pixel that may be painted on any lattice. The box in which a feature is painted
- * has more of them. */
-static bool
-hides_all_painted(const mc_sieve *sieve, const int32_t bounds[4], double reach)
-{
-    if (!(reach < MC_SIEVE_SCRATCH))
-        return false;
-    const int more = (int)ceil((reach + PAINTED_OFF) * MC_SUBPIXELS), half = MC_SUBPIXELS / 2;
-    mc_sieve_box box = { ((bounds[0] - more) >> 8), ((bounds[1] - more) >> 8),
-                         ((bounds[2] + more + half + MC_SUBPIXELS - 1) >> 8),
-                         ((bounds[3] + more + half + MC_SUBPIXELS - 1) >> 8) };
-    (void)clip_box(&box, sieve);
-    return mc_sieve_hides_box(sieve, &box);
 }
 
 bool
@@ -495,7 +477,7 @@ mc_sieve_keeps(bool *keeps, mc_sieve *sieve, const mc_feature *feature, mc_ctx *
         !find_sieve_box(&box, &cut, sieve, bounds, reach.margin)) /* is kept, and hides nothing */
         return MC_OK;
     *keeps = false;
-    if (mc_sieve_hides_box(sieve, &box) || hides_all_painted(sieve, bounds, reach.exact))
+    if (mc_sieve_hides_box(sieve, &box) || mc_sieve_hides_painted(sieve, feature->geometry, bounds, reach.exact))
         return MC_OK;
     const mc_sieve_box whole = box;
     MC_TRY(paint_alone(sieve, feature, &whole, 0, ctx));
@@ -538,7 +520,7 @@ mc_sieve_paint(mc_sieve_box *box, mc_sieve *sieve, const mc_feature *feature, mc
     const bool fits = is_drawn_by_rule(&reach, sieve, feature) && sieve->hides &&
                       mc_geometry_bounds(feature->geometry, &bounds[0], &bounds[1], &bounds[2], &bounds[3]) &&
                       find_sieve_box(box, &cut, sieve, bounds, reach.margin) && !mc_sieve_hides_box(sieve, box) &&
-                      !hides_all_painted(sieve, bounds, reach.exact);
+                      !mc_sieve_hides_painted(sieve, feature->geometry, bounds, reach.exact);
     const mc_sieve_box whole = *box;
     for (int i = 0; fits && painted && i < sieve->lattices; i++) {
         MC_TRY(paint_alone(sieve, feature, &whole, i, ctx));

@@ -76,4 +76,11 @@ double mc_sieve_rule_half(const mc_rule_style *rule, double scale);
  * straight line, up to M_SQRT2 where no bend is sharper than a right angle, else (and for areas) MC_SIEVE_MITRE. */
 double mc_sieve_mitre(const mc_geometry *geometry);
 
+/* Clips a box to the plane; whether anything of it lies beside the plane. */
+bool mc_sieve_clip_box(mc_sieve_box *box, const mc_sieve *sieve);
+
+/* Whether nothing shines through in any pixel that may be painted of a geometry with these bounds, whose symbols reach
+ * over it by so many pixels. The box in which a feature is painted has more of them. */
+bool mc_sieve_hides_painted(const mc_sieve *sieve, const mc_geometry *geometry, const int32_t bounds[4], double exact);
+
 #endif

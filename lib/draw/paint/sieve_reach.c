@@ -1,8 +1,11 @@
-/* How far symbols reach over the geometry of a feature, but for the tips of lines that bend sharply. */
+/* How far symbols reach over the geometry of a feature, and whether they reach anything that is open. */
 #include <math.h>
 
 #include "draw/paint/painter_private.h"
 #include "draw/paint/sieve_private.h"
+
+/* Pixels by which paint may lie beside what symbols cover: within half a pixel it is told by the distance. */
+#define PAINTED_OFF 0.5625
 
 static bool
 is_plain_stroke(const mc_symbolizer *symbol)
@@ -88,4 +91,44 @@ mc_sieve_mitre(const mc_geometry *geometry)
         least = fmin(least, least_cosine_of_part(lines->points + begin, lines->ends[i] - begin));
     }
     return least < M_SQRT1_2 ? MC_SIEVE_MITRE : 1 / least;
+}
+
+/* Whether nothing shines through in any pixel that may be painted on any lattice around bounds. */
+static bool
+hides_around(const mc_sieve *sieve, const int32_t bounds[4], int reach)
+{
+    const int past = reach + MC_SUBPIXELS / 2 + MC_SUBPIXELS - 1;
+    mc_sieve_box box = { (bounds[0] - reach) >> 8, (bounds[1] - reach) >> 8, (bounds[2] + past) >> 8,
+                         (bounds[3] + past) >> 8 };
+    (void)mc_sieve_clip_box(&box, sieve);
+    return mc_sieve_hides_box(sieve, &box);
+}
+
+/* The same around each segment of the lines of a geometry; of those that are left when a stroke is straightened,
+ * too. */
+static bool
+hides_around_lines(const mc_sieve *sieve, const mc_shape *lines, int reach)
+{
+    for (int part = 0, i = 0; part < lines->part_count; part++)
+        for (i = mc_shape_part_begin(lines, part); i < lines->ends[part]; i++) {
+            const mc_shape_point a = lines->points[i], b = lines->points[i + (i + 1 < lines->ends[part])];
+            const int32_t bounds[4] = { a.x < b.x ? a.x : b.x, a.y < b.y ? a.y : b.y, a.x > b.x ? a.x : b.x,
+                                        a.y > b.y ? a.y : b.y };
+            if (!hides_around(sieve, bounds, reach))
+                return false;
+        }
+    return true;
+}
+
+bool
+mc_sieve_hides_painted(const mc_sieve *sieve, const mc_geometry *geometry, const int32_t bounds[4], double exact)
+{
+    if (!(exact < MC_SIEVE_SCRATCH))
+        return false;
+    const int reach = (int)ceil((exact + PAINTED_OFF) * MC_SUBPIXELS);
+    const mc_shape *lines = &geometry->shapes[MC_SHAPE_LINES];
+    return hides_around(sieve, bounds, reach) ||
+           (lines->point_count > 2 && geometry->shapes[MC_SHAPE_POLYGONS].point_count == 0 &&
+            geometry->shapes[MC_SHAPE_POINTS].point_count == 0 &&
+            hides_around_lines(sieve, lines, reach + MC_SIEVE_THINNING));
 }

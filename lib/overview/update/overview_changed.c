@@ -271,9 +271,10 @@ mc_overview_visit_old(mc_overview_changed *changed, mc_overview_old_visitor *vis
                       const mc_overview_table *table)
 {
     const mc_postgres_query query = { .session = table->session,
-                                      .sql = apr_psprintf(changed->pool, "SELECT s.ctid, s.%s, %s FROM %s s",
+                                      .sql = apr_psprintf(changed->pool, "SELECT s.ctid, s.%s%s%s FROM %s s",
                                                           mc_sql_name(table->column.name, changed->pool),
-                                                          changed->everywhere ? "true" : changed->known,
+                                                          changed->everywhere ? "" : ", ",
+                                                          changed->everywhere ? "" : changed->known,
                                                           mc_sql_table(table->config.table, changed->pool)),
                                       .binary = true,
                                       .copy = true };
@@ -283,11 +284,12 @@ mc_overview_visit_old(mc_overview_changed *changed, mc_overview_old_visitor *vis
     mc_error *error =
         mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, changed->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
-        if (row->columns != 3 || row->fields[1].size < 0 || row->fields[2].size != 1)
+        if (row->columns != (changed->everywhere ? 2 : 3) || row->fields[1].size < 0)
             continue;
         const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
         if (changed->everywhere ? mc_overview_ordinals_have(changed->old, ordinal)
-                                : row->fields[2].data[0] != 0 && mc_overview_ordinals_add(changed->old, ordinal))
+                                : row->fields[2].size == 1 && row->fields[2].data[0] != 0 &&
+                                      mc_overview_ordinals_add(changed->old, ordinal))
             visit(baton, ordinal, row->fields[1].data, (size_t)row->fields[1].size);
     }
     mc_postgres_end(result);

@@ -127,6 +127,9 @@ mc_patch_blocks_read(bool *fits, mc_patch_blocks *blocks, const mc_box_set *boxe
     *fits = blocks->known != NULL;
     if (!*fits)
         return MC_OK;
+    if (boxes == NULL) /* all features of the level: there is room for them from the beginning */
+        blocks->entries = apr_array_make(blocks->pool, (int)fmin((double)blocks->level->kept + 1, ENTRIES_MAX),
+                                         sizeof(mc_patch_entry));
     mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, blocks->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL && *fits)
         error = take_block(fits, blocks, features, row);

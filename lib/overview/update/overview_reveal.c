@@ -432,12 +432,27 @@ is_between_in_squares(const reveal_plane *look, const mc_sieve_box *box, int64_t
     return false;
 }
 
+static bool
+may_want_in_plane(const reveal_plane *look, int64_t ordinal, uint32_t have)
+{
+    return look->looked_at && ordinal > look->least && ordinal < look->most && (look->levels & ~have) != 0;
+}
+
+bool
+mc_overview_reveal_may_want(const mc_overview_reveal *reveal, int64_t ordinal, uint32_t have)
+{
+    for (int p = 0; p < reveal->count; p++)
+        if (may_want_in_plane(&reveal->looks[p], ordinal, have))
+            return true;
+    return false;
+}
+
 /* What tells most rows apart at the least cost comes first. `have`: the levels that have the row. */
 static bool
 wants_in_plane(const reveal_plane *look, const mc_extent *extent, int64_t ordinal, uint32_t have)
 {
     mc_sieve_box box;
-    if (!look->looked_at || ordinal <= look->least || ordinal >= look->most || (look->levels & ~have) == 0)
+    if (!may_want_in_plane(look, ordinal, have))
         return false;
     const mc_extent bounds = extent_in_plane(look, extent);
     return find_pixels(&box, look, &bounds, look->reach) && meets_square(look, &box) &&

@@ -66,8 +66,9 @@ bool mc_overview_reveal_knows(const mc_overview_reveal *reveal, int plane, int64
 /* Which levels have a row: a bit for each. */
 uint32_t mc_overview_reveal_levels(const mc_overview_reveal *reveal, int64_t ordinal);
 
-/* Whether a row of which no more is known is among those that are wanted. Bounds in units of the CRS; `have`: the
- * levels that have it. */
+/* Whether a row, wherever it lies, may be wanted; and whether it is among those that are wanted, of which no more is
+ * known. Bounds in units of the CRS; `have`: the levels that have it. */
+bool mc_overview_reveal_may_want(const mc_overview_reveal *reveal, int64_t ordinal, uint32_t have);
 bool mc_overview_reveal_wants(const mc_overview_reveal *reveal, const mc_extent *extent, int64_t ordinal,
                               uint32_t have);
 

@@ -162,6 +162,8 @@ take_wanted_row(void *baton, int64_t ordinal, const void *geometry, size_t size)
     const wanted_search *search = baton;
     const uint32_t have = mc_overview_reveal_levels(search->reveal, ordinal);
     mc_extent extent;
+    if (!mc_overview_reveal_may_want(search->reveal, ordinal, have))
+        return;
     if (!mc_wkb_bounds(&extent, geometry, size))
         extent = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
     if (mc_overview_reveal_wants(search->reveal, &extent, ordinal, have))
