@@ -63,7 +63,10 @@ mc_error *
 mc_pg_wait_socket(const mc_pg_connection *connection, short events, const mc_pg_wait *wait)
 {
     struct pollfd polled = { .fd = mc_pg_pump_socket(&connection->pump, connection->pg), .events = events };
-    bool yields = wait->ctx->inside != NULL && (connection->pump.asked || poll(&polled, 1, 0) <= 0);
+    bool inside = wait->ctx->inside != NULL, there = inside && !connection->pump.asked && poll(&polled, 1, 0) > 0;
+    if (there && mc_clock_now() < wait->end)
+        return MC_OK;
+    bool yields = inside && !there;
     mc_semaphore *semaphore = yields ? mc_semaphore_yield(wait->ctx) : NULL; /* others draw meanwhile */
     mc_error *error = wait_for_postgres_socket(&polled, wait);
     if (yields)
@@ -129,15 +132,28 @@ let_libpq_read(PGconn *pg, size_t handed)
     return true;
 }
 
+/* Takes some of what has come. *past: none of it is for libpq. */
+static size_t
+take_arrived(bool *past, mc_pg_connection *connection)
+{
+    mc_pg_rows *rows = &connection->rows;
+    bool own = connection->copying && mc_pg_rows_go_past(rows, &connection->pump, connection->pg);
+    size_t size = own ? mc_pg_rows_in(rows, &connection->pump) : mc_pg_pump_in(&connection->pump, connection->pg);
+    rows->libpq_asked = rows->libpq_asked || !own;
+    *past = own && !rows->libpq_asked;
+    return size;
+}
+
 mc_error *
 mc_pg_take_input(int64_t *arrived, int64_t most, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
-    size_t handed = mc_pg_pump_in(&connection->pump, connection->pg);
+    bool past;
+    size_t handed = take_arrived(&past, connection);
     *arrived += (int64_t)handed;
     if (wait->traffic != NULL && wait->traffic->first == 0)
         add_first_arrival(wait->traffic, mc_pg_pump_socket(&connection->pump, connection->pg), handed);
     MC_TRY(check_arrived(connection, *arrived, most, wait));
-    if (!let_libpq_read(connection->pg, handed))
+    if (!past && !let_libpq_read(connection->pg, handed))
         return broken_connection_error(connection, wait->pool);
     connection->sending = connection->sending || PQsslInUse(connection->pg);
     return MC_OK;
@@ -366,6 +382,7 @@ mc_pg_close(mc_pg_connection *connection)
         return;
     for (int i = 0; i < connection->statement_count; i++)
         mc_pg_clear_statement(&connection->statements[i]);
+    mc_pg_rows_free(&connection->rows);
     PQfinish(connection->pg);
     mc_pg_pump_close(&connection->pump);
     free(connection);
@@ -438,15 +455,27 @@ mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection, cons
     return mc_error_create(wait->pool, MC_ERR_UPSTREAM, "%s", complaint);
 }
 
+/* More of a COPY. What the last reading left behind is there without a look. */
+static mc_error *
+wait_for_copied(int64_t *arrived, mc_pg_connection *connection, const mc_pg_wait *wait)
+{
+    const mc_pg_rows *rows = &connection->rows;
+    int left = mc_pg_flush(connection);
+    MC_TRY(check_arrived(connection, *arrived, MC_PG_ROW_MAX, wait));
+    if (left != 0 || !rows->past || rows->short_read || mc_clock_now() >= wait->end || mc_ctx_abandoned(wait->ctx))
+        return wait_for_more(arrived, MC_PG_ROW_MAX, left, connection, wait);
+    return mc_pg_take_input(arrived, MC_PG_ROW_MAX, connection, wait);
+}
+
 mc_error *
 mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
-    PGconn *pg = connection->pg;
     int64_t arrived = 0;
-    *row = NULL;
-    while ((*size = PQgetCopyData(pg, row, 1)) == 0)
-        MC_TRY(wait_for_more(&arrived, MC_PG_ROW_MAX, mc_pg_flush(connection), connection, wait));
+    while ((*size = mc_pg_rows_next(row, &connection->rows, &connection->pump, connection->pg)) == 0)
+        MC_TRY(wait_for_copied(&arrived, connection, wait));
     connection->copying = *size > 0;
+    if (!connection->copying)
+        mc_pg_rows_end(&connection->rows);
     return *size == -2 ? broken_connection_error(connection, wait->pool) : MC_OK;
 }
 
@@ -454,10 +483,13 @@ mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wa
 static bool
 drain_copy(mc_pg_connection *connection)
 {
-    char *row = NULL;
+    char *row;
     int size = 0;
-    while (connection->copying && (size = PQgetCopyData(connection->pg, &row, 1)) > 0)
-        PQfreemem(row);
+    while (connection->copying &&
+           (size = mc_pg_rows_next(&row, &connection->rows, &connection->pump, connection->pg)) > 0)
+        continue;
+    if (connection->copying && size < 0)
+        mc_pg_rows_end(&connection->rows);
     connection->copying = connection->copying && size == 0;
     return !connection->copying;
 }
@@ -482,10 +514,11 @@ mc_pg_drain_arrived(mc_pg_connection *connection)
             }
         }
         /* Not before everything that is there has been taken: libpq moves the rest of its buffer at each read. */
-        size_t handed = mc_pg_pump_in(&connection->pump, pg);
+        bool past;
+        size_t handed = take_arrived(&past, connection);
         connection->drained += (int64_t)handed;
         connection->spoiled = connection->drained > MC_PG_ROW_MAX || connection->pump.complaint != NULL;
-        if (connection->spoiled || !let_libpq_read(pg, handed) || handed == 0)
+        if (connection->spoiled || (!past && !let_libpq_read(pg, handed)) || handed == 0)
             return false;
     }
     return false;

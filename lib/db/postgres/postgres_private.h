@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "db/postgres/postgres_engine.h"
-#include "db/postgres/postgres_pump.h"
+#include "db/postgres/postgres_rows.h"
 
 enum {
     MC_PG_STATEMENTS = 64,                         /* prepared ones kept on a connection */
@@ -55,6 +55,7 @@ typedef struct mc_pg_connection {
     apr_time_t until; /* when nobody waits for its end any more */
     bool copies;      /* a statement that begins a COPY was sent */
     bool copying;     /* the rest of a COPY has not been read */
+    mc_pg_rows rows;  /* of that COPY */
     int errors;       /* that the server has answered to the command */
     bool by_key;      /* the server plans statements as for mc_postgres_query's by_key */
     bool notified;    /* a notification has come that nobody has asked about */
@@ -160,7 +161,7 @@ bool mc_pg_is_at_rest(const mc_pg_connection *connection);
 mc_error *mc_pg_result(PGresult **result, int64_t most, mc_pg_connection *connection,
                        const mc_pg_wait *wait) MC_CHECKED;
 
-/* The next row of a COPY, to be freed with PQfreemem; NULL after the last. Errors as above. */
+/* The next row of a COPY, valid until the next call; NULL after the last. Errors as above. */
 mc_error *mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait) MC_CHECKED;
 
 /* Takes in results that have arrived already, without waiting. True once there is nothing left. */

@@ -79,6 +79,13 @@ is_before_messages(const PGconn *pg)
     return PQstatus(pg) == CONNECTION_SSL_STARTUP || PQstatus(pg) == CONNECTION_GSS_STARTUP;
 }
 
+void
+mc_pg_pump_failed(mc_pg_pump *pump, int failure)
+{
+    pump->failure = failure;
+    (void)shutdown(pump->inside, SHUT_WR);
+}
+
 size_t
 mc_pg_pump_in(mc_pg_pump *pump, PGconn *pg)
 {
@@ -90,8 +97,7 @@ mc_pg_pump_in(mc_pg_pump *pump, PGconn *pg)
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (size <= 0) {
-        pump->failure = size < 0 ? errno : 0;
-        (void)shutdown(pump->inside, SHUT_WR);
+        mc_pg_pump_failed(pump, size < 0 ? errno : 0);
         return 0;
     }
     if (!encrypted && (!letter || bytes[0] == 'E'))

@@ -43,6 +43,9 @@ int mc_pg_pump_socket(const mc_pg_pump *pump, const PGconn *pg);
  * libpq finds. libpq must have read what it was handed before. Nothing is handed over with a complaint. */
 size_t mc_pg_pump_in(mc_pg_pump *pump, PGconn *pg);
 
+/* The server says no more, for this errno or (0) because it has ended: libpq finds the end. */
+void mc_pg_pump_failed(mc_pg_pump *pump, int failure);
+
 /* Bytes that libpq was handed and has not read. */
 int mc_pg_pump_waiting(const PGconn *pg);
 

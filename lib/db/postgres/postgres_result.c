@@ -29,7 +29,7 @@ typedef struct pg_result {
     bool ended;    /* the answer has been read to its end */
     PGresult *result;
     int next;     /* row of the result */
-    char *copied; /* row of a COPY */
+    char *copied; /* row of a COPY; the connection's */
     mc_postgres_row row;
     mc_postgres_field *fields;
     int fields_size;
@@ -109,7 +109,6 @@ let_go_of_rows(pg_result *query_result)
 {
     PQclear(query_result->result);
     query_result->result = NULL;
-    PQfreemem(query_result->copied);
     query_result->copied = NULL;
 }
 
@@ -233,8 +232,6 @@ static mc_error *
 next_copied_end(pg_result *query_result)
 {
     int size;
-    PQfreemem(query_result->copied);
-    query_result->copied = NULL;
     MC_TRY(mc_pg_copied(&query_result->copied, &size, query_result->connection, &query_result->wait));
     if (query_result->copied == NULL)
         return MC_OK;
@@ -247,8 +244,6 @@ static mc_error *
 next_copied(const mc_postgres_row **row, pg_result *query_result)
 {
     int size, count = 0;
-    PQfreemem(query_result->copied);
-    query_result->copied = NULL;
     MC_TRY(mc_pg_copied(&query_result->copied, &size, query_result->connection, &query_result->wait));
     if (query_result->copied == NULL)
         return MC_OK;
@@ -308,6 +303,7 @@ read_result(pg_result *query_result)
     case PGRES_COPY_OUT:
         query_result->received = true;
         query_result->connection->copying = true;
+        mc_pg_rows_begin(&query_result->connection->rows);
         reserve_answer_fields(query_result, PQnfields(query_result->result));
         if (query_result->query.copy)
             return MC_OK;

@@ -1,5 +1,6 @@
 #include "postgres.h"
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "db/postgres/postgres_counters.h"
 
@@ -98,6 +99,36 @@ START_TEST(errors_come_before_and_between_rows)
 }
 END_TEST
 
+START_TEST(what_the_server_says_between_rows_is_no_row)
+{
+    database_do(&postgres_server, "sql create or replace function noisy(v int) returns text language plpgsql as "
+                                  "'begin if v % 7 = 0 then raise notice ''row % of %'', v, repeat(''n'', v % 900); "
+                                  "end if; return repeat(''r'', v * 37 % 5000); end'");
+    const char *sql = "select v::text, noisy(v) from generate_series(1, 4000) v";
+    ck_assert_str_eq(rows_of(start(sql, true)), rows_of(start(sql, false)));
+    const mc_postgres_row *row;
+    mc_postgres_result *query_result = start("select noisy(v) from generate_series(1, 100000) v", true);
+    ck_ok(mc_postgres_next(&row, query_result));
+    mc_postgres_end(query_result);
+    ck_assert_str_eq(rows_of(start(sql, true)), rows_of(start(sql, false)));
+}
+END_TEST
+
+START_TEST(rows_without_end_end_with_the_deadline)
+{
+    const mc_postgres_row *row = NULL;
+    (void)rows_of(start("select 1::text", true));
+    ctx.deadline = mc_clock_now() + APR_USEC_PER_SEC / 2;
+    mc_postgres_result *query_result = start("select repeat('x', 100) from generate_series(1, 2000000000) v", true);
+    mc_error *error = MC_OK;
+    while ((error = mc_postgres_next(&row, query_result)) == MC_OK && row != NULL)
+        ck_assert_int_lt(mc_clock_now(), ctx.deadline + 20 * APR_USEC_PER_SEC);
+    ck_fails(TIMEOUT, error);
+    mc_postgres_end(query_result);
+    ctx.deadline = 0;
+}
+END_TEST
+
 START_TEST(what_is_not_read_is_cancelled_and_the_connection_serves_on)
 {
     const mc_postgres_row *row;
@@ -141,5 +172,6 @@ START_TEST(a_way_is_known_by_its_connection_string)
 END_TEST
 
 POSTGRES_MAIN("postgres_copy", 2, rows_are_those_of_a_select, bytes_are_counted_as_they_travel,
-              errors_come_before_and_between_rows, what_is_not_read_is_cancelled_and_the_connection_serves_on,
+              errors_come_before_and_between_rows, what_the_server_says_between_rows_is_no_row,
+              rows_without_end_end_with_the_deadline, what_is_not_read_is_cancelled_and_the_connection_serves_on,
               a_connection_that_had_a_huge_row_is_not_kept, a_way_is_known_by_its_connection_string)
