@@ -6,6 +6,7 @@ EDGE = 512  # pixels of an image tile's side: MapLibre draws one from the vector
 LEVELS = range(4, 15)
 EXTENT, BUFFER = 4096, 64
 MOST_FEATURES, MOST_BYTES = 10_000_000, "64M"  # the largest budgets that there are: ST_AsMVT has none
+LEVELED_FEATURES = MOST_FEATURES - 1  # overviews are for tiles of one budget of features: those of "overviews" alone
 
 
 def statement(name):
@@ -31,19 +32,21 @@ def tileset(name, kind, form, metatile):
 
 
 def write(folder, world):
-    """Vector tiles alone, with the budgets of the default, in metatiles; and image tiles. Geometry comes as plain binary: `auto` packs it where a busy machine
+    """Vector tiles alone, of overviews, with the budgets of the default, in metatiles; and image tiles. Geometry comes as plain binary: `auto` packs it where a busy machine
     makes the database look far away."""
     text = ""
     for name in world.sets:
         (folder / f"{name}.sld").write_text(drawn.sld(name))
         text += (f'<source name="{name}" type="postgis"><background>{drawn.html(drawn.BACKGROUND)}</background><layer name="{name}"><connection>{world.database.connection()}</connection><table>{name}</table><id>gid</id>'
                  f"<style>{folder}/{name}.sld</style></layer></source>")
-        text += tileset(name, "vector", "vector", 1) + tileset(name, "budget", "budget", 1) + tileset(name, "metatile", "vector", BLOCK) + tileset(name, "image", "PNG", 1)
+        for kind, form, metatile in (("vector", "vector", 1), ("overviews", "leveled", 1), ("budget", "budget", 1), ("metatile", "vector", BLOCK), ("image", "PNG", 1)):
+            text += tileset(name, kind, form, metatile)
     (folder / "cache").mkdir()
     (folder / "cache").chmod(0o777)
     path = folder / "mapcache.xml"
     path.write_text(f"""<mapcache>{grid()}<cache name="disk" type="disk"><base>{folder}/cache</base></cache>
   <format name="vector" type="MVT"><extent>{EXTENT}</extent><buffer>{BUFFER}</buffer><max_features>{MOST_FEATURES}</max_features><max_bytes>{MOST_BYTES}</max_bytes></format>
+  <format name="leveled" type="MVT"><extent>{EXTENT}</extent><buffer>{BUFFER}</buffer><max_features>{LEVELED_FEATURES}</max_features><max_bytes>{MOST_BYTES}</max_bytes></format>
   <format name="budget" type="MVT"><extent>{EXTENT}</extent><buffer>{BUFFER}</buffer></format>{text}
   <service type="wmts" enabled="true"/><locker type="disk"><directory>{folder}/cache</directory></locker>
 </mapcache>

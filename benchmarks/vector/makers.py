@@ -154,7 +154,7 @@ def ours_of(server, folder):
     """Our tilesets, each as a server of its own name."""
     def forget(kind):
         return lambda table: shutil.rmtree(folder / "cache" / f"{table}-{kind}", ignore_errors=True)
-    names = {"vector": "ours", "budget": "ours, default budgets", "metatile": f"ours, metatiles {config.BLOCK}x{config.BLOCK}", "image": "ours, images"}
+    names = {"vector": "ours", "overviews": "ours, overviews", "budget": "ours, default budgets", "metatile": f"ours, metatiles {config.BLOCK}x{config.BLOCK}", "image": "ours, images"}
     return [TileServer(name, "image" if kind == "image" else "vector", server, lambda table, tile, kind=kind: config.path_of(table, kind, tile), forget(kind), status=(200,))
             for kind, name in names.items()]
 
@@ -181,14 +181,15 @@ def running(world, memory):
         def start(server):
             stack.callback(remove, server)
             return stack.enter_context(server)
-        own = ours_of(start(frontends.module("vector-ours", config.write(folder, world))), folder)
+        path = config.write(folder, world)
+        own = ours_of(start(frontends.module("vector-ours", path)), folder)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        found = own[:3] + [TileServer("ST_AsMVT, the least server", "vector", start(least_server(world)), plain, keeps=False)]
+        found = own[:-1] + [TileServer("ST_AsMVT, the least server", "vector", start(least_server(world)), plain, keeps=False)]
         if shutil.which("martin"):
             for name, cache in (("martin, no cache", 0), ("martin, cache", 512)):
                 found.append(TileServer(name, "vector", start(martin_server(world, cache)), plain, keeps=cache > 0))
-        found.append(own[3])
+        found.append(own[-1])
         for renderer in renderers(world, folder, own[0]):
             stack.callback(renderer.close)
             found.append(renderer)
-        yield found
+        yield found, path

@@ -2,7 +2,7 @@
 from common.plots import pyplot, save
 from vector.report import of, rate, values
 
-COLOURS = {"ours": "#0b3c5d", "ours, default budgets": "#7fb7c9", "ours, images": "#0b3c5d", "ST_AsMVT, the least server": "#b3541e", "martin, no cache": "#6f5fa8",
+COLOURS = {"ours": "#0b3c5d", "ours, overviews": "#2a8a4a", "ours, default budgets": "#7fb7c9", "ours, images": "#0b3c5d", "ST_AsMVT, the least server": "#b3541e", "martin, no cache": "#6f5fa8",
            "martin, cache": "#6f5fa8", "Mapnik": "#3f9e6f"}
 
 

@@ -88,10 +88,22 @@ def part(records, title, kind, state):
             "Bytes of a tile as sent:", "", sizes(found)] if found else []
 
 
+def levels_table(built):
+    """Overviews that were built before the tiles, and which tiles were read from them."""
+    lines = []
+    for entry in built:
+        size, zooms = sum(level["size"] for level in entry["levels"]) / 1e6, [level[end] for level in entry["levels"] for end in ("minzoom", "maxzoom") if end in level]
+        lines.append([entry["set"], len(entry["levels"]), f"{min(zooms)} to {max(zooms)}" if zooms else "none", short(size), short(entry["table"]),
+                      short(entry["builder"]), short(entry["database"]), short(entry["seconds"])])
+    return table(["data", "overviews", "levels of tiles that they serve", "MB", "MB of the table with its indexes", "s of processor: builder", "database", "s until done"], lines)
+
+
 def markdown(result):
     parts = ["# Vector tiles and image tiles", "", "\n".join(f"- {key}: {value}" for key, value in result["machine"].items()), f"- taken: {result['taken']}"]
     parts += ["", "Peers that are missing here: " + ("; ".join(f"{name} ({why})" for name, why in result["missing"].items()) or "none") + ".",
               "", f"## Beside {PEER}", "", "Times its tiles per processor second, of tiles that are made:", "", gains_table(result["records"])]
+    if result["overviews"]:
+        parts += ["", "## Overviews", "", "Built before by `mapcache overviews build --static`:", "", levels_table(result["overviews"])]
     for data in values(result["records"], "set"):
         found = of(result["records"], set=data)
         parts += ["", f"## {data}", "", f"{result['rows'][data]:,} features."]

@@ -9,7 +9,7 @@ from common.database import Database  # noqa: E402
 from common.report import RESULTS  # noqa: E402
 from common.run import begin, need, publish, some  # noqa: E402
 from common.servers import ROOT  # noqa: E402
-from vector import config, makers, plots, report  # noqa: E402
+from vector import config, levels, makers, plots, report  # noqa: E402
 from vector.data import SHAPES, World  # noqa: E402
 from vector.measure import measure  # noqa: E402
 
@@ -68,14 +68,15 @@ def main():
         print(f"  missing: {name}: {why}", file=sys.stderr, flush=True)
     with Database() as database:
         world = World(options.data, database, options.sets)
-        with makers.running(world, MEMORY if MEMORY.is_dir() else None) as there:
+        with makers.running(world, MEMORY if MEMORY.is_dir() else None) as (there, path):
             names = some([peer.name for peer in there], options.only)
             found = [peer for peer in there if peer.name in names]
+            built = [levels.build(world, path, table) for table in world.sets] if levels.ROW in names else []
             records, contents = measure(found, world, options.levels, options.blocks, options.rounds, tell)
             if options.pictures:
                 save_pictures(found, world, options)
             versions = {peer.name.split(",")[0]: peer.version for peer in found if isinstance(peer, makers.Renderer)}
-    result = {"rows": world.rows, "missing": missing, "records": records, "contents": contents}
+    result = {"rows": world.rows, "missing": missing, "overviews": built, "records": records, "contents": contents}
     publish(options.results, "vector", result, report.markdown, plots.draw, **versions, **makers.versions())
     return 1 if any(record["errors"] for record in records) else 0
 

@@ -3,7 +3,7 @@ import math
 
 import benches
 
-SERVERS = {"ours", "ours, default budgets", "ours, metatiles 4x4", "ST_AsMVT, the least server"}
+SERVERS = {"ours", "ours, overviews", "ours, default budgets", "ours, metatiles 4x4", "ST_AsMVT, the least server"}
 
 
 def test_small_run(tmp_path, shared_folder):
