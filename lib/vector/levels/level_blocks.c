@@ -23,7 +23,8 @@ struct mc_level_window {
 };
 
 typedef struct block_reader {
-    const uint8_t *at, *end;
+    uint8_t *at, *end; /* a byte more has room */
+    uint8_t *open;     /* the byte behind the last text, which is to be its zero once it has been read; NULL: it is */
     apr_pool_t *pool;
     int attributes;
     const char *const **tuples;
@@ -50,6 +51,14 @@ mc_level_window_clear(mc_level_window *window)
     window->bytes = window->tuples = 0;
 }
 
+static void
+end_block_text(block_reader *r)
+{
+    if (r->open != NULL)
+        *r->open = '\0';
+    r->open = NULL;
+}
+
 static bool
 read_block_number(uint64_t *number, block_reader *r)
 {
@@ -57,13 +66,15 @@ read_block_number(uint64_t *number, block_reader *r)
     for (int shift = 0; shift < 63 && r->at < r->end; shift += 7) {
         uint8_t byte = *r->at++;
         *number |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80)
+        if (byte < 0x80) {
+            end_block_text(r);
             return true;
+        }
     }
     return false;
 }
 
-/* A text, NULL for null. */
+/* A text, where it lies; NULL for null. */
 static bool
 read_block_text(const char **text, block_reader *r)
 {
@@ -75,8 +86,8 @@ read_block_text(const char **text, block_reader *r)
         return true;
     if (length > (uint64_t)(r->end - r->at))
         return false;
-    *text = apr_pstrmemdup(r->pool, (const char *)r->at, (apr_size_t)length);
-    r->at += length;
+    *text = (const char *)r->at;
+    r->open = r->at += length;
     return true;
 }
 
@@ -86,11 +97,11 @@ read_block_tuples(block_reader *r)
     uint64_t attributes;
     if (!read_block_number(&attributes, r) || attributes != (uint64_t)r->attributes ||
         !read_block_number(&r->tuple_count, r) || r->tuple_count > (uint64_t)(r->end - r->at) + 1 ||
-        r->tuple_count > r->tuples_most)
+        r->tuple_count > r->tuples_most || r->tuple_count * attributes > (uint64_t)(r->end - r->at))
         return false;
     r->tuples = apr_palloc(r->pool, sizeof(*r->tuples) * (size_t)(r->tuple_count + 1));
-    for (uint64_t i = 0; i < r->tuple_count; i++) {
-        const char **values = apr_palloc(r->pool, sizeof(*values) * (size_t)(r->attributes + 1));
+    const char **values = apr_palloc(r->pool, sizeof(*values) * (size_t)(r->tuple_count * attributes + 1));
+    for (uint64_t i = 0; i < r->tuple_count; i++, values += attributes) {
         for (int k = 0; k < r->attributes; k++)
             if (!read_block_text(&values[k], r))
                 return false;
@@ -122,11 +133,12 @@ read_level_block(apr_array_header_t *features, uint64_t *tuples, const void *blo
                  apr_pool_t *pool)
 {
     const int first = features->nelts;
-    const uint8_t *bytes = apr_pmemdup(pool, block, size);
+    uint8_t *bytes = apr_palloc(pool, size + 1);
     block_reader r = {
         .at = bytes, .end = bytes + size, .pool = pool, .attributes = attributes, .tuples_most = *tuples
     };
     uint64_t place = 0;
+    memcpy(bytes, block, size);
     bool sound = read_block_tuples(&r);
     while (sound && r.at < r.end) {
         mc_level_feature feature;
@@ -134,6 +146,7 @@ read_level_block(apr_array_header_t *features, uint64_t *tuples, const void *blo
         if (sound)
             APR_ARRAY_PUSH(features, mc_level_feature) = feature;
     }
+    end_block_text(&r);
     *tuples = r.tuple_count;
     if (sound)
         return MC_OK;
