@@ -10,9 +10,8 @@
 #include "compress/packing.h"
 #include "mapcache/trace.h"
 #include "vector/geometry/simplify.h"
-#include "vector/mvt/mvt_layer.h"
+#include "vector/mvt/mvt_budget.h"
 #include "vector/mvt/mvt_mend.h"
-#include "vector/mvt/mvt_parts.h"
 #include "vector/mvt/mvt_shape.h"
 #include "vector/mvt/mvt_star.h"
 
@@ -20,24 +19,13 @@ enum {
     BETWEEN_LOOKS = 1 << 17, /* vertices, in each tile again, from one look at the clock to the next */
     FEATURE = 512,           /* as many as a feature costs besides */
     BETWEEN_CLEARS = 64,
-    OVERFLOW = 2, /* so many times its budget is gathered before the least important part is thrown away */
-    TRIES = 8,    /* to come under the budget of bytes */
-    CROWDED = 8,  /* full tiles of which the bytes are too much at once */
+    CROWDED = 8, /* full tiles of which the bytes are too much at once */
 };
-
-/* One of the tiles that are made together. */
-typedef struct tile {
-    mc_mvt_layer_data *layers;
-    mc_mvt_parts parts; /* what others have encoded */
-    int64_t dropped;
-    int count;     /* features that are kept so far */
-    uint64_t cost; /* of them */
-} tile;
 
 struct mc_mvt {
     mc_mvt_options options;
     int columns, rows;
-    tile *tiles; /* row by row */
+    mc_mvt_tile *tiles; /* row by row */
     int layer_count, layer_room;
     const mc_shape *now; /* the shape of a feature that is added, simplified */
     mc_shape simple, shifted, work[2];
@@ -129,66 +117,10 @@ mc_mvt_count(const mc_mvt *mvt, int column, int row)
     return mvt->tiles[row * mvt->columns + column].count;
 }
 
-/* --- budgets ---------------------------------------------------------------------------------------------------- */
-
-/* A feature's claim to be kept: the larger one first, then the layer and the feature that came first. */
-typedef struct claim {
-    uint32_t size, cost;
-    int layer, index;
-} claim;
-
-static int
-by_claim(const void *left, const void *right)
-{
-    const claim *a = left, *b = right;
-    if (a->size != b->size)
-        return a->size > b->size ? -1 : 1;
-    return a->layer != b->layer ? a->layer - b->layer : a->index - b->index;
-}
-
-/* Keeps those of a tile with the best claims, at most `features` of together at most `bytes`. False without memory. */
-static bool
-keep_best(tile *t, const mc_mvt *mvt, int features, uint64_t bytes)
-{
-    claim *claims = malloc(sizeof(*claims) * (size_t)(t->count + 1));
-    bool *keep = calloc((size_t)t->count + 1, sizeof(*keep));
-    int count = 0, first[MC_MVT_LAYERS];
-    bool done = claims != NULL && keep != NULL;
-    for (int layer = 0; done && layer < mvt->layer_count; layer++) {
-        const mc_mvt_record *records = (const mc_mvt_record *)(const void *)t->layers[layer].records.data;
-        first[layer] = count;
-        for (int i = 0; i < mc_mvt_record_count(&t->layers[layer]); i++)
-            claims[count++] = (claim){ records[i].size, records[i].cost, layer, i };
-    }
-    if (done) {
-        qsort(claims, (size_t)count, sizeof(*claims), by_claim);
-        t->count = 0;
-        t->cost = 0;
-        for (int i = 0; i < count && i < features && t->cost + claims[i].cost <= bytes; i++) {
-            keep[first[claims[i].layer] + claims[i].index] = true;
-            t->cost += claims[i].cost;
-            t->count++;
-        }
-        t->dropped += count - t->count;
-        for (int layer = 0; layer < mvt->layer_count; layer++)
-            mc_mvt_layer_keep(&t->layers[layer], keep + first[layer]);
-    }
-    free(claims);
-    free(keep);
-    return done;
-}
-
 static mc_error *
 out_of_memory(apr_pool_t *pool)
 {
     return mc_error_create(pool, MC_ERR_LIMIT, "there is no memory for a vector tile of this size");
-}
-
-static bool
-has_layer_failed(const mc_mvt_layer_data *layer)
-{
-    return layer->failed || layer->geometry.failed || layer->tags.failed || layer->records.failed ||
-           layer->values.failed || layer->texts.failed;
 }
 
 /* --- features --------------------------------------------------------------------------------------------------- */
@@ -310,27 +242,27 @@ clean_whole_shape(mc_mvt *mvt)
 static void
 add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const reach *r)
 {
-    tile *t = &mvt->tiles[row * mvt->columns + column];
+    mc_mvt_tile *t = &mvt->tiles[row * mvt->columns + column];
     mc_mvt_layer_data *layer = &t->layers[mvt->layer_count - 1];
     int32_t x = column * mvt->options.extent, y = row * mvt->options.extent, margin = mvt->options.buffer;
     bool within = r->minx >= x - margin && r->maxx <= x + mvt->options.extent + margin && r->miny >= y - margin &&
                   r->maxy <= y + mvt->options.extent + margin;
     uint32_t width = (uint32_t)r->maxx - (uint32_t)r->minx, height = (uint32_t)r->maxy - (uint32_t)r->miny;
-    mc_mvt_record record = { .id = is_shown_twice(mvt, r, x) ? -1 : feature->id,
-                             .size = width > height ? width : height };
     mvt->beyond = false;
     const mc_shape *shape = within ? clean_whole_shape(mvt) : clip_to_tile(mvt, x, y);
     t->dropped += mvt->beyond;
     layer->failed |= mvt->simple.failed || mvt->shifted.failed || mvt->work[0].failed || mvt->work[1].failed;
     if (shape == NULL)
         return;
-    mc_mvt_layer_geometry(layer, &record, shape, within ? (mc_shape_point){ x, y } : (mc_shape_point){ 0, 0 });
-    record.cost = record.geometry_size + 16;
-    mc_mvt_layer_tags(layer, &record, feature->values, &record.cost);
-    mc_byte_buffer_add(&layer->records, &record, sizeof(record));
+    const mc_mvt_added added = { .id = is_shown_twice(mvt, r, x) ? -1 : feature->id,
+                                 .size = width > height ? width : height,
+                                 .shape = shape,
+                                 .origin = within ? (mc_shape_point){ x, y } : (mc_shape_point){ 0, 0 },
+                                 .values = feature->values };
+    const uint32_t cost = mc_mvt_layer_add(layer, &added);
     t->count++;
-    t->cost += record.cost;
-    mvt->cost += record.cost;
+    t->cost += cost;
+    mvt->cost += cost;
 }
 
 /* All tiles below what memory is meant for. */
@@ -345,16 +277,15 @@ check_crowd(mc_mvt *mvt, apr_pool_t *pool)
 
 /* Keeps a tile below twice its budgets, and all of them below what memory is meant for. */
 static mc_error *
-enforce_tile_limits(tile *t, mc_mvt *mvt, apr_pool_t *pool)
+enforce_tile_limits(mc_mvt_tile *t, mc_mvt *mvt, apr_pool_t *pool)
 {
-    if (has_layer_failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
+    if (mc_mvt_layer_has_failed(&t->layers[mvt->layer_count - 1])) /* then what is in it does not fit together */
         return out_of_memory(pool);
-    if (t->count / OVERFLOW > mvt->options.max_features || t->cost / OVERFLOW > (uint64_t)mvt->options.max_bytes) {
-        mvt->cost -= t->cost;
-        if (!keep_best(t, mvt, mvt->options.max_features, (uint64_t)mvt->options.max_bytes))
-            return out_of_memory(pool);
-        mvt->cost += t->cost;
-    }
+    mvt->cost -= t->cost;
+    bool done = mc_mvt_tile_prune(t, mvt->layer_count, &mvt->options);
+    mvt->cost += t->cost;
+    if (!done)
+        return out_of_memory(pool);
     return check_crowd(mvt, pool);
 }
 
@@ -422,45 +353,14 @@ mc_mvt_add_encoded(mc_mvt *mvt, int column, int row, const void *bytes, size_t s
 
 /* --- the tile --------------------------------------------------------------------------------------------------- */
 
-static size_t
-tile_size(const tile *t, const mc_mvt *mvt)
-{
-    size_t size = t->parts.layers.size;
-    for (int i = 0; i < mvt->layer_count; i++) {
-        if (mc_mvt_record_count(&t->layers[i]) == 0)
-            continue;
-        mc_mvt_layer_measure(&t->layers[i], mvt->options.extent);
-        size += 1 + mc_varint_size(t->layers[i].size) + t->layers[i].size;
-    }
-    return size;
-}
-
-/* Within both budgets; *size: the tile's bytes. What a feature costs is an estimate, so they may need several tries. */
-static mc_error *
-fit_tile_budgets(size_t *size, tile *t, const mc_mvt *mvt, apr_pool_t *pool)
-{
-    if (t->count > mvt->options.max_features && !keep_best(t, mvt, mvt->options.max_features, UINT64_MAX))
-        return out_of_memory(pool);
-    *size = tile_size(t, mvt);
-    for (int i = 0; i<TRIES && * size>(uint64_t) mvt->options.max_bytes; i++) {
-        double room = (double)mvt->options.max_bytes - (double)t->parts.layers.size;
-        double share = room / (double)(*size - t->parts.layers.size) * 0.98;
-        if (!keep_best(t, mvt, mvt->options.max_features, i == TRIES - 1 ? 0 : (uint64_t)((double)t->cost * share)))
-            return out_of_memory(pool);
-        *size = tile_size(t, mvt);
-    }
-    return MC_OK;
-}
-
 static uint8_t *
-write_vector_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
+write_vector_tile(uint8_t *at, const mc_mvt_tile *t, const mc_mvt *mvt)
 {
     enum { TILE_LAYER = 3 << 3 | 2 };
     for (int i = 0; i < mvt->layer_count; i++) {
         if (mc_mvt_record_count(&t->layers[i]) == 0)
             continue;
-        *at++ = TILE_LAYER;
-        at = mc_varint(at, t->layers[i].size);
+        at = mc_mvt_head(at, TILE_LAYER, mc_mvt_layer_size(&t->layers[i], mvt->options.extent));
         at = mc_mvt_layer_write(at, &t->layers[i], mvt->options.extent);
     }
     if (t->parts.layers.size > 0)
@@ -470,7 +370,7 @@ write_vector_tile(uint8_t *at, const tile *t, const mc_mvt *mvt)
 
 /* Layers of a tile are told apart by their names (MVT 2.1, 4.1). */
 static mc_error *
-check_layer_names(const tile *t, const mc_mvt *mvt, apr_pool_t *pool)
+check_layer_names(const mc_mvt_tile *t, const mc_mvt *mvt, apr_pool_t *pool)
 {
     for (int i = 0; i < mvt->layer_count && t->parts.layers.size > 0; i++)
         if (mc_mvt_record_count(&t->layers[i]) > 0 && mc_mvt_parts_have(&t->parts, t->layers[i].name))
@@ -485,12 +385,13 @@ mc_error *
 mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_ctx *ctx, apr_pool_t *pool)
 {
     MC_SPAN(ctx, "mapcache_mvt_finish");
-    tile *t = &mvt->tiles[row * mvt->columns + column];
+    mc_mvt_tile *t = &mvt->tiles[row * mvt->columns + column];
     size_t size = 0;
     MC_TRY(check_layer_names(t, mvt, pool));
-    MC_TRY(fit_tile_budgets(&size, t, mvt, pool));
+    if (!mc_mvt_tile_fit(&size, t, mvt->layer_count, &mvt->options))
+        return out_of_memory(pool);
     for (int i = 0; i < mvt->layer_count; i++)
-        if (has_layer_failed(&t->layers[i]))
+        if (mc_mvt_layer_has_failed(&t->layers[i]))
             return out_of_memory(pool);
     mc_byte_buffer bytes = { 0 };
     uint8_t *at = mc_byte_buffer_room(&bytes, size + 1); /* not NULL for an empty tile */

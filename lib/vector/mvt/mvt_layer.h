@@ -52,21 +52,15 @@ mc_varint_size(uint64_t value)
 
 typedef enum mc_mvt_type { MC_MVT_POINT = 1, MC_MVT_LINE = 2, MC_MVT_POLYGON = 3 } mc_mvt_type;
 
+/* Of an encoded feature; they lie one behind the other. */
 typedef struct mc_mvt_record {
-    int64_t id;
-    size_t geometry; /* bytes in the layer's geometry */
-    uint32_t geometry_size;
-    uint32_t tag_count; /* numbers in the layer's tags: of a field and its value in turn */
-    size_t tags;
-    uint32_t size;       /* of the whole feature's geometry before it was cut, in units: its longer side */
-    uint32_t cost;       /* about how many bytes it adds to the tile */
-    uint32_t tags_size;  /* encoded; set by mc_mvt_layer_measure, as the next one */
-    size_t message_size; /* of the feature */
-    mc_mvt_type type;
+    uint32_t bytes; /* with the tag and length in front of it */
+    uint32_t size;  /* of the whole feature's geometry before it was cut, in units: its longer side */
+    uint32_t cost;  /* about how many bytes it adds to the tile */
 } mc_mvt_record;
 
 typedef struct mc_mvt_value {
-    size_t at; /* an encoded Value message in `texts` */
+    size_t at; /* of the Value message in `texts`, behind its tag and length */
     uint32_t size;
     uint32_t hash;
 } mc_mvt_value;
@@ -80,8 +74,10 @@ typedef struct mc_mvt_layer {
     const mc_field *fields;
     int field_count;
     bool ids;
-    size_t size; /* encoded, without the tag and length in front of it */
-    mc_byte_buffer geometry, tags /* uint32_t */, records /* mc_mvt_record */, values /* mc_mvt_value */, texts;
+    mc_byte_buffer features,
+        texts; /* encoded features and values, each with its tag and length, as the layer has them */
+    mc_byte_buffer records /* mc_mvt_record */, values /* mc_mvt_value */;
+    mc_byte_buffer tags;       /* uint32_t: of the feature that is added, a field and its value in turn */
     struct mc_mvt_slot *slots; /* of a table of the values by their hash */
     size_t slot_count;
     bool failed;
@@ -93,20 +89,66 @@ mc_mvt_record_count(const mc_mvt_layer_data *layer)
     return (int)(layer->records.size / sizeof(mc_mvt_record));
 }
 
+enum {
+    MC_MVT_HEAD = 6, /* bytes of a tag and a length in front of a message, at most */
+    /* tags: field numbers, with the type of what follows: 0 a number, 2 a length and bytes */
+    MC_MVT_LAYER_FEATURE = 2 << 3 | 2,
+    MC_MVT_LAYER_VALUE = 4 << 3 | 2,
+    MC_MVT_FEATURE_ID = 1 << 3,
+    MC_MVT_FEATURE_TAGS = 2 << 3 | 2,
+};
+
+static inline uint8_t *
+mc_mvt_head(uint8_t *at, int tag, size_t size)
+{
+    *at++ = (uint8_t)tag;
+    return mc_varint(at, size);
+}
+
+static inline size_t
+mc_mvt_head_size(size_t size)
+{
+    return 1 + mc_varint_size(size);
+}
+
+static inline bool
+mc_mvt_layer_has_failed(const mc_mvt_layer_data *layer)
+{
+    return layer->failed || layer->features.failed || layer->tags.failed || layer->records.failed ||
+           layer->values.failed || layer->texts.failed;
+}
+
 void mc_mvt_layer_free(mc_mvt_layer_data *layer);
 
-/* Adds the tags of a feature's values; *cost grows by the bytes of new values. */
-void mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *const *values, uint32_t *cost);
+/* ---- mvt_values.c */
 
-/* Keeps the records for which `keep` is set, with their tags and values. */
-void mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep);
+/* The tags of a feature's values, in layer->tags; returns about how many bytes they and new values add to the tile. */
+uint32_t mc_mvt_layer_tags(mc_mvt_layer_data *layer, const char *const *values);
 
-/* Measures the encoded layer and each of its features; mc_mvt_layer_write encodes a measured layer. */
-void mc_mvt_layer_measure(mc_mvt_layer_data *layer, int extent);
+/* Forgets the values whose place is 0; the places of all others become their new indexes. */
+void mc_mvt_layer_keep_values(mc_mvt_layer_data *layer, uint32_t *places);
+
+/* ---- mvt_write.c */
+
+/* A feature that is added. */
+typedef struct mc_mvt_added {
+    int64_t id;            /* below zero: none */
+    uint32_t size;         /* as a record has it */
+    const mc_shape *shape; /* not empty */
+    mc_shape_point origin; /* the tile's upper left corner */
+    const char *const *values;
+} mc_mvt_added;
+
+/* Encodes a feature (MVT 2.1, 4.2 and 4.3); returns its cost. */
+uint32_t mc_mvt_layer_add(mc_mvt_layer_data *layer, const mc_mvt_added *added);
+
+/* Bytes of the encoded layer, without the tag and length in front of it. */
+size_t mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent);
 uint8_t *mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent);
 
-/* A geometry as commands (MVT 2.1, 4.3), at the end of the layer's geometry. `origin`: the tile's upper left corner. */
-void mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape,
-                           mc_shape_point origin);
+/* ---- mvt_keep.c */
+
+/* Keeps the features for which `keep` is set, with their values, numbered anew. */
+void mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep);
 
 #endif

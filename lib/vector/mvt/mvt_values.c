@@ -68,27 +68,49 @@ mc_byte_buffer_grown(mc_byte_buffer *bytes, size_t more)
     return bytes->failed ? NULL : bytes->data + bytes->size;
 }
 
-/* Text as a string of protocol buffers, which is UTF-8: what is no character becomes U+FFFD. */
+static bool
+is_ascii_text(const char *text, size_t size)
+{
+    uint64_t bits = 0, word;
+    for (; size >= sizeof(word); text += sizeof(word), size -= sizeof(word)) {
+        memcpy(&word, text, sizeof(word));
+        bits |= word;
+    }
+    for (; size > 0; size--)
+        bits |= (uint8_t)*text++;
+    return (bits & UINT64_C(0x8080808080808080)) == 0;
+}
+
+/* Bytes of a text in which what is no character has become U+FFFD. */
+static size_t
+repaired_size(const char *text)
+{
+    size_t made = 0;
+    for (size_t step; *text != '\0'; text += step == 0 ? 1 : step) {
+        step = mc_utf8_size(text);
+        made += step == 0 ? 3 : step;
+    }
+    return made;
+}
+
+/* Text as a string of protocol buffers, which is UTF-8. */
 static void
 add_text_value(mc_byte_buffer *out, const char *text)
 {
-    size_t size = strlen(text), made = 0;
-    uint8_t head[11] = { STRING << 3 | 2 };
-    const char *at = text;
-    for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
-        step = mc_utf8_size(at);
-        made += step == 0 ? 3 : step;
-    }
-    mc_byte_buffer_add(out, head, (size_t)(mc_varint(head + 1, made) - head));
-    if (made == size) {
-        mc_byte_buffer_add(out, text, size);
+    const size_t size = strlen(text), made = is_ascii_text(text, size) ? size : repaired_size(text);
+    uint8_t *at = mc_byte_buffer_room(out, MC_MVT_HEAD + made);
+    if (at == NULL)
         return;
+    at = mc_mvt_head(at, STRING << 3 | 2, made);
+    if (made == size) {
+        memcpy(at, text, size);
+        at += size;
     }
-    at = text;
-    for (size_t step; *at != '\0'; at += step == 0 ? 1 : step) {
-        step = mc_utf8_size(at);
-        mc_byte_buffer_add(out, step == 0 ? "\xEF\xBF\xBD" : at, step == 0 ? 3 : step);
+    for (size_t step; made != size && *text != '\0'; text += step == 0 ? 1 : step, at += step == 0 ? 3 : step) {
+        step = mc_utf8_size(text);
+        memcpy(at, step == 0 ? "\xEF\xBF\xBD" : text, step == 0 ? 3 : step);
     }
+    out->size = (size_t)(at - out->data);
 }
 
 static void
@@ -189,9 +211,10 @@ intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *e
         if (known->size == wanted->size && memcmp(layer->texts.data + known->at, bytes, wanted->size) == 0)
             return layer->slots[slot].place - 1;
     }
-    const mc_mvt_value made = { *end, wanted->size, wanted->hash };
-    memmove(layer->texts.data + *end, bytes, wanted->size);
-    *end += wanted->size;
+    uint8_t *begin = layer->texts.data + *end, *at = mc_mvt_head(begin, MC_MVT_LAYER_VALUE, wanted->size);
+    const mc_mvt_value made = { (size_t)(at - layer->texts.data), wanted->size, wanted->hash };
+    memmove(at, bytes, wanted->size);
+    *end = made.at + made.size;
     mc_byte_buffer_add(&layer->values, &made, sizeof(made));
     layer->slots[slot] = (mc_mvt_slot){ wanted->hash, (uint32_t)(layer->values.size / sizeof(made)) };
     *cost += wanted->size + 4;
@@ -218,9 +241,11 @@ encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const ch
 {
     int count = 0;
     for (; *from < layer->field_count && count < AT_ONCE; ++*from) {
-        size_t at = layer->texts.size;
         if (values[*from] == NULL)
             continue;
+        if (mc_byte_buffer_room(&layer->texts, MC_MVT_HEAD) == NULL) /* of what it becomes if it is new */
+            return 0;
+        size_t at = layer->texts.size += MC_MVT_HEAD;
         encode_mvt_value(&layer->texts, layer->fields[*from].type, values[*from]);
         if (layer->texts.failed)
             return 0;
@@ -232,51 +257,41 @@ encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const ch
     return count;
 }
 
-void
-mc_mvt_layer_tags(mc_mvt_layer_data *layer, mc_mvt_record *record, const char *const *values, uint32_t *cost)
+uint32_t
+mc_mvt_layer_tags(mc_mvt_layer_data *layer, const char *const *values)
 {
     candidate candidates[AT_ONCE];
-    record->tags = layer->tags.size / sizeof(uint32_t);
-    record->tag_count = 0;
+    uint32_t cost = 0;
+    layer->tags.size = 0;
     for (int field = 0; field < layer->field_count && !layer->texts.failed && grow_slots(layer);) {
         size_t end = layer->texts.size;
         int count = encode_some(candidates, &field, layer, values);
         for (int i = 0; i < count; i++) {
-            const uint32_t tag[2] = { candidates[i].field, intern_mvt_value(layer, &candidates[i].value, &end, cost) };
+            const uint32_t tag[2] = { candidates[i].field, intern_mvt_value(layer, &candidates[i].value, &end, &cost) };
             mc_byte_buffer_add(&layer->tags, tag, sizeof(tag));
         }
         layer->texts.size = end;
-        record->tag_count += 2 * (uint32_t)count;
-        *cost += 4 * (uint32_t)count;
+        cost += 4 * (uint32_t)count;
     }
+    return cost;
 }
 
-/* Forgets the values that no tag refers to, and numbers the others anew. */
-static void
-keep_values(mc_mvt_layer_data *layer)
+void
+mc_mvt_layer_keep_values(mc_mvt_layer_data *layer, uint32_t *places)
 {
     uint32_t count = (uint32_t)(layer->values.size / sizeof(mc_mvt_value)), kept = 0;
-    uint32_t *places = calloc((size_t)count + 1, sizeof(*places)), *tags = (uint32_t *)(void *)layer->tags.data;
-    size_t tag_count = layer->tags.size / sizeof(uint32_t), text = 0;
-    if (places == NULL) {
-        layer->failed = true;
-        return;
-    }
-    for (size_t i = 1; i < tag_count; i += 2)
-        places[tags[i]] = 1;
+    size_t text = 0;
     for (uint32_t i = 0; i < count; i++) {
         mc_mvt_value value = *value_at(layer, i);
         if (places[i] == 0)
             continue;
-        memmove(layer->texts.data + text, layer->texts.data + value.at, value.size);
-        value.at = text;
-        text += value.size;
+        const size_t head = mc_mvt_head_size(value.size);
+        memmove(layer->texts.data + text, layer->texts.data + value.at - head, head + value.size);
+        value.at = text + head;
+        text = value.at + value.size;
         *value_at(layer, kept) = value;
         places[i] = kept++;
     }
-    for (size_t i = 1; i < tag_count; i += 2)
-        tags[i] = places[tags[i]];
-    free(places);
     layer->values.size = kept * sizeof(mc_mvt_value);
     layer->texts.size = text;
     free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
@@ -286,35 +301,9 @@ keep_values(mc_mvt_layer_data *layer)
 }
 
 void
-mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep)
-{
-    mc_mvt_record *records = (mc_mvt_record *)(void *)layer->records.data;
-    int count = mc_mvt_record_count(layer), kept = 0;
-    size_t geometry = 0, tags = 0;
-    uint32_t *all = (uint32_t *)(void *)layer->tags.data;
-    for (int i = 0; i < count; i++) {
-        if (!keep[i])
-            continue;
-        mc_mvt_record record = records[i];
-        memmove(layer->geometry.data + geometry, layer->geometry.data + record.geometry, record.geometry_size);
-        if (record.tag_count > 0)
-            memmove(all + tags, all + record.tags, record.tag_count * sizeof(uint32_t));
-        record.geometry = geometry;
-        record.tags = tags;
-        geometry += record.geometry_size;
-        tags += record.tag_count;
-        records[kept++] = record;
-    }
-    layer->records.size = (size_t)kept * sizeof(mc_mvt_record);
-    layer->geometry.size = geometry;
-    layer->tags.size = tags * sizeof(uint32_t);
-    keep_values(layer);
-}
-
-void
 mc_mvt_layer_free(mc_mvt_layer_data *layer)
 {
-    mc_byte_buffer_free(&layer->geometry);
+    mc_byte_buffer_free(&layer->features);
     mc_byte_buffer_free(&layer->tags);
     mc_byte_buffer_free(&layer->records);
     mc_byte_buffer_free(&layer->values);

@@ -7,15 +7,10 @@ enum {
     MOVE_TO = 1,
     LINE_TO = 2,
     CLOSE_PATH = 7,
-    /* field numbers, with the type of what follows: 0 a number, 2 a length and bytes */
     LAYER_NAME = 1 << 3 | 2,
-    LAYER_FEATURE = 2 << 3 | 2,
     LAYER_KEY = 3 << 3 | 2,
-    LAYER_VALUE = 4 << 3 | 2,
     LAYER_EXTENT = 5 << 3,
     LAYER_VERSION = 15 << 3,
-    FEATURE_ID = 1 << 3,
-    FEATURE_TAGS = 2 << 3 | 2,
     FEATURE_TYPE = 3 << 3,
     FEATURE_GEOMETRY = 4 << 3 | 2,
     VERSION = 2,
@@ -53,133 +48,115 @@ put_parts(uint8_t *at, const mc_shape *shape, mc_shape_point last)
     return at;
 }
 
-void
-mc_mvt_layer_geometry(mc_mvt_layer_data *layer, mc_mvt_record *record, const mc_shape *shape, mc_shape_point origin)
+static uint8_t *
+put_geometry(uint8_t *at, const mc_shape *shape, mc_shape_point origin)
+{
+    if (shape->kind != MC_SHAPE_POINTS)
+        return put_parts(at, shape, origin);
+    at = put_command(at, MOVE_TO, shape->point_count);
+    for (int i = 0; i < shape->point_count; i++)
+        at = put_step(at, &origin, shape->points[i]);
+    return at;
+}
+
+static size_t
+varints_size(const uint32_t *numbers, size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += mc_varint_size(numbers[i]);
+    return size;
+}
+
+/* What stands in front of a feature's geometry; returns the place behind it. */
+static uint8_t *
+put_feature_head(uint8_t *at, const mc_mvt_layer_data *layer, const mc_mvt_added *added, size_t geometry_size)
 {
     static const mc_mvt_type types[] = {
         [MC_SHAPE_POINTS] = MC_MVT_POINT, [MC_SHAPE_LINES] = MC_MVT_LINE, [MC_SHAPE_POLYGONS] = MC_MVT_POLYGON
     };
-    uint8_t *begin = mc_byte_buffer_room(&layer->geometry,
-                                         ((size_t)shape->point_count + (size_t)shape->part_count * 2 + 1) * STEP_BYTES),
-            *at = begin;
-    if (begin == NULL)
-        return;
-    record->type = types[shape->kind];
-    if (shape->kind == MC_SHAPE_POINTS) {
-        at = put_command(at, MOVE_TO, shape->point_count);
-        for (int i = 0; i < shape->point_count; i++)
-            at = put_step(at, &origin, shape->points[i]);
-    } else {
-        at = put_parts(at, shape, origin);
+    const uint32_t *tags = (const uint32_t *)(const void *)layer->tags.data;
+    const size_t count = layer->tags.size / sizeof(*tags), tags_size = varints_size(tags, count);
+    const bool has_id = layer->ids && added->id >= 0;
+    size_t size = 2 + mc_mvt_head_size(geometry_size) + geometry_size;
+    size += has_id ? 1 + mc_varint_size((uint64_t)added->id) : 0;
+    size += count > 0 ? mc_mvt_head_size(tags_size) + tags_size : 0;
+    at = mc_mvt_head(at, MC_MVT_LAYER_FEATURE, size);
+    if (has_id) {
+        *at++ = MC_MVT_FEATURE_ID;
+        at = mc_varint(at, (uint64_t)added->id);
     }
-    record->geometry = layer->geometry.size;
-    record->geometry_size = (uint32_t)(at - begin);
-    layer->geometry.size += record->geometry_size;
+    if (count > 0)
+        at = mc_mvt_head(at, MC_MVT_FEATURE_TAGS, tags_size);
+    for (size_t i = 0; i < count; i++)
+        at = mc_varint(at, tags[i]);
+    *at++ = FEATURE_TYPE;
+    *at++ = (uint8_t)types[added->shape->kind];
+    return mc_mvt_head(at, FEATURE_GEOMETRY, geometry_size);
 }
 
-static const uint32_t *
-tags_of(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
+/* The geometry is written behind where it can begin at the latest, and moved to where it does. */
+uint32_t
+mc_mvt_layer_add(mc_mvt_layer_data *layer, const mc_mvt_added *added)
 {
-    return (const uint32_t *)(const void *)layer->tags.data + record->tags;
-}
-
-static size_t
-tags_size(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
-{
-    size_t size = 0;
-    for (uint32_t i = 0; i < record->tag_count; i++)
-        size += mc_varint_size(tags_of(layer, record)[i]);
-    return size;
+    enum { NUMBER = 10, TAG = 5 };
+    const mc_shape *shape = added->shape;
+    uint32_t cost = mc_mvt_layer_tags(layer, added->values) + 16;
+    const size_t head = 4 * MC_MVT_HEAD + NUMBER + layer->tags.size / sizeof(uint32_t) * TAG;
+    const size_t most = ((size_t)shape->point_count + (size_t)shape->part_count * 2 + 1) * STEP_BYTES;
+    uint8_t *begin = mc_byte_buffer_room(&layer->features, head + most);
+    if (begin == NULL)
+        return cost;
+    const size_t size = (size_t)(put_geometry(begin + head, shape, added->origin) - begin) - head;
+    uint8_t *end = put_feature_head(begin, layer, added, size);
+    memmove(end, begin + head, size);
+    cost += (uint32_t)size;
+    const mc_mvt_record record = { (uint32_t)((size_t)(end - begin) + size), added->size, cost };
+    layer->features.size += record.bytes;
+    mc_byte_buffer_add(&layer->records, &record, sizeof(record));
+    return cost;
 }
 
 static size_t
 block_size(size_t size)
 {
-    return 1 + mc_varint_size(size) + size;
+    return mc_mvt_head_size(size) + size;
 }
 
-static bool
-record_has_id(const mc_mvt_layer_data *layer, const mc_mvt_record *record)
+size_t
+mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent)
 {
-    return layer->ids && record->id >= 0;
-}
-
-static void
-measure_feature(mc_mvt_record *record, const mc_mvt_layer_data *layer)
-{
-    record->message_size = 2 + block_size(record->geometry_size);
-    record->tags_size = (uint32_t)tags_size(layer, record);
-    if (record_has_id(layer, record))
-        record->message_size += 1 + mc_varint_size((uint64_t)record->id);
-    if (record->tag_count > 0)
-        record->message_size += block_size(record->tags_size);
-}
-
-static mc_mvt_record *
-record_at(const mc_mvt_layer_data *layer, int index)
-{
-    return (mc_mvt_record *)(void *)layer->records.data + index;
-}
-
-void
-mc_mvt_layer_measure(mc_mvt_layer_data *layer, int extent)
-{
-    const mc_mvt_value *values = (const mc_mvt_value *)(const void *)layer->values.data;
     size_t size = 2 + block_size(strlen(layer->name)) + 1 + mc_varint_size((uint64_t)extent);
-    for (int i = 0; i < mc_mvt_record_count(layer); i++) {
-        measure_feature(record_at(layer, i), layer);
-        size += block_size(record_at(layer, i)->message_size);
-    }
     for (int i = 0; i < layer->field_count; i++)
         size += block_size(strlen(layer->fields[i].name));
-    for (size_t i = 0; i < layer->values.size / sizeof(*values); i++)
-        size += block_size(values[i].size);
-    layer->size = size;
+    return size + layer->features.size + layer->texts.size;
 }
 
 static uint8_t *
-put_block(uint8_t *at, int field, const void *data, size_t size)
+put_bytes(uint8_t *at, const void *data, size_t size)
 {
-    *at++ = (uint8_t)field;
-    at = mc_varint(at, size);
     if (size > 0)
         memcpy(at, data, size);
     return at + size;
 }
 
 static uint8_t *
-put_feature(uint8_t *at, const mc_mvt_layer_data *layer, const mc_mvt_record *record)
+put_name(uint8_t *at, int tag, const char *name)
 {
-    *at++ = LAYER_FEATURE;
-    at = mc_varint(at, record->message_size);
-    if (record_has_id(layer, record)) {
-        *at++ = FEATURE_ID;
-        at = mc_varint(at, (uint64_t)record->id);
-    }
-    if (record->tag_count > 0) {
-        *at++ = FEATURE_TAGS;
-        at = mc_varint(at, record->tags_size);
-        for (uint32_t i = 0; i < record->tag_count; i++)
-            at = mc_varint(at, tags_of(layer, record)[i]);
-    }
-    *at++ = FEATURE_TYPE;
-    *at++ = (uint8_t)record->type;
-    return put_block(at, FEATURE_GEOMETRY, layer->geometry.data + record->geometry, record->geometry_size);
+    const size_t size = strlen(name);
+    return put_bytes(mc_mvt_head(at, tag, size), name, size);
 }
 
 uint8_t *
 mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent)
 {
-    const mc_mvt_value *values = (const mc_mvt_value *)(const void *)layer->values.data;
     *at++ = LAYER_VERSION;
     *at++ = VERSION;
-    at = put_block(at, LAYER_NAME, layer->name, strlen(layer->name));
-    for (int i = 0; i < mc_mvt_record_count(layer); i++)
-        at = put_feature(at, layer, record_at(layer, i));
+    at = put_name(at, LAYER_NAME, layer->name);
+    at = put_bytes(at, layer->features.data, layer->features.size);
     for (int i = 0; i < layer->field_count; i++)
-        at = put_block(at, LAYER_KEY, layer->fields[i].name, strlen(layer->fields[i].name));
-    for (size_t i = 0; i < layer->values.size / sizeof(*values); i++)
-        at = put_block(at, LAYER_VALUE, layer->texts.data + values[i].at, values[i].size);
+        at = put_name(at, LAYER_KEY, layer->fields[i].name);
+    at = put_bytes(at, layer->texts.data, layer->texts.size);
     *at++ = LAYER_EXTENT;
     return mc_varint(at, (uint64_t)extent);
 }
