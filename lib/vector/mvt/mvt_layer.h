@@ -65,10 +65,6 @@ typedef struct mc_mvt_value {
     uint32_t hash;
 } mc_mvt_value;
 
-typedef struct mc_mvt_slot {
-    uint32_t hash, place; /* place: index of the value + 1; 0: free */
-} mc_mvt_slot;
-
 typedef struct mc_mvt_layer {
     const char *name;
     const mc_field *fields;
@@ -77,8 +73,8 @@ typedef struct mc_mvt_layer {
     mc_byte_buffer features,
         texts; /* encoded features and values, each with its tag and length, as the layer has them */
     mc_byte_buffer records /* mc_mvt_record */, values /* mc_mvt_value */;
-    mc_byte_buffer tags;       /* uint32_t: of the feature that is added, a field and its value in turn */
-    struct mc_mvt_slot *slots; /* of a table of the values by their hash */
+    mc_byte_buffer tags; /* uint32_t: of the feature that is added, a field and its value in turn */
+    uint32_t *slots;     /* of a table of the values by their hash (mvt_values.c) */
     size_t slot_count;
     bool failed;
 } mc_mvt_layer_data;

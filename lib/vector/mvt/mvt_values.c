@@ -17,6 +17,7 @@ enum {
     SINT = 6,
     BOOL = 7,
     FIRST_SLOTS = 64,
+    MOST_SLOTS = 1 << 30,
     AT_ONCE = 16,
     NEIGHBOURS = 7
 };
@@ -163,6 +164,17 @@ value_at(const mc_mvt_layer_data *layer, uint32_t index)
     return (mc_mvt_value *)(void *)layer->values.data + index;
 }
 
+/*
+ * The table of values is half empty, so that the index of a value, plus one, fits into as many bits as there are that
+ * choose a slot. A slot has it there, and the other bits of the hash above: twice as many fit into the cache as with
+ * both numbers whole, and what misses the processor's cache is what a value costs. 0: free.
+ */
+static inline uint32_t
+slot_of(uint32_t hash, size_t value, uint32_t mask)
+{
+    return (hash & ~mask) | (uint32_t)(value + 1);
+}
+
 /* Makes room for AT_ONCE more values in a table that is half empty. */
 static bool
 grow_slots(mc_mvt_layer_data *layer)
@@ -173,18 +185,18 @@ grow_slots(mc_mvt_layer_data *layer)
     size_t slots = FIRST_SLOTS;
     while (slots <= (count + AT_ONCE) * 2)
         slots *= 2;
-    mc_mvt_slot *made = allocate_mvt_block(slots * sizeof(*made));
+    uint32_t *made = slots > MOST_SLOTS ? NULL : allocate_mvt_block(slots * sizeof(*made));
     if (made == NULL) {
         layer->failed = true;
         return false;
     }
     memset(made, 0, slots * sizeof(*made));
+    const uint32_t mask = (uint32_t)(slots - 1);
     for (size_t i = 0; i < count; i++) {
-        uint32_t hash = value_at(layer, (uint32_t)i)->hash;
-        size_t slot = hash & (slots - 1);
-        while (made[slot].place != 0)
-            slot = (slot + 1) & (slots - 1);
-        made[slot] = (mc_mvt_slot){ hash, (uint32_t)i + 1 };
+        uint32_t hash = value_at(layer, (uint32_t)i)->hash, slot = hash & mask;
+        while (made[slot] != 0)
+            slot = (slot + 1) & mask;
+        made[slot] = slot_of(hash, i, mask);
     }
     free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
     layer->slots = made;
@@ -203,22 +215,26 @@ static uint32_t
 intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *end, uint32_t *cost)
 {
     const uint8_t *bytes = layer->texts.data + wanted->at;
-    size_t slot = wanted->hash & (layer->slot_count - 1);
-    for (; layer->slots[slot].place != 0; slot = (slot + 1) & (layer->slot_count - 1)) {
-        if (layer->slots[slot].hash != wanted->hash)
+    const uint32_t mask = (uint32_t)(layer->slot_count - 1);
+    uint32_t slot = wanted->hash & mask;
+    for (; layer->slots[slot] != 0; slot = (slot + 1) & mask) {
+        if (((layer->slots[slot] ^ wanted->hash) & ~mask) != 0)
             continue;
-        const mc_mvt_value *known = value_at(layer, layer->slots[slot].place - 1);
-        if (known->size == wanted->size && memcmp(layer->texts.data + known->at, bytes, wanted->size) == 0)
-            return layer->slots[slot].place - 1;
+        const uint32_t index = (layer->slots[slot] & mask) - 1;
+        const mc_mvt_value *known = value_at(layer, index);
+        if (known->hash == wanted->hash && known->size == wanted->size &&
+            memcmp(layer->texts.data + known->at, bytes, wanted->size) == 0)
+            return index;
     }
+    const uint32_t index = (uint32_t)(layer->values.size / sizeof(mc_mvt_value));
     uint8_t *begin = layer->texts.data + *end, *at = mc_mvt_head(begin, MC_MVT_LAYER_VALUE, wanted->size);
     const mc_mvt_value made = { (size_t)(at - layer->texts.data), wanted->size, wanted->hash };
     memmove(at, bytes, wanted->size);
     *end = made.at + made.size;
     mc_byte_buffer_add(&layer->values, &made, sizeof(made));
-    layer->slots[slot] = (mc_mvt_slot){ wanted->hash, (uint32_t)(layer->values.size / sizeof(made)) };
+    layer->slots[slot] = slot_of(wanted->hash, index, mask);
     *cost += wanted->size + 4;
-    return layer->slots[slot].place - 1;
+    return index;
 }
 
 /* Numbers that follow each other, as those of features do, lie beside each other in the table: one line of the
