@@ -9,8 +9,7 @@
 #define UNITS_FOR_ROW 256
 /* A level is kept where it has at most this part of the bytes of the next finer one. */
 #define WORTH_OF_FINER 0.7
-/* Against the source itself, a single level and all of them together. */
-#define WORTH_OF_SOURCE 0.25
+/* Against the source itself, all levels together. */
 #define WORTH_OF_ALL_TILES 0.4
 /* A tile of 256 pixels also reads the cells around it, whose features reach into the tile's margin: with a tile of
  * eight cells a side these are half as many as its own. */
@@ -110,7 +109,7 @@ mc_overview_build_tile_levels(mc_overview_job *job)
         return mc_overview_refuse(job, "the tiles of its grid are no squares");
     MC_TRY(create_tile_levels(levels, zooms, &count, job));
     if (count > 0)
-        MC_TRY(mc_overview_sift_tiles(levels, zooms, count, WORTH_OF_SOURCE * job->bytes, job));
+        MC_TRY(mc_overview_sift_tiles(levels, zooms, count, WORTH_OF_ALL_TILES * job->bytes, job));
     choose_tile_levels(chosen, levels, count, WORTH_OF_ALL_TILES * job->bytes, job->pool);
     for (int i = 0; i < count; i++) {
         if (!chosen[i] && !levels[i].given_up)

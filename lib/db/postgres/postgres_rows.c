@@ -65,7 +65,7 @@ hand_to_libpq(mc_pg_rows *rows, mc_pg_pump *pump, size_t size)
 
 /* Grows with what has come, never with what a message says of itself. */
 static void
-make_room(mc_pg_rows *rows)
+make_reading_room(mc_pg_rows *rows)
 {
     size_t used = rows->end - rows->begin;
     if (rows->room > rows->end + READ_LEAST)
@@ -84,7 +84,7 @@ make_room(mc_pg_rows *rows)
 size_t
 mc_pg_rows_in(mc_pg_rows *rows, mc_pg_pump *pump)
 {
-    make_room(rows);
+    make_reading_room(rows);
     char *to = rows->bytes + rows->end;
     size_t room = rows->room - rows->end - 1;
     ssize_t size = recv(pump->outside, to, room, MSG_DONTWAIT);
@@ -122,7 +122,7 @@ whole_message_size(const mc_pg_rows *rows)
 
 /* The byte behind the row is the next message's, or none yet. */
 static int
-take_row(char **row, mc_pg_rows *rows, size_t size)
+take_lying_row(char **row, mc_pg_rows *rows, size_t size)
 {
     *row = rows->bytes + rows->begin + MC_PG_HEAD;
     rows->begin += size;
@@ -163,7 +163,7 @@ mc_pg_rows_next(char **row, mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg)
         if (size == 0)
             break;
         if (rows->bytes[rows->begin] == 'd')
-            return take_row(row, rows, size);
+            return take_lying_row(row, rows, size);
         pass_message_on(rows, pump, pg, size);
     }
     return 0;

@@ -24,7 +24,7 @@ take_varint(const uint8_t **at)
 }
 
 static mvt_message
-take_message(const uint8_t *at, size_t bytes)
+take_feature_message(const uint8_t *at, size_t bytes)
 {
     mvt_message found = { .end = at + bytes };
     at++;
@@ -100,7 +100,7 @@ keep_features(mc_mvt_layer_data *layer, const bool *keep, const uint32_t *places
     for (int i = 0; i < count; i++) {
         mc_mvt_record record = records[i];
         if (keep[i]) {
-            const mvt_message message = take_message(from, record.bytes);
+            const mvt_message message = take_feature_message(from, record.bytes);
             uint8_t *end = move_message(to, &message, places);
             records[kept] = record;
             records[kept++].bytes = (uint32_t)(end - to);
@@ -124,7 +124,7 @@ mc_mvt_layer_keep(mc_mvt_layer_data *layer, const bool *keep)
     }
     for (int i = 0; i < mc_mvt_record_count(layer); at += records[i++].bytes)
         if (keep[i]) {
-            const mvt_message message = take_message(at, records[i].bytes);
+            const mvt_message message = take_feature_message(at, records[i].bytes);
             mark_values(places, &message);
         }
     mc_mvt_layer_keep_values(layer, places);

@@ -104,8 +104,8 @@ add_text_value(mc_byte_buffer *out, const char *text)
         return;
     at = mc_mvt_head(at, STRING << 3 | 2, made);
     if (made == size) {
-        memcpy(at, text, size);
-        at += size;
+        memcpy(at, text, made);
+        at += made;
     }
     for (size_t step; made != size && *text != '\0'; text += step == 0 ? 1 : step, at += step == 0 ? 3 : step) {
         step = mc_utf8_size(text);

@@ -133,7 +133,7 @@ mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent)
 }
 
 static uint8_t *
-put_bytes(uint8_t *at, const void *data, size_t size)
+put_encoded(uint8_t *at, const void *data, size_t size)
 {
     if (size > 0)
         memcpy(at, data, size);
@@ -144,7 +144,7 @@ static uint8_t *
 put_name(uint8_t *at, int tag, const char *name)
 {
     const size_t size = strlen(name);
-    return put_bytes(mc_mvt_head(at, tag, size), name, size);
+    return put_encoded(mc_mvt_head(at, tag, size), name, size);
 }
 
 uint8_t *
@@ -153,10 +153,10 @@ mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent)
     *at++ = LAYER_VERSION;
     *at++ = VERSION;
     at = put_name(at, LAYER_NAME, layer->name);
-    at = put_bytes(at, layer->features.data, layer->features.size);
+    at = put_encoded(at, layer->features.data, layer->features.size);
     for (int i = 0; i < layer->field_count; i++)
         at = put_name(at, LAYER_KEY, layer->fields[i].name);
-    at = put_bytes(at, layer->texts.data, layer->texts.size);
+    at = put_encoded(at, layer->texts.data, layer->texts.size);
     *at++ = LAYER_EXTENT;
     return mc_varint(at, (uint64_t)extent);
 }
