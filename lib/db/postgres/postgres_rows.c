@@ -87,6 +87,8 @@ mc_pg_rows_in(mc_pg_rows *rows, mc_pg_pump *pump)
     make_reading_room(rows);
     char *to = rows->bytes + rows->end;
     size_t room = rows->room - rows->end - 1;
+    if (rows->owed > 0 && room > MC_PG_PUMP_BYTES) /* for libpq, which gets all of it at once */
+        room = MC_PG_PUMP_BYTES;
     ssize_t size = recv(pump->outside, to, room, MSG_DONTWAIT);
     pump->asked = false;
     rows->short_read = size < (ssize_t)room;
@@ -132,15 +134,21 @@ take_lying_row(char **row, mc_pg_rows *rows, size_t size)
     return (int)(size - MC_PG_HEAD);
 }
 
-/* Notices, settings and notifications come amid rows; behind all else nothing is a row any more. */
+/* Notices, settings and notifications come amid rows; behind all else nothing is a row any more. In pieces, for which
+ * the pair of sockets has room. */
 static void
 pass_message_on(mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg, size_t size)
 {
     const char kind = rows->bytes[rows->begin];
     rows->past = kind == 'N' || kind == 'S' || kind == 'A';
-    hand_to_libpq(rows, pump, rows->past ? size : rows->end - rows->begin);
-    while (pump->complaint == NULL && mc_pg_pump_waiting(pg) > 0 && PQconsumeInput(pg))
-        continue;
+    size_t left = rows->past ? size : rows->end - rows->begin;
+    while (left > 0 && pump->complaint == NULL) {
+        size_t piece = left < MC_PG_PUMP_BYTES ? left : MC_PG_PUMP_BYTES;
+        hand_to_libpq(rows, pump, piece);
+        left -= piece;
+        while (pump->complaint == NULL && mc_pg_pump_waiting(pg) > 0 && PQconsumeInput(pg))
+            continue;
+    }
 }
 
 int

@@ -114,6 +114,19 @@ START_TEST(what_the_server_says_between_rows_is_no_row)
 }
 END_TEST
 
+/* More than the pair of sockets has room for, over a connection whose buffer has grown to hold such rows. */
+START_TEST(large_rows_and_large_words_between_them_come_whole)
+{
+    database_do(&postgres_server, "sql create or replace function loud(v int) returns text language plpgsql as 'begin "
+                                  "raise notice ''%'', repeat(''n'', 900000); return repeat(''r'', 900000 + v); end'");
+    const char *sql = "select loud(v), v::text from generate_series(1, 5) v";
+    const char *rows = rows_of(start(sql, false));
+    for (int i = 0; i < 3; i++)
+        ck_assert_str_eq(rows_of(start(sql, true)), rows);
+    ck_assert_uint_eq(counted(MC_COUNT_postgres_connections_total), 1);
+}
+END_TEST
+
 START_TEST(rows_without_end_end_with_the_deadline)
 {
     const mc_postgres_row *row = NULL;
@@ -173,5 +186,6 @@ END_TEST
 
 POSTGRES_MAIN("postgres_copy", 2, rows_are_those_of_a_select, bytes_are_counted_as_they_travel,
               errors_come_before_and_between_rows, what_the_server_says_between_rows_is_no_row,
-              rows_without_end_end_with_the_deadline, what_is_not_read_is_cancelled_and_the_connection_serves_on,
-              a_connection_that_had_a_huge_row_is_not_kept, a_way_is_known_by_its_connection_string)
+              large_rows_and_large_words_between_them_come_whole, rows_without_end_end_with_the_deadline,
+              what_is_not_read_is_cancelled_and_the_connection_serves_on, a_connection_that_had_a_huge_row_is_not_kept,
+              a_way_is_known_by_its_connection_string)
