@@ -147,9 +147,10 @@ is_random(const char *statement)
 }
 
 static mc_error *
-sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_pool_t *pool)
+ask_sqlite_once(bool *cut_off, mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_pool_t *pool)
 {
     mc_handle *handle;
+    *cut_off = false;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
     mc_open_options how = { .vfs = mc_sqlite_clock(), .write = batch->kind == MC_QUERY_INSERT };
     how.profile = mc_open_options_profile(&how);
@@ -161,11 +162,24 @@ sqlite_ask(mc_query_dimension *base, mc_query_batch *batch, mc_ctx *ctx, apr_poo
     unsigned long clock_reads = mc_sqlite_clock_reads();
     bool together = batch->count > 1 && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
     error = answer_sqlite_batch(base, batch, handle, pool);
+    *cut_off = error != MC_OK && mc_handle_cut_off(handle);
     if (together) /* nothing was written: however it ends */
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     batch->fleeting = mc_sqlite_clock_reads() != clock_reads || is_random(batch->statement->text);
     mc_handle_release(handle, error == MC_OK);
     return error;
+}
+
+/* A handle that was open when a writer was cut off cannot take that back, and gives no row; the next one does. */
+static mc_error *
+sqlite_ask(mc_query_dimension *dimension, mc_query_batch *batch, mc_ctx *ctx, apr_pool_t *pool)
+{
+    bool cut_off;
+    mc_error *error = ask_sqlite_once(&cut_off, dimension, batch, ctx, pool);
+    if (error == MC_OK || !cut_off)
+        return error;
+    mc_error_ignore(error);
+    return ask_sqlite_once(&cut_off, dimension, batch, ctx, pool);
 }
 
 static mc_dimension *

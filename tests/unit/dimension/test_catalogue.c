@@ -1,6 +1,8 @@
 /* Dimensions that ask an SQLite catalogue: what is bound, what times are, what is refused. */
 #include "catalogue_fixture.h"
 
+#include <sys/wait.h>
+
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
 START_TEST(rows_are_values_in_their_order)
@@ -216,6 +218,36 @@ START_TEST(a_locked_catalogue_is_waited_for_until_the_deadline)
     sqlite3_close(db);
     next_request();
     ck_assert_str_eq(resolve_value(asking_dimension("sqlite", LIKE, ""), "un"), "bern,nairobi");
+}
+END_TEST
+
+/* What a writer leaves that ends in the middle of a transaction, with pages of it in the file. */
+static void
+cut_writer_off(const char *file)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db;
+        bool done = sqlite3_open(file, &db) == SQLITE_OK &&
+                    sqlite3_exec(db,
+                                 "PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE catalog SET name = 'cut off'; "
+                                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) "
+                                 "INSERT INTO catalog(name) SELECT hex(zeroblob(4000)) FROM n",
+                                 NULL, NULL, NULL) == SQLITE_OK;
+        _exit(done ? 0 : 1);
+    }
+    ck_assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(access(apr_pstrcat(pool, file, "-journal", NULL), F_OK), 0);
+}
+
+START_TEST(a_writer_that_was_cut_off_is_taken_back)
+{
+    mc_dimension *dimension = asking_dimension("sqlite", LIKE, "");
+    ck_assert_str_eq(resolve_value(dimension, "%"), "bern,nairobi,everest");
+    cut_writer_off(catalogue_file);
+    next_request();
+    ck_assert_str_eq(resolve_value(dimension, "%"), "bern,nairobi,everest");
 }
 END_TEST
 
@@ -436,7 +468,7 @@ CATALOGUE_MAIN("catalogue", rows_are_values_in_their_order, only_first_columns_c
                many_wildcards_do_not_hold_a_thread, the_list_sees_no_value, too_many_rows_are_an_error,
                a_bound_is_not_evaded_by_what_is_remembered, a_value_has_a_greatest_length,
                a_query_that_takes_too_long_is_stopped, a_query_ends_when_its_client_has_gone,
-               a_locked_catalogue_is_waited_for_until_the_deadline, wrong_statements_are_errors, wrong_files_are_errors,
-               bad_declarations_are_refused, query_by_map_is_read, times_are_asked_as_intervals,
-               times_are_bound_as_seconds, a_list_of_times_is_asked_item_by_item,
+               a_locked_catalogue_is_waited_for_until_the_deadline, a_writer_that_was_cut_off_is_taken_back,
+               wrong_statements_are_errors, wrong_files_are_errors, bad_declarations_are_refused, query_by_map_is_read,
+               times_are_asked_as_intervals, times_are_bound_as_seconds, a_list_of_times_is_asked_item_by_item,
                rows_of_all_times_are_bounded_together, current_is_the_latest_listed, parameters_as_texts, whole_times)
