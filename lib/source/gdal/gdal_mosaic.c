@@ -80,13 +80,18 @@ mc_gdal_misfits_are_the_same(const mc_gdal_misfits *misfits)
     return states == misfits->states;
 }
 
-/* --- rasters that are no whole ones -------------------------------------------------------------------------------- */
+/* --- rasters that are no whole ones --------------------------------------------------------------------------------
+ */
 
 /* Whether a file begins as a raster does, or has no beginning yet: what is copied into a folder looks like that. */
 static bool
 begins_as_raster(int file)
 {
-    static const char beginnings[][4] = { "II*",    "MM\0*", "II+", "MM\0+", { 0, 0, 0, 0x0c }, /* the box of a JP2 */
+    static const char beginnings[][4] = { "II*",
+                                          "MM\0*",
+                                          "II+",
+                                          "MM\0+",
+                                          { 0, 0, 0, 0x0c }, /* the box of a JP2 */
                                           { '\xff', 0x4f, '\xff', 0x51 } };
     char bytes[4];
     if (pread(file, bytes, sizeof(bytes), 0) < (ssize_t)sizeof(bytes))
@@ -104,8 +109,8 @@ is_being_written(int file)
     return fstat(file, &info) == 0 && time(NULL) - info.st_mtim.tv_sec < WRITING_S && begins_as_raster(file);
 }
 
-/* Whether a file that GDAL did not open may be a raster soon or at the next try: a mosaic without the file would be a map
- * with a hole that nobody notices. False: it is something else, or nobody may read it. */
+/* Whether a file that GDAL did not open may be a raster soon or at the next try: a mosaic without the file would be a
+ * map with a hole that nobody notices. False: it is something else, or nobody may read it. */
 static bool
 may_become_raster(const char *path)
 {
@@ -120,7 +125,8 @@ may_become_raster(const char *path)
     return trouble != NULL;
 }
 
-/* --- the list ------------------------------------------------------------------------------------------------------ */
+/* --- the list ------------------------------------------------------------------------------------------------------
+ */
 
 /* Adds one file to the rasters or to those that are left out. False: there is no mosaic now. */
 static bool
@@ -146,8 +152,7 @@ list_rasters(int *count, mc_gdal_misfits *misfits, const char *path)
     int listed = 0;
     for (int i = 0; names != NULL && names[i] != NULL && listed < RASTERS_MAX && all; i++) {
         char whole[4096];
-        if (!is_raster_file(names[i]) ||
-            snprintf(whole, sizeof(whole), "%s/%s", path, names[i]) >= (int)sizeof(whole))
+        if (!is_raster_file(names[i]) || snprintf(whole, sizeof(whole), "%s/%s", path, names[i]) >= (int)sizeof(whole))
             continue;
         listed++;
         all = sort_raster(&rasters, misfits, whole);
@@ -212,8 +217,7 @@ mc_gdal_mosaic(char name[MC_GDAL_MOSAIC_NAME], mc_gdal_misfits *misfits, const c
     for (int i = 0; i < FOLDERS_MAX && at < 0; i++)
         if (made[i].path != NULL && strcmp(made[i].path, path) == 0)
             at = i;
-    bool there =
-        at >= 0 && mc_stamp_equal(&made[at].stamp, stamp) && mc_gdal_misfits_are_the_same(&made[at].misfits);
+    bool there = at >= 0 && mc_stamp_equal(&made[at].stamp, stamp) && mc_gdal_misfits_are_the_same(&made[at].misfits);
     if (at < 0)
         at = next_made++ % FOLDERS_MAX;
     snprintf(name, MC_GDAL_MOSAIC_NAME, "/vsimem/mapcache-mosaic-%d.vrt", at);

@@ -19,8 +19,8 @@ typedef struct mc_gdal_misfits {
  * Where `path` is a folder: a name that GDAL opens as one raster of the rasters right in it (.tif, .tiff, .jp2)
  * in the order of their names, the last one on top; at most 10000. Made once for each state of the folder, whose stamp
  * the caller took, and each state of the misfits: files that are not what their endings say are left out (gdal_open.h).
- * False: it is no folder, or has no rasters of one CRS and kind, or one of them is just being written or cannot be opened
- * for now (GDAL has said why to the error handler).
+ * False: it is no folder, or has no rasters of one CRS and kind, or one of them is just being written or cannot be
+ * opened for now (GDAL has said why to the error handler).
  */
 bool mc_gdal_mosaic(char name[MC_GDAL_MOSAIC_NAME], mc_gdal_misfits *misfits, const char *path, const mc_stamp *stamp);
 

@@ -23,9 +23,9 @@ typedef struct band_range {
 
 struct mc_gdal_dataset {
     mc_idle_thing idle;
-    char *text;     /* data and drivers as configured */
-    char *data;     /* what GDAL opens */
-    char **drivers; /* that may open it; NULL: any */
+    char *text;              /* data and drivers as configured */
+    char *data;              /* what GDAL opens */
+    char **drivers;          /* that may open it; NULL: any */
     mc_gdal_misfits misfits; /* of a mosaic */
     GDALDatasetH raster;
     GDALDatasetH overviews[MC_GDAL_OVERVIEWS]; /* opened when first wanted */

@@ -1,4 +1,5 @@
-/* Files that lose bytes while a map is read: the map fails, as a part of it would be taken for all of it, and stored. */
+/* Files that lose bytes while a map is read: the map fails, as a part of it would be taken for all of it, and stored.
+ */
 #include "vector/shapefile/shapefile.h"
 
 #include <apr_strings.h>
