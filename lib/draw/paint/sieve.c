@@ -228,19 +228,6 @@ is_drawn_by_rule(painted_reach *reach, mc_sieve *sieve, const mc_feature *featur
     return drawn;
 }
 
-bool
-mc_sieve_clip_box(mc_sieve_box *box, const mc_sieve *sieve)
-{
-    const mc_sieve_box all = *box;
-    box->x0 = box->x0 < 0 ? 0 : box->x0;
-    box->y0 = box->y0 < 0 ? 0 : box->y0;
-    box->x1 = box->x1 > sieve->width ? sieve->width : box->x1;
-    box->y1 = box->y1 > sieve->height ? sieve->height : box->y1;
-    box->x1 = box->x1 < box->x0 ? box->x0 : box->x1;
-    box->y1 = box->y1 < box->y0 ? box->y0 : box->y1;
-    return memcmp(&all, box, sizeof(all)) != 0;
-}
-
 /* With a pixel more on the left and above, for the lattices that lie there. False: it sticks out of the plane, or is
  * large. *cut: it sticks out of a plane that is closed. */
 static bool
@@ -251,15 +238,6 @@ find_sieve_box(mc_sieve_box *box, bool *cut, const mc_sieve *sieve, const int32_
     *cut = mc_sieve_clip_box(box, sieve);
     return (!*cut || sieve->closed) && box->x1 - box->x0 <= MC_SIEVE_SCRATCH - MC_SIEVE_BLOCK &&
            box->y1 - box->y0 <= MC_SIEVE_SCRATCH;
-}
-
-bool
-mc_sieve_hides_box(const mc_sieve *sieve, const mc_sieve_box *box)
-{
-    for (int y = box->y0; y < box->y1; y++)
-        if (memchr(sieve->open + (size_t)y * sieve->stride + box->x0, 1, (size_t)(box->x1 - box->x0)) != NULL)
-            return false;
-    return true;
 }
 
 bool

@@ -1,5 +1,6 @@
 /* How far symbols reach over the geometry of a feature, and whether they reach anything that is open. */
 #include <math.h>
+#include <string.h>
 
 #include "draw/paint/painter_private.h"
 #include "draw/paint/sieve_private.h"
@@ -91,6 +92,28 @@ mc_sieve_mitre(const mc_geometry *geometry)
         least = fmin(least, least_cosine_of_part(lines->points + begin, lines->ends[i] - begin));
     }
     return least < M_SQRT1_2 ? MC_SIEVE_MITRE : 1 / least;
+}
+
+bool
+mc_sieve_clip_box(mc_sieve_box *box, const mc_sieve *sieve)
+{
+    const mc_sieve_box all = *box;
+    box->x0 = box->x0 < 0 ? 0 : box->x0;
+    box->y0 = box->y0 < 0 ? 0 : box->y0;
+    box->x1 = box->x1 > sieve->width ? sieve->width : box->x1;
+    box->y1 = box->y1 > sieve->height ? sieve->height : box->y1;
+    box->x1 = box->x1 < box->x0 ? box->x0 : box->x1;
+    box->y1 = box->y1 < box->y0 ? box->y0 : box->y1;
+    return memcmp(&all, box, sizeof(all)) != 0;
+}
+
+bool
+mc_sieve_hides_box(const mc_sieve *sieve, const mc_sieve_box *box)
+{
+    for (int y = box->y0; y < box->y1; y++)
+        if (memchr(sieve->open + (size_t)y * sieve->stride + box->x0, 1, (size_t)(box->x1 - box->x0)) != NULL)
+            return false;
+    return true;
 }
 
 /* Whether nothing shines through in any pixel that may be painted on any lattice around bounds. */

@@ -354,7 +354,7 @@ area_of_boxes(const mc_box_set *boxes)
 
 /* *fits false: what is there is too much. */
 static mc_error *
-begin_level(bool *fits, level_patch *patch)
+begin_patched_level(bool *fits, level_patch *patch)
 {
     MC_TRY(read_gone_before(patch));
     MC_TRY(mc_patch_blocks_read(fits, patch->blocks, patch->boxes));
@@ -389,7 +389,7 @@ find_uncovered(bool *fits, table_patch *all)
 }
 
 static mc_error *
-end_level(table_patch *all, level_patch *patch)
+end_patched_level(table_patch *all, level_patch *patch)
 {
     if (all->reason == NULL)
         MC_TRY(remember_gone(&all->reason, patch));
@@ -406,14 +406,18 @@ static mc_error *
 patch_table(table_patch *all)
 {
     bool fits = true;
-    for (int k = 0; k < all->count && fits; k++)
-        MC_TRY(begin_level(&fits, &all->levels[k]));
+    for (int k = 0, others = 0; k < all->count && fits; k++) {
+        mc_patch_blocks *blocks = all->levels[k].blocks;
+        blocks->others = others;
+        MC_TRY(begin_patched_level(&fits, &all->levels[k]));
+        others += blocks->entries->nelts;
+    }
     if (fits)
         MC_TRY(find_uncovered(&fits, all));
     if (!fits)
         all->reason = "what has changed reaches too far";
     for (int k = 0; k < all->count && all->reason == NULL; k++)
-        MC_TRY(end_level(all, &all->levels[k]));
+        MC_TRY(end_patched_level(all, &all->levels[k]));
     return MC_OK;
 }
 

@@ -12,7 +12,7 @@
 #include "vector/levels/level_blocks.h"
 
 enum {
-    ENTRIES_MAX = 1 << 22,    /* features that are in memory at once */
+    ENTRIES_MAX = 1 << 23,    /* features of all levels that are in memory at once */
     FARTHEST = (1 << 26) - 1, /* 1/256 pixel; bounds beyond that may have been cut */
 };
 
@@ -88,7 +88,7 @@ take_block(bool *fits, mc_patch_blocks *blocks, apr_array_header_t *features, co
         return mc_error_create(blocks->pool, MC_ERR_CORRUPT, "a level is broken");
     apr_array_clear(features);
     MC_TRY(mc_level_read_block(features, fields[2].data, (size_t)fields[2].size, attributes, blocks->pool));
-    *fits = features->nelts < ENTRIES_MAX - blocks->entries->nelts;
+    *fits = features->nelts < ENTRIES_MAX - blocks->others - blocks->entries->nelts;
     if (!*fits)
         return MC_OK;
     mc_patch_block *block = &APR_ARRAY_PUSH(blocks->blocks, mc_patch_block);
@@ -128,8 +128,9 @@ mc_patch_blocks_read(bool *fits, mc_patch_blocks *blocks, const mc_box_set *boxe
     if (!*fits)
         return MC_OK;
     if (boxes == NULL) /* all features of the level: there is room for them from the beginning */
-        blocks->entries = apr_array_make(blocks->pool, (int)fmin((double)blocks->level->kept + 1, ENTRIES_MAX),
-                                         sizeof(mc_patch_entry));
+        blocks->entries =
+            apr_array_make(blocks->pool, (int)fmin((double)blocks->level->kept + 1, ENTRIES_MAX - blocks->others + 1),
+                           sizeof(mc_patch_entry));
     mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, blocks->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL && *fits)
         error = take_block(fits, blocks, features, row);

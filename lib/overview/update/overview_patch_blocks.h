@@ -33,6 +33,7 @@ typedef struct mc_patch_blocks {
     mc_pixel_grid grid;                  /* pixels of the level, on the lattice of the tileset's grid */
     apr_array_header_t *blocks;          /* mc_patch_block: those that were read */
     apr_array_header_t *entries, *added; /* mc_patch_entry */
+    int others;                          /* features of other levels that are in memory */
     mc_overview_ordinals *known;         /* of the entries and of what was added */
     bool far;                            /* a feature reaches too far to be told where */
     mc_geometry geometry;
