@@ -115,7 +115,7 @@ const char *mc_pg_behind_password(const char *name);
 mc_error *mc_pg_find_places(const char *const **names, const char *const **values, const mc_pg_target *target,
                             const mc_pg_wait *wait) MC_CHECKED;
 
-/* ---- postgres_connect.c: one connection, never blocking */
+/* ---- postgres_wire.c: what goes over one connection, never blocking */
 
 /*
  * Takes some of what the server has sent, without waiting, and adds its bytes to *arrived. MC_ERR_UPSTREAM: these are
@@ -134,14 +134,7 @@ int mc_pg_sent(mc_pg_connection *connection, int sent);
  * nothing more goes: room at the server's side, or, amid a handshake of TLS, what the server says. */
 int mc_pg_flush(mc_pg_connection *connection);
 
-/* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the
- * server: its own client has gone, or was in a hurry. */
-mc_error *mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, bool by_key, const mc_pg_wait *wait,
-                        bool *crowded) MC_CHECKED;
 void mc_pg_close(mc_pg_connection *connection); /* NULL is ignored */
-
-/* How the server plans statements (mc_postgres_query's by_key), as SQL. */
-const char *mc_pg_plan_settings(bool by_key);
 
 /* Frees what a prepared statement holds. */
 void mc_pg_clear_statement(mc_pg_statement *statement);
@@ -170,6 +163,24 @@ bool mc_pg_drain_arrived(mc_pg_connection *connection);
 /* What the server said of a result or a broken connection, as an error; its SQLSTATE goes to `state`. */
 mc_error *mc_pg_server_error(const PGresult *result, mc_pg_connection *connection, char state[MC_PG_STATE],
                              apr_pool_t *pool) MC_CHECKED;
+
+/* libpq's message as one line, without its note on PostgreSQL's source code, and without the password in any case, nor
+ * half of it in a host's name. */
+const char *mc_pg_words(const PGconn *pg, const char *message, apr_pool_t *pool);
+
+/* Of a server that sends what nobody can take: MC_ERR_UPSTREAM for more than `most` bytes. */
+mc_error *mc_pg_check_arrived(mc_pg_connection *connection, int64_t arrived, int64_t most,
+                              const mc_pg_wait *wait) MC_CHECKED;
+
+/* ---- postgres_connect.c */
+
+/* MC_ERR_UNAVAILABLE, with *crowded where the server has no free place. An error without a cause says nothing about the
+ * server: its own client has gone, or was in a hurry. */
+mc_error *mc_pg_connect(mc_pg_connection **connection, mc_pg_target *target, bool by_key, const mc_pg_wait *wait,
+                        bool *crowded) MC_CHECKED;
+
+/* How the server plans statements (mc_postgres_query's by_key), as SQL. */
+const char *mc_pg_plan_settings(bool by_key);
 
 /* ---- postgres_statement.c */
 
