@@ -138,6 +138,13 @@ mc_cube_signature(const mc_cube *cube, apr_pool_t *pool)
 }
 
 mc_error *
+mc_cube_reshaped_error(const mc_cube *cube, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_UNAVAILABLE, "cube \"%s\" was given another shape while it was read",
+                           cube->name);
+}
+
+mc_error *
 mc_cube_check_signature(const mc_cube *cube, const char *found, apr_pool_t *pool)
 {
     const char *wanted = mc_cube_signature(cube, pool);

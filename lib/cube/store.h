@@ -134,6 +134,8 @@ mc_cube *mc_cube_with_overviews(const mc_cube *cube, int count, apr_pool_t *pool
 
 /* What a row of the info table must say: shape and version. Another one is MC_ERR_CONFIG, with both in the message. */
 const char *mc_cube_signature(const mc_cube *cube, apr_pool_t *pool);
+/* What was asked was refused, and nothing was read; the shape fits by now. */
+mc_error *mc_cube_reshaped_error(const mc_cube *cube, apr_pool_t *pool) MC_CHECKED;
 mc_error *mc_cube_check_signature(const mc_cube *cube, const char *found, apr_pool_t *pool) MC_CHECKED;
 
 #endif

@@ -235,8 +235,10 @@ query_cube_tables(postgresql_reading *r, const char *sql, const params *p, const
 {
     char state[6];
     mc_error *error = run_cube_query(state, cube, session, sql, p, visit_cube_fields, r, ctx, r->pool);
-    if (error != MC_OK && r->other_shape)
-        return check_postgres_signature(cube, session, ctx, r->pool);
+    if (error != MC_OK && r->other_shape) {
+        MC_TRY(check_postgres_signature(cube, session, ctx, r->pool));
+        return mc_cube_reshaped_error(cube, r->pool);
+    }
     /* A table that nobody has made yet holds nothing. */
     return strcmp(state, UNDEFINED_TABLE) == 0 ? MC_OK : cube_postgres_error(error, cube, r->pool);
 }

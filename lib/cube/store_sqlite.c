@@ -180,7 +180,10 @@ ask_handle(sqlite_reading *r, const mc_cube *cube, const mc_cube_query *query, m
         bind_cube_ints(statement, 5, rest, 6);
     }
     mc_error *error = step_cube_statement(statement, cube, handle, visit_cube_row, r, r->pool);
-    return r->other_shape ? check_sqlite_signature(cube, handle, r->pool) : error;
+    if (!r->other_shape)
+        return error;
+    MC_TRY(check_sqlite_signature(cube, handle, r->pool));
+    return mc_cube_reshaped_error(cube, r->pool);
 }
 
 static mc_error *
