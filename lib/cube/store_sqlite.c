@@ -192,7 +192,7 @@ query_cube_once(bool *cut_off, sqlite_reading *r, const mc_cube *base, const mc_
     const sqlite_cube *cube = (const sqlite_cube *)base;
     mc_handle *handle;
     mc_stamp stamp;
-    *cut_off = false;
+    *cut_off = r->other_shape = false;
     if (!mc_stamp_take(&stamp, cube->path))
         return MC_OK; /* nobody has written to it */
     mc_error *error = mc_handle_acquire(&handle, ctx->process == NULL ? NULL : ctx->process->handles, cube->path,
@@ -210,16 +210,17 @@ query_cube_once(bool *cut_off, sqlite_reading *r, const mc_cube *base, const mc_
     return error;
 }
 
-/* A handle that was open when a writer was cut off cannot take that back, and gives no row; the next one does. */
+/* A handle that was open when a writer was cut off gives no row: others are tried. */
 static mc_error *
 query_cube_file(sqlite_reading *r, const mc_cube *cube, const mc_cube_query *query, mc_ctx *ctx)
 {
-    bool cut_off;
-    mc_error *error = query_cube_once(&cut_off, r, cube, query, ctx);
-    if (error == MC_OK || !cut_off)
-        return error;
-    mc_error_ignore(error);
-    return query_cube_once(&cut_off, r, cube, query, ctx);
+    for (int tries = 1;; tries++) {
+        bool cut_off;
+        mc_error *error = query_cube_once(&cut_off, r, cube, query, ctx);
+        if (error == MC_OK || !cut_off || tries == MC_HANDLE_TRIES)
+            return error;
+        mc_error_ignore(error);
+    }
 }
 
 static mc_error *

@@ -170,16 +170,17 @@ ask_sqlite_once(bool *cut_off, mc_query_dimension *base, mc_query_batch *batch, 
     return error;
 }
 
-/* A handle that was open when a writer was cut off cannot take that back, and gives no row; the next one does. */
+/* A handle that was open when a writer was cut off gives no row: others are tried. */
 static mc_error *
 sqlite_ask(mc_query_dimension *dimension, mc_query_batch *batch, mc_ctx *ctx, apr_pool_t *pool)
 {
-    bool cut_off;
-    mc_error *error = ask_sqlite_once(&cut_off, dimension, batch, ctx, pool);
-    if (error == MC_OK || !cut_off)
-        return error;
-    mc_error_ignore(error);
-    return ask_sqlite_once(&cut_off, dimension, batch, ctx, pool);
+    for (int tries = 1;; tries++) {
+        bool cut_off;
+        mc_error *error = ask_sqlite_once(&cut_off, dimension, batch, ctx, pool);
+        if (error == MC_OK || !cut_off || tries == MC_HANDLE_TRIES)
+            return error;
+        mc_error_ignore(error);
+    }
 }
 
 static mc_dimension *

@@ -258,7 +258,7 @@ static mc_error *
 read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const sqlite_file *at, const mc_tile_key *key,
           mc_ctx *ctx, apr_pool_t *pool)
 {
-    for (int attempt = 0;; attempt++) {
+    for (int tries = 1;; tries++) {
         *tile = NULL;
         mc_error *error = acquire_if_there(handle, cache, at, key, ctx, pool);
         if (error != MC_OK)
@@ -268,7 +268,7 @@ read_held(mc_tile **tile, mc_handle **handle, sqlite_cache *cache, const sqlite_
         error = check_plan(cache, *handle, ctx, pool);
         if (error == MC_OK)
             error = read_sqlite_tile(tile, cache, *handle, at, key, ctx, pool);
-        if (error == MC_OK || attempt > 0 || !mc_handle_cut_off(*handle))
+        if (error == MC_OK || tries == MC_HANDLE_TRIES || !mc_handle_cut_off(*handle))
             return error;
         release_reader(*handle, error, ctx);
     }

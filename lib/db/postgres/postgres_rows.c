@@ -58,7 +58,7 @@ static void
 hand_to_libpq(mc_pg_rows *rows, mc_pg_pump *pump, size_t size)
 {
     if (send(pump->inside, rows->bytes + rows->begin, size, MSG_NOSIGNAL) != (ssize_t)size)
-        pump->complaint = "what it sends is not wanted";
+        pump->complaint = "libpq does not take what it sends";
     rows->begin += size;
     rows->libpq_asked = true;
 }

@@ -30,8 +30,8 @@ void mc_pg_rows_begin(mc_pg_rows *rows);
  * connection has failed. */
 int mc_pg_rows_next(char **row, mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg);
 
-/* Whether what arrives next goes past libpq: it does not while libpq has half a head. After mc_pg_rows_next has
- * returned 0. */
+/* From now on what arrives goes past libpq, unless libpq has half a head. Returns whether it does. After
+ * mc_pg_rows_next has returned 0. */
 bool mc_pg_rows_go_past(mc_pg_rows *rows, const mc_pg_pump *pump, const PGconn *pg);
 
 /* Takes what has come, without waiting, in place of mc_pg_pump_in. libpq has to read where libpq_asked is set after it:

@@ -135,7 +135,10 @@ mc_pg_copy_begin(mc_postgres_session *base, const char *sql)
     bool copying;
     session->connection->copies = true;
     if (!mc_pg_sent(session->connection, PQsendQuery(session->connection->pg, sql)))
-        return broken_session_error(session);
+        return PQstatus(session->connection->pg) != CONNECTION_OK
+                   ? broken_session_error(session)
+                   : mc_error_create(session->pool, MC_ERR_UNAVAILABLE,
+                                     "a session takes no statement: one before was not read to its end");
     MC_TRY(read_session_results(&copying, session, &wait));
     if (!copying)
         return mc_error_create(session->pool, MC_ERR_UPSTREAM, "the database takes no rows for a statement");

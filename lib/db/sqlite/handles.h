@@ -95,9 +95,11 @@ void mc_handle_bulk(mc_handle *handle, mc_ctx *ctx);
 /* Whether the file is in a rollback journal mode: it then has no -wal, and gets none without a change of its own. */
 bool mc_handle_rollback(mc_handle *handle);
 
-/* After an error of a reader: a writer was cut off in the middle of a commit. Another handle will find the file mended.
- */
+/* After an error of a reader: a writer was cut off in the middle of a commit. A handle that was open by then cannot
+ * take the commit back, and the others that were idle since cannot either; one that is opened now mends the file,
+ * unless nobody may write there. So whoever reads tries again with other handles, MC_HANDLE_TRIES in all. */
 bool mc_handle_cut_off(mc_handle *handle);
+enum { MC_HANDLE_TRIES = 32 };
 
 sqlite3 *mc_handle_db(mc_handle *handle);
 

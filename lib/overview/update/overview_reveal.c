@@ -299,9 +299,10 @@ mc_overview_reveal_levels(const mc_overview_reveal *reveal, int64_t ordinal)
 }
 
 bool
-mc_overview_reveal_knows(const mc_overview_reveal *reveal, int plane, int64_t ordinal)
+mc_overview_reveal_knows(const mc_overview_reveal *reveal, uint32_t plane, int64_t ordinal)
 {
-    return (reveal->looks[plane].levels & ~mc_overview_reveal_levels(reveal, ordinal)) == 0;
+    return plane >= (uint32_t)reveal->count ||
+           (reveal->looks[plane].levels & ~mc_overview_reveal_levels(reveal, ordinal)) == 0;
 }
 
 void

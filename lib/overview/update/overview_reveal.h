@@ -61,7 +61,7 @@ void mc_overview_reveal_add(mc_overview_reveal *reveal, int level, const mc_over
 mc_error *mc_overview_reveal_find(apr_array_header_t *wanted, mc_overview_reveal *reveal) MC_CHECKED;
 
 /* Whether all levels that a plane tells about have a row. */
-bool mc_overview_reveal_knows(const mc_overview_reveal *reveal, int plane, int64_t ordinal);
+bool mc_overview_reveal_knows(const mc_overview_reveal *reveal, uint32_t plane, int64_t ordinal);
 
 /* Which levels have a row: a bit for each. */
 uint32_t mc_overview_reveal_levels(const mc_overview_reveal *reveal, int64_t ordinal);

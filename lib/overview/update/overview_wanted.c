@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "overview/overview_planes.h"
 #include "text/text.h"
 #include "vector/geometry/geometry.h"
@@ -123,9 +124,11 @@ ask_for_wanted(int64_t *hits, apr_array_header_t *ordinals, const apr_array_head
     *hits = 0;
     mc_error *error = mc_postgres_start(&result, table->job.ctx->process->postgres, &query, table->job.ctx, pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL) {
-        const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
-        const int plane = row->columns == 2 && row->fields[1].size == 4 ? (uint8_t)row->fields[1].data[3] : 0;
         ++*hits;
+        if (row->columns != 2 || row->fields[1].size != 4)
+            continue;
+        const int64_t ordinal = mc_overview_ordinal(table, &row->fields[0]);
+        const uint32_t plane = (uint32_t)mc_big_number(row->fields[1].data, 4);
         if (mc_overview_reveal_knows(reveal, plane, ordinal) || mc_overview_ordinals_have(changed->fresh, ordinal) ||
             mc_overview_ordinals_have(found, ordinal))
             continue;
@@ -137,7 +140,7 @@ ask_for_wanted(int64_t *hits, apr_array_header_t *ordinals, const apr_array_head
 }
 
 /* Whether the database would look at so many rows, one by one, that it is better to read the table once; so it is where
- * rows have changed all over the table, as each level would look at many. */
+ * rows have changed all over the table, as each of its planes would look at many. */
 static bool
 are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
 {
@@ -153,6 +156,7 @@ are_many(const apr_array_header_t *wanted, const mc_overview_changed *changed)
 typedef struct wanted_search {
     const mc_overview_reveal *reveal;
     apr_array_header_t *ordinals;
+    int64_t most; /* with more of them than these, the search is given up */
 } wanted_search;
 
 /* A row without plain bounds (curves and collections) may be anywhere. */
@@ -162,7 +166,7 @@ take_wanted_row(void *baton, int64_t ordinal, const void *geometry, size_t size)
     const wanted_search *search = baton;
     const uint32_t have = mc_overview_reveal_levels(search->reveal, ordinal);
     mc_extent extent;
-    if (!mc_overview_reveal_may_want(search->reveal, ordinal, have))
+    if (search->ordinals->nelts > search->most || !mc_overview_reveal_may_want(search->reveal, ordinal, have))
         return;
     if (!mc_wkb_bounds(&extent, geometry, size))
         extent = (mc_extent){ -INFINITY, -INFINITY, INFINITY, INFINITY };
@@ -178,7 +182,7 @@ mc_overview_find_wanted(apr_array_header_t **ordinals, apr_array_header_t *wante
     int64_t hits = 0;
     mc_overview_join_wanted(wanted);
     *ordinals = apr_array_make(pool, 1024, sizeof(int64_t));
-    wanted_search search = { reveal, *ordinals };
+    wanted_search search = { reveal, *ordinals, most };
     if (are_many(wanted, changed))
         MC_TRY(mc_overview_visit_old(changed, take_wanted_row, &search, table));
     else

@@ -47,8 +47,10 @@ keep_best(mc_mvt_tile *t, int layers, int features, uint64_t bytes)
             t->count++;
         }
         t->dropped += count - t->count;
-        for (int layer = 0; layer < layers; layer++)
+        for (int layer = 0; done && layer < layers; layer++) {
             mc_mvt_layer_keep(&t->layers[layer], keep + first[layer]);
+            done = !mc_mvt_layer_has_failed(&t->layers[layer]); /* then the layer has more features than are counted */
+        }
     }
     free(claims);
     free(keep);

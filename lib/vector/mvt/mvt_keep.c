@@ -5,7 +5,7 @@
 
 #include "vector/mvt/mvt_layer.h"
 
-/* An encoded feature: `tags` and `end` are where its tags begin and end, all the same where it has none. */
+/* An encoded feature: `tags` and `tags_end` are where its tags begin and end, all the same where it has none. */
 typedef struct mvt_message {
     const uint8_t *id, *tags_head, *tags, *tags_end, *end;
 } mvt_message;

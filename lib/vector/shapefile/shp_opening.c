@@ -59,6 +59,11 @@ scan_shp(mc_shp *shp, mc_file_view *view, mc_ctx *ctx, apr_pool_t *pool)
             MC_TRY(mc_ctx_check(ctx, pool));
         looked = looked >= SHP_LOOKED_MOST ? 0 : looked;
     }
+    if (header == NULL && view->refused)
+        return mc_error_create(pool, MC_ERR_NO_MEMORY, "there is no memory for looking through %s", scan->path);
+    if (header == NULL && view->cut && scan->offset + SHP_RECORD_HEADER <= shp->main.size)
+        return mc_error_create(pool, MC_ERR_IO, "%s is shorter than it was when it was opened, or unreadable",
+                               scan->path);
     scan->scanned = true;
     return MC_OK;
 }
@@ -129,7 +134,7 @@ note_record_box(mc_shp *shp, const mc_shp_record *record)
     shp->broken += !record->has_box && !null_shape;
 }
 
-/* Without memory, or before the deadline ends it, there is no index: the boxes of the other records are not known. */
+/* Without memory there is no index, and so far none after an error: the boxes of the other records are not known. */
 static mc_error *
 index_boxes(mc_shp *shp, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -171,7 +176,7 @@ prepare_search(mc_shp *shp, mc_ctx *ctx, apr_pool_t *pool)
 void
 mc_shp_prepare(mc_shp *shp, apr_pool_t *pool)
 {
-    mc_error_ignore(prepare_search(shp, NULL, pool)); /* without a deadline there is no error */
+    mc_error_ignore(prepare_search(shp, NULL, pool)); /* without an index, then */
 }
 
 mc_error *

@@ -153,9 +153,9 @@ END_TEST
 /* The first statement is left before its answer has come. What comes then is not the next statement's. */
 START_TEST(an_answer_that_was_left_is_not_that_of_the_next_statement)
 {
-    const mc_postgres_query first[] = { { .sql = "SELECT 41 FROM pg_sleep(0.3)" },
-                                        { .sql = "SELECT 41 FROM pg_sleep(0.3)", .plain = true },
-                                        { .sql = "SELECT 41 FROM pg_sleep(0.3)", .copy = true } };
+    const mc_postgres_query first[] = { { .sql = "SELECT 41 FROM pg_sleep(300)" },
+                                        { .sql = "SELECT 41 FROM pg_sleep(300)", .plain = true },
+                                        { .sql = "SELECT 41 FROM pg_sleep(300)", .copy = true } };
     const mc_postgres_query next[] = { { .sql = "SELECT 42" },
                                        { .sql = "SELECT 42", .plain = true },
                                        { .sql = "SELECT 42", .copy = true } };

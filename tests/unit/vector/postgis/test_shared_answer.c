@@ -74,7 +74,7 @@ let_first_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* A question of others that takes too long, or is about something else, is nobody's to wait for. */
+/* A question of others that takes too long is nobody's to wait for. */
 START_TEST(waiting_is_bounded)
 {
     asker first = { 0 };
@@ -113,6 +113,7 @@ START_TEST(those_who_wait_share_the_next_question)
             pthread_mutex_lock(&shared.lock);
             all = shared.waiting == SEVERAL;
             pthread_mutex_unlock(&shared.lock);
+            apr_sleep(1000);
         }
         let_first_go();
         pthread_join(first.thread, NULL);

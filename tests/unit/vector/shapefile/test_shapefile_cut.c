@@ -243,6 +243,24 @@ START_TEST(no_tree_is_made_of_a_file_that_is_cut_meanwhile)
 }
 END_TEST
 
+/* Without a .shx the records are looked for from one to the next; those behind the cut are not known to be none. */
+START_TEST(a_file_without_a_list_that_is_cut_while_it_is_opened_is_an_error)
+{
+    mc_shp *shp;
+    make_points();
+    ck_assert_int_eq(unlink(path_of("a.shx")), 0);
+    ck_ok(mc_shp_begin_opening(&shp, path_of("a.shp"), NULL, pool));
+    ck_assert_int_eq(truncate(path_of("a.shp"), HEAD + RECORD), 0);
+    ck_fails(IO, mc_shp_go_on_opening(shp, &ctx, pool));
+    write_file("a.shp", shapes, sizeof(shapes));
+    ck_ok(mc_shp_begin_opening(&shp, path_of("a.shp"), NULL, pool));
+    ck_ok(mc_shp_go_on_opening(shp, &ctx, pool));
+    ck_assert_uint_eq(shp->count, POINTS);
+    remove_points();
+}
+END_TEST
+
 UNIT_MAIN("shapefile_cut", a_file_that_is_cut_during_a_map_fails_the_map,
           a_list_of_places_that_is_cut_between_two_maps_fails_the_next_one,
-          a_file_that_is_being_copied_to_its_place_is_waited_for, no_tree_is_made_of_a_file_that_is_cut_meanwhile)
+          a_file_that_is_being_copied_to_its_place_is_waited_for, no_tree_is_made_of_a_file_that_is_cut_meanwhile,
+          a_file_without_a_list_that_is_cut_while_it_is_opened_is_an_error)
