@@ -12,6 +12,8 @@
 /* Bytes of the buffer at first, and of a reading at least. A connection keeps KEPT_ROOM at most. */
 #define FIRST_ROOM ((size_t)128 * 1024)
 #define READ_LEAST ((size_t)32 * 1024)
+/* And at most: what is behind a row counts as come for that row, for which MC_PG_ROW_MAX has room. */
+#define READ_MOST ((size_t)512 * 1024)
 #define KEPT_ROOM ((size_t)1024 * 1024)
 
 void
@@ -87,6 +89,7 @@ mc_pg_rows_in(mc_pg_rows *rows, mc_pg_pump *pump)
     make_reading_room(rows);
     char *to = rows->bytes + rows->end;
     size_t room = rows->room - rows->end - 1;
+    room = room < READ_MOST ? room : READ_MOST;
     if (rows->owed > 0 && room > MC_PG_PUMP_BYTES) /* for libpq, which gets all of it at once */
         room = MC_PG_PUMP_BYTES;
     ssize_t size = recv(pump->outside, to, room, MSG_DONTWAIT);
@@ -134,14 +137,10 @@ take_lying_row(char **row, mc_pg_rows *rows, size_t size)
     return (int)(size - MC_PG_HEAD);
 }
 
-/* Notices, settings and notifications come amid rows; behind all else nothing is a row any more. In pieces, for which
- * the pair of sockets has room. */
+/* In pieces, for which the pair of sockets has room. */
 static void
-pass_message_on(mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg, size_t size)
+pass_bytes_on(mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg, size_t left)
 {
-    const char kind = rows->bytes[rows->begin];
-    rows->past = kind == 'N' || kind == 'S' || kind == 'A';
-    size_t left = rows->past ? size : rows->end - rows->begin;
     while (left > 0 && pump->complaint == NULL) {
         size_t piece = left < MC_PG_PUMP_BYTES ? left : MC_PG_PUMP_BYTES;
         hand_to_libpq(rows, pump, piece);
@@ -149,6 +148,23 @@ pass_message_on(mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg, size_t size)
         while (pump->complaint == NULL && mc_pg_pump_waiting(pg) > 0 && PQconsumeInput(pg))
             continue;
     }
+}
+
+/* Notices, settings and notifications come amid rows; behind all else nothing is a row any more. */
+static void
+pass_message_on(mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg, size_t size)
+{
+    const char kind = rows->bytes[rows->begin];
+    rows->past = kind == 'N' || kind == 'S' || kind == 'A';
+    pass_bytes_on(rows, pump, pg, rows->past ? size : rows->end - rows->begin);
+}
+
+/* libpq knows that no row follows: what the server has said since is libpq's. */
+static void
+leave_rows(mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg)
+{
+    rows->past = false;
+    pass_bytes_on(rows, pump, pg, rows->end - rows->begin);
 }
 
 int
@@ -163,6 +179,8 @@ mc_pg_rows_next(char **row, mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg)
         if (rows->libpq_asked) {
             int size = PQgetCopyData(pg, &rows->row, 1);
             *row = rows->row;
+            if (size < 0)
+                leave_rows(rows, pump, pg);
             if (size != 0)
                 return size;
             rows->libpq_asked = false;
@@ -170,9 +188,12 @@ mc_pg_rows_next(char **row, mc_pg_rows *rows, mc_pg_pump *pump, PGconn *pg)
         size_t size = whole_message_size(rows);
         if (size == 0)
             break;
-        if (rows->bytes[rows->begin] == 'd')
+        if (rows->bytes[rows->begin] != 'd')
+            pass_message_on(rows, pump, pg, size);
+        else if (size > MC_PG_HEAD)
             return take_lying_row(row, rows, size);
-        pass_message_on(rows, pump, pg, size);
+        else /* nothing at all, which is no row */
+            rows->begin += size;
     }
     return 0;
 }

@@ -275,8 +275,10 @@ mc_error *
 mc_pg_copied(char **row, int *size, mc_pg_connection *connection, const mc_pg_wait *wait)
 {
     int64_t arrived = 0;
-    while ((*size = mc_pg_rows_next(row, &connection->rows, &connection->pump, connection->pg)) == 0)
+    while ((*size = mc_pg_rows_next(row, &connection->rows, &connection->pump, connection->pg)) == 0) {
         MC_TRY(wait_for_copied(&arrived, connection, wait));
+        mc_pg_take_notifications(connection);
+    }
     connection->copying = *size > 0;
     if (!connection->copying)
         mc_pg_rows_end(&connection->rows);

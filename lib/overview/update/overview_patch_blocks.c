@@ -132,8 +132,10 @@ mc_patch_blocks_read(bool *fits, mc_patch_blocks *blocks, const mc_box_set *boxe
             apr_array_make(blocks->pool, (int)fmin((double)blocks->level->kept + 1, ENTRIES_MAX - blocks->others + 1),
                            sizeof(mc_patch_entry));
     mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, blocks->pool);
-    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL && *fits)
-        error = take_block(fits, blocks, features, row);
+    /* Also what does not fit is read to its end: the session goes on. */
+    while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
+        if (*fits)
+            error = take_block(fits, blocks, features, row);
     mc_postgres_end(result);
     return error;
 }

@@ -106,7 +106,8 @@ static bool
 is_being_written(int file)
 {
     struct stat info;
-    return fstat(file, &info) == 0 && time(NULL) - info.st_mtim.tv_sec < WRITING_S && begins_as_raster(file);
+    return fstat(file, &info) == 0 && llabs((long long)(time(NULL) - info.st_mtim.tv_sec)) < WRITING_S &&
+           begins_as_raster(file);
 }
 
 /* Whether a file that GDAL did not open may be a raster soon or at the next try: a mosaic without the file would be a
@@ -197,12 +198,15 @@ remake_mosaic(made_mosaic *mosaic, const char *name, const char *path, const mc_
 {
     mc_gdal_misfits misfits = { 0 };
     forget_mosaic(mosaic);
-    if (!make_mosaic(&misfits, name, path)) {
+    bool done = make_mosaic(&misfits, name, path);
+    mosaic->path = strdup(path); /* also where there is none now: the next try is in the same place */
+    MC_ASSERT(mosaic->path != NULL);
+    if (!done) {
         CSLDestroy(misfits.paths);
         return false;
     }
-    *mosaic = (made_mosaic){ strdup(path), *stamp, misfits };
-    MC_ASSERT(mosaic->path != NULL);
+    mosaic->stamp = *stamp;
+    mosaic->misfits = misfits;
     return true;
 }
 

@@ -388,11 +388,11 @@ mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_
     mc_mvt_tile *t = &mvt->tiles[row * mvt->columns + column];
     size_t size = 0;
     MC_TRY(check_layer_names(t, mvt, pool));
-    if (!mc_mvt_tile_fit(&size, t, mvt->layer_count, &mvt->options))
-        return out_of_memory(pool);
     for (int i = 0; i < mvt->layer_count; i++)
         if (mc_mvt_layer_has_failed(&t->layers[i]))
             return out_of_memory(pool);
+    if (!mc_mvt_tile_fit(&size, t, mvt->layer_count, &mvt->options))
+        return out_of_memory(pool);
     mc_byte_buffer bytes = { 0 };
     uint8_t *at = mc_byte_buffer_room(&bytes, size + 1); /* not NULL for an empty tile */
     if (at == NULL)

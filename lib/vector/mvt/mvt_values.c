@@ -232,7 +232,8 @@ intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *e
     memmove(at, bytes, wanted->size);
     *end = made.at + made.size;
     mc_byte_buffer_add(&layer->values, &made, sizeof(made));
-    layer->slots[slot] = slot_of(wanted->hash, index, mask);
+    if (!layer->values.failed)
+        layer->slots[slot] = slot_of(wanted->hash, index, mask);
     *cost += wanted->size + 4;
     return index;
 }

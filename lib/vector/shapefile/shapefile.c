@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/references.h"
+#include "base/semaphore.h"
 #include "base/stamp.h"
 #include "base/workers.h"
 #include "base/write_lock.h"
@@ -178,7 +179,10 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
     *files = take_current(file, stamps);
     if (*files != NULL)
         return MC_OK;
-    if (!mc_write_lock_take(&file->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx))
+    mc_semaphore *semaphore = mc_semaphore_yield(ctx); /* others draw meanwhile */
+    bool taken = mc_write_lock_take(&file->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx);
+    mc_semaphore_resume(semaphore, ctx);
+    if (!taken)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the shapefile of layer \"%s\" is being opened",
                                file->data.name);
     mc_error *error = renew_shapefile(files, file, stamps, ctx, pool);

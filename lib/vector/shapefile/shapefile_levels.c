@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/references.h"
+#include "base/semaphore.h"
 #include "base/stamp.h"
 #include "base/workers.h"
 #include "base/write_lock.h"
@@ -223,7 +224,10 @@ acquire_levels(open_levels **opened, mc_shapefile_levels *levels, uint64_t style
     *opened = take_whole_levels(levels, style, &stamp);
     if (*opened != NULL)
         return MC_OK;
-    if (!mc_write_lock_take(&levels->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx))
+    mc_semaphore *semaphore = mc_semaphore_yield(ctx); /* others draw meanwhile */
+    bool taken = mc_write_lock_take(&levels->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx);
+    mc_semaphore_resume(semaphore, ctx);
+    if (!taken)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the overviews of layer \"%s\" are being opened",
                                levels->layer);
     mc_error *error = MC_OK;

@@ -148,7 +148,10 @@ static bool
 was_changed_lately(const mc_file *file, apr_time_t now)
 {
     struct stat status;
-    return file->fd >= 0 && fstat(file->fd, &status) == 0 && apr_time_from_sec(status.st_mtim.tv_sec) > now - LATELY;
+    if (file->fd < 0 || fstat(file->fd, &status) != 0)
+        return false;
+    const apr_time_t changed = apr_time_from_sec(status.st_mtim.tv_sec);
+    return changed > now - LATELY && changed < now + LATELY;
 }
 
 bool

@@ -13,10 +13,12 @@
 
 enum { CONNECTIONS = 4, LINES = 2 * CONNECTIONS };
 
-/* Between us and the server. While `cutting` is above 0, what we say next is thrown away, and its line ends. */
+/* Between us and the server. While `cutting` is above 0, what we say next is thrown away, and its line ends. While
+ * `splitting`, the server's errors come in two pieces. */
 typedef struct cutter {
     int port, listener;
     atomic_int cutting;
+    atomic_bool splitting;
     pthread_t thread;
 } cutter;
 
@@ -37,6 +39,14 @@ socket_to(int port, bool listens, int *chosen)
     return made;
 }
 
+/* Bytes up to somewhere in an error, behind its head; all of them where there is none. */
+static size_t
+first_piece(const char *bytes, size_t size)
+{
+    const char *error = memmem(bytes, size, "SERROR", 6);
+    return error == NULL ? size : (size_t)(error - bytes) + 3;
+}
+
 /* False: the line has ended. `ours`: the bytes are of the client. */
 static bool
 pass_bytes(cutter *c, int from, int to, bool ours)
@@ -45,7 +55,12 @@ pass_bytes(cutter *c, int from, int to, bool ours)
     ssize_t size = recv(from, bytes, sizeof(bytes), 0);
     if (size <= 0 || (ours && atomic_load(&c->cutting) > 0 && atomic_fetch_sub(&c->cutting, 1) > 0))
         return false;
-    return send(to, bytes, (size_t)size, MSG_NOSIGNAL) == size;
+    size_t first = !ours && atomic_load(&c->splitting) ? first_piece(bytes, (size_t)size) : (size_t)size;
+    if (send(to, bytes, first, MSG_NOSIGNAL) != (ssize_t)first)
+        return false;
+    if (first < (size_t)size)
+        apr_sleep(50000); /* the pieces are apart most of the time; the result is the same where they are not */
+    return send(to, bytes + first, (size_t)size - first, MSG_NOSIGNAL) == size - (ssize_t)first;
 }
 
 /* Even sockets are the client's, each followed by the server's. */
@@ -145,4 +160,31 @@ START_TEST(a_statement_whose_line_is_cut_is_asked_again)
 }
 END_TEST
 
-POSTGRES_MAIN("postgres_cut", CONNECTIONS, a_statement_whose_line_is_cut_is_asked_again)
+/* What follows the error of a COPY comes with its second half: the connection is at rest, and serves again. */
+START_TEST(an_error_that_comes_in_pieces_ends_its_statement)
+{
+    cutter c;
+    start_cutter(&c);
+    const char *connection = apr_psprintf(pool, "%s port=%d", database_connection(&postgres_server), c.port);
+    const mc_postgres_query fails = { .connection = connection,
+                                      .sql = "select 10 / (4 - v) from generate_series(1, 9) v",
+                                      .copy = true };
+    const mc_postgres_query works = { .connection = connection, .sql = "select 1", .copy = true };
+    int rows = 0;
+    ck_ok(ask_for_rows(&rows, &works));
+    atomic_store(&c.splitting, true);
+    for (int i = 0; i < 3; i++) {
+        ck_fails(UPSTREAM, ask_for_rows(&rows, &fails));
+        ck_assert_int_eq(rows, 3);
+        ck_ok(ask_for_rows(&rows, &works));
+        ck_assert_int_eq(rows, 1);
+    }
+    ck_assert_uint_eq(connections_made(), 1);
+    mc_postgres_destroy(process.postgres);
+    process.postgres = NULL;
+    stop_cutter(&c);
+}
+END_TEST
+
+POSTGRES_MAIN("postgres_cut", CONNECTIONS, a_statement_whose_line_is_cut_is_asked_again,
+              an_error_that_comes_in_pieces_ends_its_statement)
