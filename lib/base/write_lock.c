@@ -3,7 +3,11 @@
 #include "base/write_lock.h"
 
 #include "base/clock.h"
+#include "base/semaphore.h"
 #include "base/wait.h"
+
+/* Of a request without a deadline. */
+#define WAIT_MOST apr_time_from_sec(600)
 
 void
 mc_write_lock_init(mc_write_lock *lock)
@@ -31,6 +35,15 @@ mc_write_lock_take(mc_write_lock *lock, apr_time_t until, mc_ctx *ctx)
     lock->taken = true; /* by whomever */
     pthread_mutex_unlock(&lock->mutex);
     return free;
+}
+
+bool
+mc_write_lock_await(mc_write_lock *lock, mc_ctx *ctx)
+{
+    mc_semaphore *semaphore = mc_semaphore_yield(ctx);
+    bool taken = mc_write_lock_take(lock, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx);
+    mc_semaphore_resume(semaphore, ctx);
+    return taken;
 }
 
 void

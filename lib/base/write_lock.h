@@ -18,6 +18,8 @@ void mc_write_lock_destroy(mc_write_lock *lock);
 
 /* Waits until the moment `until` (mc_clock_now()) or until the client has gone; false: others have it still. */
 bool mc_write_lock_take(mc_write_lock *lock, apr_time_t until, mc_ctx *ctx);
+/* The same until the deadline of the request, or ten minutes; others draw in the request's place meanwhile. */
+bool mc_write_lock_await(mc_write_lock *lock, mc_ctx *ctx);
 void mc_write_lock_give(mc_write_lock *lock);
 
 #endif

@@ -7,9 +7,9 @@
 #include "overview/overview_planes.h"
 #include "overview/update/overview_patch.h"
 #include "text/text.h"
+#include "vector/levels/level_choice.h"
 
 enum {
-    LEVELS_MAX = 32,
     GROWN_LEAST = 1000, /* so many features more than were built are no reason to build anew, */
 };
 /* nor are so many times as many. */
@@ -22,8 +22,8 @@ typedef struct updated_level {
 
 typedef struct overview_update {
     mc_overview_table *table;
-    updated_level levels[LEVELS_MAX]; /* the finest first */
-    mc_overview_patched patches[LEVELS_MAX];
+    updated_level levels[MC_LEVELS_MAX]; /* the finest first */
+    mc_overview_patched patches[MC_LEVELS_MAX];
     int count;
     bool patched;
     mc_box_set *changed;
@@ -51,7 +51,7 @@ take_level(overview_update *update, const mc_postgres_row *row)
     mc_overview_level *level = &taken->level;
     const mc_overview_job *job = &update->table->job;
     double metres;
-    if (update->count == LEVELS_MAX || row->columns < 10 || strcmp(row->fields[1].data, "") != 0 ||
+    if (update->count == MC_LEVELS_MAX || row->columns < 10 || strcmp(row->fields[1].data, "") != 0 ||
         !mc_parse_double(&level->resolution, row->fields[2].data) || !mc_parse_double(&metres, row->fields[3].data) ||
         !mc_parse_double(&update->table->job.crowded, row->fields[4].data) ||
         !mc_parse_int64(&level->window, row->fields[5].data, 1, 1 << 22) ||

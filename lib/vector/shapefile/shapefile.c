@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/references.h"
-#include "base/semaphore.h"
 #include "base/stamp.h"
 #include "base/workers.h"
 #include "base/write_lock.h"
@@ -21,9 +19,6 @@
 #include "vector/shapefile/shapefile_levels.h"
 
 enum { STAMPS = 3 };
-
-/* The longest wait of a map without a deadline for another one that opens the files. */
-#define WAIT_MOST apr_time_from_sec(600)
 
 /* One opened generation of the files. */
 typedef struct opened {
@@ -179,10 +174,7 @@ acquire_shapefile(opened **files, shapefile *file, mc_ctx *ctx, apr_pool_t *pool
     *files = take_current(file, stamps);
     if (*files != NULL)
         return MC_OK;
-    mc_semaphore *semaphore = mc_semaphore_yield(ctx); /* others draw meanwhile */
-    bool taken = mc_write_lock_take(&file->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx);
-    mc_semaphore_resume(semaphore, ctx);
-    if (!taken)
+    if (!mc_write_lock_await(&file->opening, ctx))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the shapefile of layer \"%s\" is being opened",
                                file->data.name);
     mc_error *error = renew_shapefile(files, file, stamps, ctx, pool);

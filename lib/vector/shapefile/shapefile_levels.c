@@ -5,10 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/references.h"
-#include "base/semaphore.h"
 #include "base/stamp.h"
 #include "base/workers.h"
 #include "base/write_lock.h"
@@ -16,9 +14,6 @@
 #include "vector/levels/level_writer.h"
 
 enum { STYLES = 4 /* whose files stay open */ };
-
-/* The longest wait of a map without a deadline for another one that opens the file. */
-#define WAIT_MOST apr_time_from_sec(600)
 
 /* A file that is open, or of which it is known that it is not there. Maps that read it hold it. */
 typedef struct open_levels {
@@ -224,10 +219,7 @@ acquire_levels(open_levels **opened, mc_shapefile_levels *levels, uint64_t style
     *opened = take_whole_levels(levels, style, &stamp);
     if (*opened != NULL)
         return MC_OK;
-    mc_semaphore *semaphore = mc_semaphore_yield(ctx); /* others draw meanwhile */
-    bool taken = mc_write_lock_take(&levels->opening, mc_clock_now() + mc_ctx_remaining(ctx, WAIT_MOST), ctx);
-    mc_semaphore_resume(semaphore, ctx);
-    if (!taken)
+    if (!mc_write_lock_await(&levels->opening, ctx))
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "the overviews of layer \"%s\" are being opened",
                                levels->layer);
     mc_error *error = MC_OK;

@@ -34,13 +34,6 @@ make_folder(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
-static void
-store_big(uint8_t *at, uint32_t word)
-{
-    for (int i = 0; i < 4; i++)
-        at[i] = (uint8_t)(word >> (24 - 8 * i));
-}
-
 /* Files that were changed a while ago: what is read of fresh ones is not kept. */
 static void
 make_old(int fd)
@@ -61,7 +54,7 @@ write_points(bool listed)
     uint8_t head[HEAD] = { 0 }, record[28] = { 0 };
     const int shapes = open(path_of("/a.shp"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     const int entries = listed ? open(path_of("/a.shx"), O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    store_big(head, 9994);
+    (void)mc_store_big32(head, 9994);
     (void)mc_store_little32(head + 32, POINT);
     (void)mc_store_little_double(mc_store_little_double(head + 52, RECORDS), RECORDS);
     ck_assert_int_eq(pwrite(shapes, head, HEAD, 0), HEAD);
@@ -69,13 +62,13 @@ write_points(bool listed)
     for (int i = 0; i < RECORDS; i++) {
         const off_t at = HEAD + (off_t)i * (8 + RECORD);
         uint8_t entry[8];
-        store_big(record, (uint32_t)i + 1);
-        store_big(record + 4, RECORD / 2);
+        (void)mc_store_big32(record, (uint32_t)i + 1);
+        (void)mc_store_big32(record + 4, RECORD / 2);
         (void)mc_store_little32(record + 8, POINT);
         (void)mc_store_little_double(mc_store_little_double(record + 12, i), i);
         ck_assert_int_eq(pwrite(shapes, record, sizeof(record), at), sizeof(record));
-        store_big(entry, (uint32_t)(at / 2));
-        store_big(entry + 4, RECORD / 2);
+        (void)mc_store_big32(entry, (uint32_t)(at / 2));
+        (void)mc_store_big32(entry + 4, RECORD / 2);
         ck_assert(!listed || pwrite(entries, entry, 8, HEAD + 8 * i) == 8);
     }
     ck_assert_int_eq(ftruncate(shapes, HEAD + (off_t)RECORDS * (8 + RECORD)), 0);
