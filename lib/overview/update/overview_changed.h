@@ -4,7 +4,7 @@
 
 #include "changes/box_set.h"
 #include "overview/overview_table.h"
-#include "overview/update/overview_ordinals.h"
+#include "overview/reveal/overview_ordinals.h"
 
 typedef struct mc_overview_changed {
     const mc_box_set *boxes;     /* where the log says that anything has changed, in units of the CRS */

@@ -10,9 +10,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/workers.h"
 #include "overview/overview_planes.h"
+#include "overview/reveal/overview_items.h"
 #include "overview/update/overview_gone.h"
-#include "overview/update/overview_items.h"
 #include "overview/update/overview_patch_blocks.h"
 #include "overview/update/overview_splice.h"
 #include "overview/update/overview_wanted.h"
@@ -45,6 +46,7 @@ typedef struct table_patch {
     mc_reveal_level *sides; /* of the levels, as they are looked at */
     int count;
     mc_overview_reveal *reveal;
+    struct mc_workers *workers; /* NULL: none */
     const char *reason;
     apr_pool_t *pool;
 } table_patch;
@@ -221,18 +223,27 @@ add_fresh_rows(level_patch *patch)
 /* ---- What is seen for that ---- */
 
 static mc_error *
-look_at_entries(table_patch *all, int level, const apr_array_header_t *entries, mc_reveal_role role)
+look_at_entries(const table_patch *all, int level, const apr_array_header_t *entries, mc_reveal_role role, mc_ctx *ctx)
 {
-    level_patch *patch = &all->levels[level];
+    const level_patch *patch = &all->levels[level];
     for (int i = 0; i < entries->nelts; i++) {
         mc_patch_entry *entry = &APR_ARRAY_IDX(entries, i, mc_patch_entry);
         if (i % ENTRIES_AT_ONCE == 0)
-            MC_TRY(mc_ctx_check(all->table->job.ctx, all->pool));
+            MC_TRY(mc_ctx_check(ctx, ctx->pool));
         entry->bounded = entry->bounded || mc_patch_bound(patch->blocks, &entry->feature);
         if (entry->bounded)
             mc_overview_reveal_add(all->reveal, level, &entry->feature, entry->gone ? MC_REVEAL_GONE : role);
     }
     return MC_OK;
+}
+
+static mc_error *
+look_at_level(void *baton, int level, mc_ctx *ctx)
+{
+    const table_patch *all = baton;
+    const mc_patch_blocks *blocks = all->levels[level].blocks;
+    MC_TRY(look_at_entries(all, level, blocks->entries, MC_REVEAL_STAYS, ctx));
+    return look_at_entries(all, level, blocks->added, MC_REVEAL_NEW, ctx);
 }
 
 /* Rows that are seen now are added to the levels that do not have them. */
@@ -274,11 +285,10 @@ add_uncovered_rows(table_patch *all)
     apr_array_header_t *ordinals = NULL, *rows;
     apr_array_header_t *wanted = apr_array_make(all->pool, 64, sizeof(mc_reveal_wanted));
     int64_t kept = 0;
-    for (int k = 0; k < all->count; k++) {
+    for (int k = 0; k < all->count; k++)
         kept += all->levels[k].level->kept;
-        MC_TRY(look_at_entries(all, k, all->levels[k].blocks->entries, MC_REVEAL_STAYS));
-        MC_TRY(look_at_entries(all, k, all->levels[k].blocks->added, MC_REVEAL_NEW));
-    }
+    MC_TRY(mc_workers_run(all->workers, look_at_level, all, all->count,
+                          all->workers != NULL ? mc_workers_count(all->workers) : 0, all->table->job.ctx, all->pool));
     MC_TRY(mc_overview_reveal_find(wanted, all->reveal));
     if (wanted->nelts == 0)
         return MC_OK;
@@ -384,7 +394,8 @@ find_uncovered(bool *fits, table_patch *all)
     }
     if (!any || far)
         return MC_OK;
-    MC_TRY(mc_overview_reveal_create(&all->reveal, fits, all->sides, all->count, &all->table->job, all->pool));
+    MC_TRY(mc_overview_reveal_create(&all->reveal, fits, all->sides, all->count, &all->table->job, all->workers,
+                                     all->pool));
     return *fits ? add_uncovered_rows(all) : MC_OK;
 }
 
@@ -421,6 +432,19 @@ patch_table(table_patch *all)
     return MC_OK;
 }
 
+/* Commands have workers of their own. A server updates beside its requests, in one thread. */
+static mc_error *
+patch_on_threads(table_patch *all)
+{
+    const int helpers = all->table->job.options->bounds != NULL ? 0 : mc_processors() - 1;
+    if (helpers > 0)
+        MC_TRY(mc_workers_create(&all->workers, helpers, all->pool));
+    mc_error *error = patch_table(all);
+    if (all->workers != NULL)
+        mc_workers_destroy(all->workers);
+    return error;
+}
+
 mc_error *
 mc_overview_patch_levels(const char **reason, mc_overview_patched *levels, int count, mc_overview_changed *changed,
                          const mc_overview_table *table, apr_pool_t *pool)
@@ -439,7 +463,7 @@ mc_overview_patch_levels(const char **reason, mc_overview_patched *levels, int c
         patch->gone = apr_array_make(pool, 64, sizeof(mc_reveal_item *));
         apr_pool_cleanup_register(pool, patch, free_level_patch, apr_pool_cleanup_null);
     }
-    MC_TRY(patch_table(&all));
+    MC_TRY(patch_on_threads(&all));
     *reason = all.reason;
     return MC_OK;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/workers.h"
 #include "draw/paint/sieve.h"
 #include "overview/overview_planes.h"
 #include "overview/update/overview_changed.h"
@@ -21,6 +22,7 @@ free_blocks_of_patch(void *data)
 {
     mc_patch_blocks *blocks = data;
     mc_geometry_free(&blocks->geometry);
+    mc_task_pool_release(blocks->scratch);
     return APR_SUCCESS;
 }
 
@@ -45,7 +47,7 @@ mc_patch_blocks_create(mc_overview_level *level, const char *name, const mc_exte
     made->entries = apr_array_make(pool, 1024, sizeof(mc_patch_entry));
     made->added = apr_array_make(pool, 64, sizeof(mc_patch_entry));
     made->known = mc_overview_ordinals_create(like->most, pool);
-    apr_pool_create(&made->scratch, pool);
+    made->scratch = mc_task_pool_acquire();
     apr_pool_cleanup_register(pool, made, free_blocks_of_patch, apr_pool_cleanup_null);
     mc_overview_open_level(level, name, pool);
     return made;

@@ -5,7 +5,7 @@
 #include "changes/box_set.h"
 #include "overview/overview_blocks.h"
 #include "overview/overview_table.h"
-#include "overview/update/overview_ordinals.h"
+#include "overview/reveal/overview_ordinals.h"
 #include "vector/geometry/geometry.h"
 
 /* A feature of the level. */
@@ -37,7 +37,8 @@ typedef struct mc_patch_blocks {
     mc_overview_ordinals *known;         /* of the entries and of what was added */
     bool far;                            /* a feature reaches too far to be told where */
     mc_geometry geometry;
-    apr_pool_t *pool, *scratch;
+    apr_pool_t *pool;
+    apr_pool_t *scratch; /* a root pool: bounds of features are found on a thread for each level */
 } mc_patch_blocks;
 
 /* For a level with that table; `centre`: where changes lie. The sets of ordinals are as large as `like`. Lives as long

@@ -2,7 +2,7 @@
 #ifndef MC_OVERVIEW_OVERVIEW_ITEMS_H
 #define MC_OVERVIEW_OVERVIEW_ITEMS_H
 
-#include "overview/update/overview_reveal.h"
+#include "overview/reveal/overview_reveal.h"
 
 /* Appends a copy of an item, made in the pool of the array, to an array of pointers to items. */
 void mc_reveal_push_item(apr_array_header_t *items, const mc_reveal_item *item);

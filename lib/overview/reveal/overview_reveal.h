@@ -6,9 +6,10 @@
 #define MC_OVERVIEW_OVERVIEW_REVEAL_H
 
 #include "overview/overview_blocks.h"
-#include "overview/update/overview_ordinals.h"
+#include "overview/reveal/overview_ordinals.h"
 
 typedef struct mc_overview_reveal mc_overview_reveal;
+struct mc_workers;
 
 typedef enum mc_reveal_role {
     MC_REVEAL_STAYS, /* in the level */
@@ -31,6 +32,7 @@ typedef struct mc_reveal_item {
     const char *const *values;
     mc_reveal_role role;
     mc_reveal_row *row; /* that it is; else NULL */
+    bool seen;          /* that row, in the plane that looks at it */
 } mc_reveal_item;
 
 /* Rows that may be seen now: those that touch the box (units of the CRS) and whose ordinals lie between. */
@@ -47,13 +49,14 @@ typedef struct mc_reveal_level {
     const mc_overview_ordinals *known; /* features that it has, new ones too */
 } mc_reveal_level;
 
-/* Of levels from one or more of which features have gone. *fits false: they lie too far from each other. Lives as long
- * as `pool`. */
+/* Of levels from one or more of which features have gone. *fits false: they lie too far from each other. `workers`,
+ * NULL: none, look at planes beside the caller. Lives as long as `pool`. */
 mc_error *mc_overview_reveal_create(mc_overview_reveal **reveal, bool *fits, const mc_reveal_level *levels, int count,
-                                    const mc_overview_job *job, apr_pool_t *pool) MC_CHECKED;
+                                    const mc_overview_job *job, struct mc_workers *workers,
+                                    apr_pool_t *pool) MC_CHECKED;
 
 /* A feature of a level that stays, is new or has gone now, whose bounds are set: it is looked at where it can touch a
- * pixel of a plane. It lives as long as the pool. */
+ * pixel of a plane. It lives as long as the pool. Levels may be filled by threads of their own. */
 void mc_overview_reveal_add(mc_overview_reveal *reveal, int level, const mc_overview_feature *feature,
                             mc_reveal_role role);
 

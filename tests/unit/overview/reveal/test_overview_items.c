@@ -1,5 +1,5 @@
 /* Items in drawing order, the one that is painted last first, however large the numbers of their rows are. */
-#include "overview/update/overview_items.h"
+#include "overview/reveal/overview_items.h"
 
 #include "unit.h"
 

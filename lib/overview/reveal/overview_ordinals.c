@@ -1,5 +1,5 @@
 /* See overview_ordinals.h. A bit for each, in pages that are not touched before a bit of them is set. */
-#include "overview/update/overview_ordinals.h"
+#include "overview/reveal/overview_ordinals.h"
 
 #include <stdlib.h>
 

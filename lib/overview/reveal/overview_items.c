@@ -1,6 +1,6 @@
 /* See overview_items.h. Ordinals are sorted by their bits, from the lowest: there are hundreds of thousands of them,
  * and comparing two by pointers waits for memory. */
-#include "overview/update/overview_items.h"
+#include "overview/reveal/overview_items.h"
 
 #include <apr_strings.h>
 
