@@ -13,17 +13,16 @@
 #include "base/budget.h"
 #include "draw/paint/painter_private.h"
 #include "draw/paint/sieve_private.h"
+#include "draw/paint/sieve_rows.h"
 
 enum {
-    EASY = 2,  /* lattices that do where few features lie in a pixel */
-    BYTES = 4, /* of a pixel: blue, green, red, alpha */
+    EASY = 2, /* lattices that do where few features lie in a pixel */
     /* Of 65,535, which nothing hides: where that much shines through, or less, what lies below cannot be seen. */
     HIDDEN = 5 * 257,
     HIDDEN_IN_CROWD = 257 / 3,
-    /* Alpha below that, of 255, hides only the WEAK-th part where maps are painted in steps of 17. */
+    /* Alpha below that, of 255, hides only a part (MC_SIEVE_WEAK) where maps are painted in steps of 17. */
     FAINT = 5 * 17 - 8,
     FAINT_IN_CROWD = 10 * 17 - 8,
-    WEAK = 8,
 };
 /* Half pixels by which a lattice lies to the left of the plane's own and above it. */
 static const int lattice_shifts[MC_SIEVE_LATTICES][2] = { { 0, 0 }, { 1, 1 }, { 1, 0 }, { 0, 1 } };
@@ -297,37 +296,12 @@ fetch_box(const mc_sieve *sieve, const mc_sieve_box *box)
         }
 }
 
-/* Takes the alpha of a row from the canvas, which is empty then. */
-static void
-take_alpha(uint8_t *restrict alpha, uint8_t *restrict painted, int count)
-{
-    uint32_t any = 0;
-    for (int x = 0; x < count; x++) {
-        uint32_t pixel;
-        memcpy(&pixel, painted + (size_t)x * BYTES, sizeof(pixel));
-        any |= pixel;
-        alpha[x] = (uint8_t)(pixel >> 24);
-    }
-    if (any != 0)
-        memset(painted, 0, (size_t)count * BYTES);
-}
-
-/* Whether any of the pixels with alpha shines through. */
-static bool
-is_row_seen(const uint16_t *restrict shines, const uint8_t *restrict alpha, int count, uint16_t hidden)
-{
-    uint16_t seen = 0;
-    for (int x = 0; x < count; x++) /* without branches: the pixels beside a thin line are of both kinds */
-        seen |= (uint16_t)((shines[x] > hidden ? 0xffff : 0) & alpha[x]);
-    return seen != 0;
-}
-
 /* Where the canvas shows the corner of a box, when the feature was painted for the box `whole`. */
 static uint8_t *
 painted_at(const mc_sieve *sieve, const mc_sieve_box *whole, const mc_sieve_box *box)
 {
     return sieve->pixels->data + (size_t)(box->y0 - whole->y0) * sieve->pixels->stride +
-           (size_t)(box->x0 - whole->x0) * BYTES;
+           (size_t)(box->x0 - whole->x0) * MC_SIEVE_BYTES;
 }
 
 /* Whether the feature, which was painted, is seen in a pixel of the box. Empties the canvas. */
@@ -342,24 +316,6 @@ is_seen_in_box(mc_sieve *sieve, int lattice, const mc_sieve_box *whole, const mc
         seen = seen || is_row_seen(mc_sieve_shines_row(sieve, lattice, box, y), alpha, count, sieve->hidden);
     }
     return seen;
-}
-
-static void
-lay_shines(uint16_t *restrict shines, const uint8_t *restrict alpha, int count, uint8_t faint)
-{
-    for (int x = 0; x < count; x++) {
-        const uint16_t hides = (uint16_t)((alpha[x] < faint ? alpha[x] / WEAK : alpha[x]) * 257);
-        shines[x] = (uint16_t)(shines[x] - (uint16_t)((uint32_t)shines[x] * hides >> 16));
-    }
-}
-
-static void
-lay_merged_row(uint16_t *restrict shines, const uint8_t *restrict alpha, int count)
-{
-    for (int x = 0; x < count; x++) {
-        const uint16_t through = (uint16_t)((255 - alpha[x]) * 257);
-        shines[x] = through < shines[x] ? through : shines[x];
-    }
 }
 
 /* Lays what was painted over a lattice. */
@@ -377,13 +333,6 @@ mc_sieve_lay_painted(const mc_sieve *sieve, uint16_t *const *planes, int lattice
     }
 }
 
-static void
-note_open_row(uint8_t *restrict open, const uint16_t *restrict shines, int count, uint16_t hidden, uint8_t before)
-{
-    for (int x = 0; x < count; x++)
-        open[x] = (uint8_t)((open[x] & before) | (shines[x] > hidden));
-}
-
 void
 mc_sieve_note_open(const mc_sieve *sieve, const mc_sieve_box *box)
 {
@@ -391,20 +340,6 @@ mc_sieve_note_open(const mc_sieve *sieve, const mc_sieve_box *box)
         for (int i = 0; i < sieve->lattices; i++)
             note_open_row(sieve->open + (size_t)y * sieve->stride + box->x0, mc_sieve_shines_row(sieve, i, box, y),
                           box->x1 - box->x0, sieve->hidden, i > 0);
-}
-
-/* Adds the pixels of a row to those above them; whether there are any. */
-static bool
-add_row(uint32_t *restrict columns, const uint8_t *restrict painted, int count)
-{
-    uint32_t any = 0;
-    for (int x = 0; x < count; x++) {
-        uint32_t pixel;
-        memcpy(&pixel, painted + (size_t)x * BYTES, sizeof(pixel));
-        columns[x] |= pixel;
-        any |= pixel;
-    }
-    return any != 0;
 }
 
 /* Shrinks the box to what was painted for the first lattice, with a pixel more on all sides for the others: small

@@ -2,8 +2,8 @@
 #ifndef MC_OVERVIEW_OVERVIEW_PATCH_H
 #define MC_OVERVIEW_OVERVIEW_PATCH_H
 
-#include "overview/update/overview_changed.h"
 #include "overview/reveal/overview_reveal.h"
+#include "overview/update/overview_changed.h"
 
 /* A level that is patched, and what that has done, in features. */
 typedef struct mc_overview_patched {

@@ -2,8 +2,8 @@
 #ifndef MC_OVERVIEW_OVERVIEW_WANTED_H
 #define MC_OVERVIEW_OVERVIEW_WANTED_H
 
-#include "overview/update/overview_changed.h"
 #include "overview/reveal/overview_reveal.h"
+#include "overview/update/overview_changed.h"
 
 /* Joins what is wanted (mc_reveal_wanted) where it lies close together: all rows are still wanted. */
 void mc_overview_join_wanted(apr_array_header_t *wanted);
