@@ -1,6 +1,6 @@
 """Debian's MapServer as a WMS, with a raster and a shapefile that GDAL makes."""
 import numpy
-from conftest import APACHE_MODULES
+from conftest import APACHE_MODULES, free_port
 from osgeo import gdal, ogr, osr
 
 gdal.UseExceptions()
@@ -64,3 +64,19 @@ ScriptSock {folder}/cgid.sock
 SetEnv MAPSERVER_CONFIG_FILE {folder}/mapserver.conf
 ScriptAlias /wms {MAPSERV}
 """
+
+
+FAR = """  LAYER NAME "{name}" TYPE RASTER STATUS ON CONNECTIONTYPE WMS CONNECTION "{url}" PROJECTION "init=epsg:3857" END
+    METADATA "wms_title" "far" "wms_srs" "EPSG:3857" "wms_name" "red" "wms_server_version" "1.1.1" "wms_format" "image/png" "wms_connectiontimeout" "20" END END
+END
+"""
+
+
+def make_cascades(home, origin):
+    """Map files whose second layer comes from another WMS: one that is there, one that fails, one that is not there, and one without a layer of that name."""
+    world = (home / "world.map").read_text()
+    urls = {"good": origin.url("/wms?"), "failing": origin.url("/status/500?"), "away": f"http://127.0.0.1:{free_port()}/wms?", "refusing": origin.url("/xml?")}
+    for name, url in urls.items():
+        (home / f"{name}.map").write_text(world[:world.index('  LAYER NAME "regions"')] + FAR.format(name=name, url=url))
+        (home / f"{name}.map").chmod(0o644)
+    return list(urls)

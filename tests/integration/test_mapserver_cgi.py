@@ -9,6 +9,7 @@ import pytest
 from conftest import GRID, wait_until
 from drop_in import pixels
 from lifecycle import box, stored, tileset, write
+from origin import Origin
 from patience import patience
 from test_mapserver_source import make_maps, source
 
@@ -167,3 +168,15 @@ def test_values_are_never_drawn_as_others(site):
     assert checked.returncode == 2 and 'tileset "world" has dimensions, which its source "world" refuses' in checked.stdout, checked.stdout
     assert "dimensions need the program" in site.seed("world", "0,0", expected=1)
     assert stored(site.folder, "world") == []
+
+
+def test_a_map_without_its_cascaded_layer_is_an_error_and_not_stored(site):
+    """mapserv sends the map with a hole; that it has one is said in its log alone."""
+    with Origin() as origin:
+        good, *bad = mapserver.make_cascades(site.home, origin)
+        write(site.folder, *(source(name, site.home / f"{name}.map", BY_CGI) for name in (good, *bad)), *(tileset(name, name) for name in (good, *bad)))
+        for name in bad:
+            assert "WMS" in site.seed(name, "0,0", expected=1)
+            assert stored(site.folder, name) == []
+        site.seed(good, "0,0")
+        assert (site.drawn(good, 0, 0, 0) == (255, 0, 0, 255)).all()

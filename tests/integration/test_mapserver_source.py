@@ -14,6 +14,7 @@ import pytest
 from conftest import GRID, fetch, free_port, wait_until
 from drop_in import pixels
 from lifecycle import HALF, box, stored, tile, tileset, write
+from origin import Origin
 from patience import patience
 from postgres import PASSWORD, Postgres
 from serving import Serving
@@ -494,3 +495,17 @@ def test_without_the_program_the_error_says_so(build, folder, modules_environmen
     (link / "libmapcache.so.2").symlink_to(build / "lib/libmapcache.so.2")
     done = seed(build, config, {"MAPCACHE_MODULES": str(modules), "LD_LIBRARY_PATH": str(link), "PATH": str(folder)}, "-z", "0,0", "-n", "1")
     assert done.returncode != 0 and "mapcache-mapserver" in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_a_map_without_its_cascaded_layer_is_an_error_and_not_stored(folder, site_of):
+    """MapServer calls a map with a hole a success, where the WMS of a layer has failed."""
+    home = make_maps(folder / "data")
+    with Origin() as origin:
+        good, *bad = mapserver.make_cascades(home, origin)
+        web = site_of(*(source(name, home / f"{name}.map", "<processes>1</processes>") for name in (good, *bad)))
+        for name in bad:
+            reply = web.get(tile(name, 1, 0, 0))
+            assert reply.status == 502 and stored(folder, name) == [], (name, reply.status)
+        assert "MapServer says" in web.log() and "WMS" in web.log()
+        image = shown(web.get(tile(good, 1, 0, 0)))
+        assert (image == (255, 0, 0, 255)).all() and len(stored(folder, good)) == 1

@@ -246,6 +246,24 @@ image_of_answer(mc_buf **data, const mc_buf *answer, const mc_mapserver_cgi *cgi
     return mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "source \"%s\": MapServer has not drawn the map", cgi->source);
 }
 
+/* mapserv sends a map without a layer whose server has not answered, and says so in its log alone. */
+static mc_error *
+check_cgi_complaints(const char *said, const mc_mapserver_cgi *cgi, apr_pool_t *pool)
+{
+    static const char *const missing[] = { "WMS server error.", "WMS connection error.", "WFS server error.",
+                                           "WFS connection error.", "HTTP request error." };
+    for (size_t i = 0; said != NULL && i < sizeof(missing) / sizeof(missing[0]); i++) {
+        const char *at = strstr(said, missing[i]);
+        if (at == NULL)
+            continue;
+        mc_error *cause = mc_error_create(pool, MC_ERR_UPSTREAM, "mapserv says: %s",
+                                          mc_message_text(mc_hide_passwords(at, NULL, pool), SAID_MAX, pool));
+        return mc_error_wrap(pool, cause, MC_ERR_UPSTREAM, "source \"%s\": MapServer has drawn the map without a layer",
+                             cgi->source);
+    }
+    return MC_OK;
+}
+
 static mc_error *
 run_cgi(mc_buf *answer, const mc_mapserver_cgi *cgi, const char *query, mc_ctx *ctx, apr_pool_t *pool)
 {
@@ -256,16 +274,19 @@ run_cgi(mc_buf *answer, const mc_mapserver_cgi *cgi, const char *query, mc_ctx *
     APR_ARRAY_PUSH(variables, const char *) = "REQUEST_METHOD=GET";
     APR_ARRAY_PUSH(variables, const char *) = "GATEWAY_INTERFACE=CGI/1.1";
     APR_ARRAY_PUSH(variables, const char *) = "SERVER_PROTOCOL=HTTP/1.0";
+    APR_ARRAY_PUSH(variables, const char *) = "MS_ERRORFILE=stderr";
     apr_int64_t seconds = apr_time_sec(ctx->deadline - mc_clock_now()) + 2;
     seconds = seconds < 2 ? 2 : seconds > LONGEST_MAP ? LONGEST_MAP : seconds;
     MC_TRY(mc_mapserver_start_cgi(&process, cgi->program, variables, (int)seconds, pool));
     if (ctx->process != NULL)
         mc_count(ctx->process->metrics, MC_COUNT_mapserver_started_total, 1);
     mc_error *error = receive_answer(answer, &process, cgi, ctx, pool);
-    const char *said = mc_mapserver_complaints(&process, pool);
+    const char *said = mc_mapserver_all_complaints(&process, pool);
     if (said != NULL)
-        mc_log_write(ctx, error == MC_OK ? MC_LOG_DEBUG : MC_LOG_WARN, "source \"%s\": mapserv says: %s", cgi->source,
-                     mc_hide_passwords(said, NULL, pool));
+        mc_log_write(ctx, error == MC_OK ? MC_LOG_DEBUG : MC_LOG_WARN, "source \"%s\": mapserv says: %.1024s",
+                     cgi->source, mc_hide_passwords(said, NULL, pool));
+    if (error == MC_OK)
+        error = check_cgi_complaints(said, cgi, pool);
     if (!mc_mapserver_end(&process))
         mc_log_write(ctx, MC_LOG_WARN, "source \"%s\": the kernel holds process %ld of mapserv, which was killed",
                      cgi->source, (long)process.pid);

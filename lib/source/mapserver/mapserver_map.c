@@ -312,6 +312,18 @@ take_pixels(mapserver_drawing *drawing, imageObj *image)
     return 1;
 }
 
+/* MapServer draws a map without a layer whose server has not answered, and calls that a success: only its list of
+ * errors tells. The list has harmless errors, too; those of servers are about what is missing. */
+static int
+lacks_layer(void)
+{
+    for (const errorObj *error = msGetErrorObj(); error != NULL && error->code != MS_NOERR; error = error->next)
+        if (error->code == MS_WMSERR || error->code == MS_WMSCONNERR || error->code == MS_WFSERR ||
+            error->code == MS_WFSCONNERR || error->code == MS_HTTPERR)
+            return 1;
+    return 0;
+}
+
 static int
 draw_kept(mapserver_drawing *drawing, mapObj *map, const mc_mapserver_ask *ask, const char *srs)
 {
@@ -321,9 +333,10 @@ draw_kept(mapserver_drawing *drawing, mapObj *map, const mc_mapserver_ask *ask, 
     imageObj *image = msDrawMap(map, MS_FALSE);
     if (image == NULL)
         return fail_drawing(drawing, MC_MAPSERVER_NOT_DRAWN, NULL);
-    int taken = image->width == ask->width && image->height == ask->height
-                    ? take_pixels(drawing, image)
-                    : fail_drawing(drawing, MC_MAPSERVER_NOT_DRAWN, "the map has another size than was asked for");
+    int taken = lacks_layer() ? fail_drawing(drawing, MC_MAPSERVER_NOT_DRAWN, NULL)
+                : image->width != ask->width || image->height != ask->height
+                    ? fail_drawing(drawing, MC_MAPSERVER_NOT_DRAWN, "the map has another size than was asked for")
+                    : take_pixels(drawing, image);
     msFreeImage(image);
     return taken;
 }

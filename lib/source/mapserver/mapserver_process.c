@@ -245,18 +245,30 @@ mc_mapserver_idle_well(const mc_mapserver_process *process)
     return poll(&polled, 1, 0) == 0;
 }
 
+/* Without what is blank at its end; NULL where nothing is left. */
+static const char *
+copy_complaint(const char *text, size_t size, apr_pool_t *pool)
+{
+    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' '))
+        size--;
+    return size == 0 ? NULL : apr_pstrmemdup(pool, text, size);
+}
+
+const char *
+mc_mapserver_all_complaints(const mc_mapserver_process *process, apr_pool_t *pool)
+{
+    char *text = apr_palloc(pool, PIPE_MAX);
+    size_t size = 0;
+    for (ssize_t more = 1; more > 0 && size<PIPE_MAX; size += more> 0 ? (size_t)more : 0)
+        more = read(process->errors, text + size, PIPE_MAX - size);
+    return copy_complaint(text, size, pool);
+}
+
 const char *
 mc_mapserver_complaints(const mc_mapserver_process *process, apr_pool_t *pool)
 {
-    char first[COMPLAINT_MAX + 1], rest[4096];
-    ssize_t got = read(process->errors, first, COMPLAINT_MAX), more = got;
-    if (got <= 0)
-        return NULL;
-    for (size_t drained = 0; more > 0 && drained < PIPE_MAX; drained += sizeof(rest))
-        more = read(process->errors, rest, sizeof(rest));
-    while (got > 0 && (first[got - 1] == '\n' || first[got - 1] == ' '))
-        got--;
-    return got == 0 ? NULL : apr_pstrmemdup(pool, first, (apr_size_t)got);
+    const char *all = mc_mapserver_all_complaints(process, pool);
+    return all == NULL ? NULL : copy_complaint(all, strnlen(all, COMPLAINT_MAX), pool);
 }
 
 /* --- ending ----------------------------------------------------------------------------------------------------- */

@@ -45,7 +45,9 @@ mc_mapserver_talk mc_mapserver_receive_some(size_t *got, const mc_mapserver_proc
 /* Whether a process that nobody has asked anything is there, and silent. */
 bool mc_mapserver_idle_well(const mc_mapserver_process *process);
 
-/* What the process has written to its standard error since the last call, at most 1 KB of it; NULL: nothing. */
+/* What the process has written to its standard error since the last call; NULL: nothing. At most 64 KB of it, or 1 KB.
+ */
+const char *mc_mapserver_all_complaints(const mc_mapserver_process *process, apr_pool_t *pool);
 const char *mc_mapserver_complaints(const mc_mapserver_process *process, apr_pool_t *pool);
 
 /* Kills it. False: it is not gone yet (the kernel holds it), and mc_mapserver_reap is to be called again later. */
