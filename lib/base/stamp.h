@@ -3,6 +3,7 @@
 #define MC_BASE_STAMP_H
 
 #include <apr_time.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,8 +16,17 @@ typedef struct mc_stamp {
     uint64_t wal_inode;
 } mc_stamp;
 
-/* False when the file does not exist. Never opens it. */
+/* False, with errno, when the file does not exist or cannot be looked at. Never opens it. */
 bool mc_stamp_take(mc_stamp *stamp, const char *path);
+
+/* Whether the errno of a look that has failed means that there is no such file. A file that cannot be looked at for any
+ * other reason may be there, with all that was stored in it. */
+static inline bool
+mc_stamp_absent(int code)
+{
+    return code == ENOENT || code == ENOTDIR;
+}
+
 bool mc_stamp_equal(const mc_stamp *a, const mc_stamp *b);
 /* False where the file changed less than 50 ms before `now`: data that is read under such a stamp is not remembered. */
 bool mc_stamp_settled(const mc_stamp *stamp, apr_time_t now);

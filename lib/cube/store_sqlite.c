@@ -193,7 +193,9 @@ query_cube_once(bool *cut_off, sqlite_reading *r, const mc_cube *base, const mc_
     mc_handle *handle;
     mc_stamp stamp;
     *cut_off = r->other_shape = false;
-    if (!mc_stamp_take(&stamp, cube->path))
+    bool present;
+    MC_TRY(mc_handle_look(&present, &stamp, cube->path, r->pool));
+    if (!present)
         return MC_OK; /* nobody has written to it */
     mc_error *error = mc_handle_acquire(&handle, ctx->process == NULL ? NULL : ctx->process->handles, cube->path,
                                         &stamp, &cube->reading, ctx, r->pool);

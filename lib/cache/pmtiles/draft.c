@@ -144,21 +144,32 @@ mc_draft_end(mc_draft_cursor *cursor)
         sqlite3_reset(cursor->statement);
 }
 
+typedef struct draft_look {
+    bool *any;
+    apr_pool_t *pool;
+} draft_look;
+
+/* A mc_handle_work. */
+static mc_error *
+find_draft_row(void *baton, mc_handle *handle)
+{
+    const draft_look *look = baton;
+    mc_draft_cursor cursor;
+    mc_error *error = mc_draft_begin(&cursor, handle, 0, INT64_MAX, look->pool);
+    *look->any = cursor.present;
+    mc_draft_end(&cursor);
+    return error;
+}
+
 /* Whether a draft has any rows; asked once for each state of the file. */
 static mc_error *
 look_into_draft(bool *any, const pmtiles_cache *cache, const char *path, const mc_stamp *stamp, mc_ctx *ctx,
                 apr_pool_t *pool)
 {
-    mc_handle *handle;
-    mc_draft_cursor cursor;
+    draft_look look = { any, pool };
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
     mc_cache_reads_drop(ctx); /* a writer who waits for what a series of gets holds would let nobody else in */
-    MC_TRY(mc_handle_acquire(&handle, handles, path, stamp, &cache->draft->reading, ctx, pool));
-    mc_error *error = mc_draft_begin(&cursor, handle, 0, INT64_MAX, pool);
-    *any = cursor.present;
-    mc_draft_end(&cursor);
-    mc_handle_release(handle, error == MC_OK);
-    return error;
+    return mc_handle_read(handles, path, stamp, &cache->draft->reading, find_draft_row, &look, ctx, pool);
 }
 
 /* The same, from the memory of the process: most drafts are empty, and each get asks. */
@@ -169,8 +180,10 @@ has_draft_rows(bool *any, const pmtiles_cache *cache, const char *path, mc_ctx *
     mc_range_key key;
     mc_clock_cache_entry *entry;
     struct mc_memory *memory = ctx->process == NULL ? NULL : ctx->process->memory;
+    bool present;
     *any = false;
-    if (!mc_stamp_take(&file.stamp, path) || file.stamp.size == 0)
+    MC_TRY(mc_handle_look(&present, &file.stamp, path, pool));
+    if (!present || file.stamp.size == 0)
         return MC_OK;
     mc_ranges_key(&key, &file, DRAFT_OF_ARCHIVE, 0, 0);
     const bool *known = mc_memory_find(memory, MC_SHARE_SMALL, &entry, key.bytes, key.size);

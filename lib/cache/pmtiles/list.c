@@ -50,16 +50,22 @@ tell_archived_tile(pmtiles_listing *listing, uint64_t id)
     return listing->enough ? mc_error_create(listing->ctx->pool, MC_ERR_LIMIT, "enough tiles are listed") : MC_OK;
 }
 
+/* A mc_handle_work. */
 static mc_error *
-read_draft_rows(pmtiles_listing *listing, mc_handle *handle, apr_pool_t *pool)
+read_draft_rows(void *baton, mc_handle *handle)
 {
+    pmtiles_listing *listing = baton;
+    apr_pool_t *pool = listing->ctx->pool;
+    const uint64_t from = listing->from;
     mc_draft_cursor cursor;
-    mc_error *error = mc_draft_begin(&cursor, handle, listing->from, listing->end, pool);
+    listing->count = 0;
+    mc_error *error = mc_draft_begin(&cursor, handle, from, listing->end, pool);
     for (; error == MC_OK && cursor.present && listing->count < ROWS_AT_ONCE; error = mc_draft_step(&cursor, pool)) {
         listing->rows[listing->count++] = (drafted_tile){ cursor.id, cursor.data == NULL };
         listing->from = cursor.id + 1;
     }
     listing->exhausted = !cursor.present;
+    listing->from = error == MC_OK ? listing->from : from;
     mc_draft_end(&cursor);
     return error;
 }
@@ -68,19 +74,17 @@ static mc_error *
 fill_draft_rows(pmtiles_listing *listing)
 {
     mc_stamp stamp;
-    mc_handle *handle;
+    bool present = false;
     mc_ctx *ctx = listing->ctx;
     listing->count = listing->next = 0;
-    if (listing->exhausted || !mc_stamp_take(&stamp, listing->draft)) {
-        listing->exhausted = true;
+    if (!listing->exhausted)
+        MC_TRY(mc_handle_look(&present, &stamp, listing->draft, ctx->pool));
+    listing->exhausted = !present;
+    if (!present)
         return MC_OK;
-    }
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    MC_TRY(
-        mc_handle_acquire(&handle, handles, listing->draft, &stamp, &listing->cache->draft->reading, ctx, ctx->pool));
-    mc_error *error = read_draft_rows(listing, handle, ctx->pool);
-    mc_handle_release(handle, error == MC_OK);
-    return error;
+    return mc_handle_read(handles, listing->draft, &stamp, &listing->cache->draft->reading, read_draft_rows, listing,
+                          ctx, ctx->pool);
 }
 
 /* Tells of the draft's tiles before `id`. *row: what the draft has of `id` itself, or NULL. */
@@ -124,16 +128,23 @@ tell_archived_entry(void *baton, const mc_pmtiles_entry *entry)
     return MC_OK;
 }
 
+/* An archive that is not there is no error: archive->file.missing says so. */
+static mc_error *
+look_at_listed_archive(mc_pmtiles_archive *archive, const pmtiles_cache *cache, const char *path, mc_ctx *ctx)
+{
+    MC_TRY(mc_archive_place_look(&archive->file, &cache->place, path, ctx, ctx->pool));
+    if (archive->file.missing != 0 && !mc_stamp_absent(archive->file.missing))
+        return mc_error_create(ctx->pool, MC_ERR_IO, "%s cannot be looked at", path);
+    return MC_OK;
+}
+
 static mc_error *
 list_archived(pmtiles_listing *listing, const char *path)
 {
     mc_pmtiles_archive archive;
     apr_pool_t *pool = listing->ctx->pool;
-    mc_error *error = mc_archive_place_look(&archive.file, &listing->cache->place, path, listing->ctx, pool);
-    bool absent = archive.file.missing == ENOENT || archive.file.missing == ENOTDIR;
-    if (error == MC_OK && archive.file.missing != 0 && !absent)
-        error = mc_error_create(pool, MC_ERR_IO, "%s cannot be looked at", path);
-    if (error != MC_OK || absent) {
+    mc_error *error = look_at_listed_archive(&archive, listing->cache, path, listing->ctx);
+    if (error != MC_OK || archive.file.missing != 0) {
         mc_ranges_close(&archive.file);
         return error;
     }
@@ -174,23 +185,35 @@ mc_pmtiles_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *are
     return listing->enough ? MC_OK : error;
 }
 
+typedef struct draft_counting {
+    int64_t *count;
+    apr_pool_t *pool;
+} draft_counting;
+
+/* A mc_handle_work. */
+static mc_error *
+count_rows(void *baton, mc_handle *handle)
+{
+    const draft_counting *counting = baton;
+    sqlite3_stmt *statement;
+    MC_TRY(mc_handle_statement(&statement, handle, "SELECT count(*) FROM tiles", counting->pool));
+    return mc_handle_number(counting->count, handle, statement, "a draft of a PMTiles archive cannot be read",
+                            counting->pool);
+}
+
 /* Rows of a draft: tiles that are new, and those that hide one of the archive. */
 static mc_error *
 count_draft_rows(int64_t *count, const pmtiles_cache *cache, const char *draft, mc_ctx *ctx)
 {
     mc_stamp stamp;
-    mc_handle *handle;
-    sqlite3_stmt *statement;
+    bool present;
+    draft_counting counting = { count, ctx->pool };
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
     *count = 0;
-    if (!mc_stamp_take(&stamp, draft))
+    MC_TRY(mc_handle_look(&present, &stamp, draft, ctx->pool));
+    if (!present)
         return MC_OK;
-    MC_TRY(mc_handle_acquire(&handle, handles, draft, &stamp, &cache->draft->reading, ctx, ctx->pool));
-    mc_error *error = mc_handle_statement(&statement, handle, "SELECT count(*) FROM tiles", ctx->pool);
-    if (error == MC_OK)
-        error = mc_handle_number(count, handle, statement, "a draft of a PMTiles archive cannot be read", ctx->pool);
-    mc_handle_release(handle, error == MC_OK);
-    return error;
+    return mc_handle_read(handles, draft, &stamp, &cache->draft->reading, count_rows, &counting, ctx, ctx->pool);
 }
 
 /* Tiles: those of the archive and those of the draft, so that those that are in both count twice until the merge. */
@@ -209,7 +232,7 @@ mc_pmtiles_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile
         *bytes += info.st_size;
     if (drafted)
         MC_TRY(count_draft_rows(tiles, cache, draft, ctx));
-    mc_error *error = mc_archive_place_look(&archive.file, &cache->place, path, ctx, ctx->pool);
+    mc_error *error = look_at_listed_archive(&archive, cache, path, ctx);
     if (error != MC_OK || archive.file.missing != 0) {
         mc_ranges_close(&archive.file);
         return error;
@@ -230,7 +253,7 @@ mc_pmtiles_metadata(mc_buf **json, mc_cache *base, const mc_tile_key *key, mc_ct
     mc_pmtiles_archive archive = { .root = NULL };
     *json = NULL;
     MC_TRY(mc_pmtiles_archive_path(path, cache, key, pool));
-    mc_error *error = mc_archive_place_look(&archive.file, &cache->place, path, ctx, pool);
+    mc_error *error = look_at_listed_archive(&archive, cache, path, ctx);
     if (error == MC_OK && archive.file.missing == 0) {
         error = mc_pmtiles_open(&archive, ctx, pool);
         if (error == MC_OK)

@@ -341,7 +341,9 @@ merge_draft(bool *changed, const pmtiles_cache *cache, const char *draft, mc_ctx
     mc_handle *handle;
     const char *path = apr_pstrmemdup(ctx->pool, draft, strlen(draft) - (sizeof(MC_PMTILES_DRAFT) - 1));
     *changed = false;
-    if (!mc_stamp_take(&stamp, draft) || stamp.size == 0)
+    bool present;
+    MC_TRY(mc_handle_look(&present, &stamp, draft, ctx->pool));
+    if (!present || stamp.size == 0)
         return MC_OK;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
     MC_TRY(mc_handle_acquire(&handle, handles, draft, &stamp, &cache->draft->writing, ctx, ctx->pool));

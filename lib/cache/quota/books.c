@@ -47,12 +47,12 @@ mc_books_at(const char *path, const char *cache, apr_pool_t *pool)
 }
 
 static mc_error *
-open_books_file(mc_handle **books, const mc_books *which, const mc_open_options *how, mc_ctx *ctx)
+open_books_file(mc_handle **books, const mc_books *which, mc_ctx *ctx)
 {
     mc_stamp stamp;
     bool present = mc_stamp_take(&stamp, which->path);
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    return mc_handle_acquire(books, handles, which->path, present ? &stamp : NULL, how, ctx, ctx->pool);
+    return mc_handle_acquire(books, handles, which->path, present ? &stamp : NULL, &which->how, ctx, ctx->pool);
 }
 
 /* A statement of ours that the file does not take is not ours any more: another program's, or another version's. */
@@ -73,7 +73,7 @@ are_books_damaged(mc_handle *books, apr_pool_t *pool)
 mc_error *
 mc_books_open(mc_handle **books, const mc_books *which, mc_ctx *ctx)
 {
-    mc_error *error = open_books_file(books, which, &which->how, ctx);
+    mc_error *error = open_books_file(books, which, ctx);
     bool damaged = error != MC_OK && error->kind == MC_ERR_CORRUPT;
     if (error == MC_OK && are_books_damaged(*books, ctx->pool)) {
         damaged = true;
@@ -86,14 +86,17 @@ mc_books_open(mc_handle **books, const mc_books *which, mc_ctx *ctx)
     if (unlink(which->path) != 0 && errno != ENOENT)
         return mc_error_create(ctx->pool, MC_ERR_IO, "%s is damaged and cannot be removed", which->path);
     (void)unlink(apr_pstrcat(ctx->pool, which->path, "-journal", NULL));
-    return open_books_file(books, which, &which->how, ctx);
+    return open_books_file(books, which, ctx);
 }
 
 mc_error *
-mc_books_open_reader(mc_handle **books, const mc_books *which, mc_ctx *ctx)
+mc_books_read(const mc_books *which, mc_handle_work *work, void *baton, mc_ctx *ctx)
 {
-    *books = NULL;
-    return access(which->path, F_OK) != 0 ? MC_OK : open_books_file(books, which, &which->reading, ctx);
+    mc_stamp stamp;
+    bool present;
+    mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
+    MC_TRY(mc_handle_look(&present, &stamp, which->path, ctx->pool));
+    return present ? mc_handle_read(handles, which->path, &stamp, &which->reading, work, baton, ctx, ctx->pool) : MC_OK;
 }
 
 /* --- statements: each letter of `form` is a parameter, 't' a const char *, 'i' an int64_t ------------------------- */

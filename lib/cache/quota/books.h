@@ -34,8 +34,8 @@ mc_books mc_books_at(const char *path, const char *cache, apr_pool_t *pool);
  * mc_handle_release; until then no other thread of the process has them for writing. */
 mc_error *mc_books_open(mc_handle **books, const mc_books *which, mc_ctx *ctx) MC_CHECKED;
 
-/* Opens them for reading; *books is NULL where there are none. */
-mc_error *mc_books_open_reader(mc_handle **books, const mc_books *which, mc_ctx *ctx) MC_CHECKED;
+/* Reads them, as mc_handle_read does; `work` is not called where there are none. */
+mc_error *mc_books_read(const mc_books *which, mc_handle_work *work, void *baton, mc_ctx *ctx) MC_CHECKED;
 
 /* Opens the books, does some work in one transaction, and gives them back: all of the work or nothing is written down.
  */

@@ -4,9 +4,20 @@
 #include "cache/quota/quota_private.h"
 #include "mapcache/upkeep.h"
 
+typedef struct quota_look {
+    mc_cache_quota *state;
+    const mc_quota *quota;
+    apr_pool_t *pool;
+} quota_look;
+
+/* A mc_handle_work. */
 static mc_error *
-read_quota_state(mc_cache_quota *state, const mc_quota *quota, mc_handle *books, apr_pool_t *pool)
+read_quota_state(void *baton, mc_handle *books)
 {
+    const quota_look *look = baton;
+    mc_cache_quota *state = look->state;
+    const mc_quota *quota = look->quota;
+    apr_pool_t *pool = look->pool;
     int64_t surveyed;
     int count;
     mc_book_block oldest;
@@ -24,14 +35,7 @@ read_quota_state(mc_cache_quota *state, const mc_quota *quota, mc_handle *books,
 mc_error *
 mc_cache_quota_look(mc_cache_quota *state, const mc_cache *cache, mc_ctx *ctx)
 {
-    mc_handle *books;
+    quota_look look = { state, cache->quota, ctx->pool };
     *state = (mc_cache_quota){ .limit = cache->max_size, .oldest = -1 };
-    if (cache->quota == NULL)
-        return MC_OK;
-    MC_TRY(mc_books_open_reader(&books, &cache->quota->books, ctx));
-    if (books == NULL)
-        return MC_OK;
-    mc_error *error = read_quota_state(state, cache->quota, books, ctx->pool);
-    mc_handle_release(books, error == MC_OK);
-    return error;
+    return cache->quota == NULL ? MC_OK : mc_books_read(&cache->quota->books, read_quota_state, &look, ctx);
 }

@@ -188,9 +188,17 @@ mc_mbtiles_put_metadata(mc_handle *handle, sqlite_cache *cache, const mc_tile_wr
                          key, NULL, pool);
 }
 
+typedef struct json_reading {
+    mc_buf **json;
+    apr_pool_t *pool;
+} json_reading;
+
+/* A mc_handle_work. */
 static mc_error *
-read_mbtiles_json(mc_buf **json, mc_handle *handle, apr_pool_t *pool)
+read_mbtiles_json(void *baton, mc_handle *handle)
 {
+    const json_reading *reading = baton;
+    apr_pool_t *pool = reading->pool;
     sqlite3_stmt *statement;
     mc_error *error = mc_handle_statement(&statement, handle, "SELECT value FROM metadata WHERE name='json'", pool);
     if (error != MC_OK && mc_handle_lacks_table(handle))
@@ -199,7 +207,7 @@ read_mbtiles_json(mc_buf **json, mc_handle *handle, apr_pool_t *pool)
     int code = sqlite3_step(statement);
     const void *text = code == SQLITE_ROW ? sqlite3_column_text(statement, 0) : NULL;
     if (text != NULL)
-        *json = mc_buf_attach(mc_buf_copy(text, (size_t)sqlite3_column_bytes(statement, 0)), pool);
+        *reading->json = mc_buf_attach(mc_buf_copy(text, (size_t)sqlite3_column_bytes(statement, 0)), pool);
     else if (code != SQLITE_ROW && code != SQLITE_DONE)
         error = mc_handle_error(handle, "the metadata of an MBTiles file cannot be read", pool);
     sqlite3_reset(statement);
@@ -212,16 +220,17 @@ mbtiles_metadata(mc_buf **json, mc_cache *base, const mc_tile_key *key, mc_ctx *
     const sqlite_cache *cache = (const sqlite_cache *)base;
     char path[MC_PATH_MAX];
     mc_stamp stamp;
-    mc_handle *handle;
+    bool present;
+    json_reading reading = { json, pool };
     *json = NULL;
     MC_TRY(mc_template_expand(path, cache->template, key, pool));
-    if (mc_template_by_tile(cache->template) || !mc_stamp_take(&stamp, path))
+    if (mc_template_by_tile(cache->template))
+        return MC_OK;
+    MC_TRY(mc_handle_look(&present, &stamp, path, pool));
+    if (!present)
         return MC_OK;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    MC_TRY(mc_handle_acquire(&handle, handles, path, &stamp, &cache->reading, ctx, pool));
-    mc_error *error = read_mbtiles_json(json, handle, pool);
-    mc_handle_release(handle, error == MC_OK);
-    return error;
+    return mc_handle_read(handles, path, &stamp, &cache->reading, read_mbtiles_json, &reading, ctx, pool);
 }
 
 static void

@@ -1,6 +1,4 @@
 /* Which tiles of a level a file holds: read a few thousand at a time, so that neither memory nor a lock grows. */
-#include <errno.h>
-
 #include "cache/sqlite/sqlite_base.h"
 
 enum { TILES_AT_ONCE = 4096 };
@@ -83,10 +81,24 @@ choose_list(const char **sql, mc_handle *handle, const sqlite_cache *cache, apr_
 }
 
 /* Tiles behind `last`, in the order of the list. */
+typedef struct tile_list_reading {
+    listed *tiles;
+    int *count;
+    const sqlite_cache *cache;
+    const mc_tile_key *last;
+    const mc_tile_range *area;
+    mc_ctx *ctx;
+} tile_list_reading;
+
+/* A mc_handle_work. */
 static mc_error *
-read_some(listed *tiles, int *count, mc_handle *handle, const sqlite_cache *cache, const mc_tile_key *last,
-          const mc_tile_range *area, mc_ctx *ctx)
+read_some(void *baton, mc_handle *handle)
 {
+    const tile_list_reading *reading = baton;
+    const sqlite_cache *cache = reading->cache;
+    const mc_tile_key *last = reading->last;
+    mc_ctx *ctx = reading->ctx;
+    int *count = reading->count;
     sqlite3_stmt *statement;
     const char *sql;
     *count = 0;
@@ -96,11 +108,11 @@ read_some(listed *tiles, int *count, mc_handle *handle, const sqlite_cache *cach
         return MC_OK;
     MC_TRY(error);
     MC_TRY(mc_sqlite_bind(statement, handle, last, NULL, ctx->pool));
-    mc_sqlite_bind_area(statement, last, area);
+    mc_sqlite_bind_area(statement, last, reading->area);
     bind_number(statement, ":most", TILES_AT_ONCE);
     int code = SQLITE_DONE;
     while (*count < TILES_AT_ONCE && (code = sqlite3_step(statement)) == SQLITE_ROW)
-        tiles[(*count)++] =
+        reading->tiles[(*count)++] =
             flip_listed_tile(cache, last, sqlite3_column_int(statement, 0), sqlite3_column_int(statement, 1));
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         error = mc_handle_error(handle, "the tiles of a store cannot be listed", ctx->pool);
@@ -109,19 +121,17 @@ read_some(listed *tiles, int *count, mc_handle *handle, const sqlite_cache *cach
 }
 
 static mc_error *
-read_from_file(listed *tiles, int *count, const char *path, const sqlite_cache *cache, const mc_tile_key *last,
-               const mc_tile_range *area, mc_ctx *ctx)
+read_from_file(tile_list_reading *reading, const char *path)
 {
     mc_stamp stamp;
-    mc_handle *handle;
-    *count = 0;
-    if (!mc_stamp_take(&stamp, path))
-        return errno == ENOENT ? MC_OK : mc_error_create(ctx->pool, MC_ERR_IO, "%s cannot be looked at", path);
+    bool present;
+    mc_ctx *ctx = reading->ctx;
+    *reading->count = 0;
+    MC_TRY(mc_handle_look(&present, &stamp, path, ctx->pool));
+    if (!present)
+        return MC_OK;
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    MC_TRY(mc_handle_acquire(&handle, handles, path, &stamp, &cache->reading, ctx, ctx->pool));
-    mc_error *error = read_some(tiles, count, handle, cache, last, area, ctx);
-    mc_handle_release(handle, error == MC_OK);
-    return error;
+    return mc_handle_read(handles, path, &stamp, &reading->cache->reading, read_some, reading, ctx, ctx->pool);
 }
 
 mc_error *
@@ -135,6 +145,7 @@ mc_sqlite_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area
     mc_ctx own = *ctx;
     mc_error *error = MC_OK;
     int count = 0;
+    tile_list_reading reading = { tiles, &count, cache, &last, area, &own };
     /* Before all of them, by columns and by rows, wherever the file counts from. */
     listed one = flip_listed_tile(cache, key, area->minx, area->miny),
            other = flip_listed_tile(cache, key, area->maxx - 1, area->maxy - 1);
@@ -146,7 +157,7 @@ mc_sqlite_list(mc_cache *base, const mc_tile_key *key, const mc_tile_range *area
     MC_TRY(mc_template_expand(path, cache->template, key, ctx->pool));
     do {
         apr_pool_clear(own.pool);
-        error = read_from_file(tiles, &count, path, cache, &last, area, &own);
+        error = read_from_file(&reading, path);
         for (int i = 0; i < count && error == MC_OK; i++) {
             last.x = tiles[i].x;
             last.y = tiles[i].y;

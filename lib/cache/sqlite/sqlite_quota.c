@@ -75,20 +75,32 @@ read_pages(int64_t *bytes, mc_handle *handle, apr_pool_t *pool)
     return MC_OK;
 }
 
+typedef struct pages_reading {
+    int64_t bytes;
+    apr_pool_t *pool;
+} pages_reading;
+
+/* A mc_handle_work. */
+static mc_error *
+read_file_pages(void *baton, mc_handle *handle)
+{
+    pages_reading *reading = baton;
+    return read_pages(&reading->bytes, handle, reading->pool);
+}
+
 static mc_error *
 add_file_pages(int64_t *bytes, const sqlite_cache *cache, const char *path, mc_ctx *ctx)
 {
     mc_stamp stamp;
-    mc_handle *handle;
-    int64_t some = 0;
+    bool present;
+    pages_reading reading = { 0, ctx->pool };
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
-    if (!mc_stamp_take(&stamp, path) || stamp.size == 0)
+    MC_TRY(mc_handle_look(&present, &stamp, path, ctx->pool));
+    if (!present || stamp.size == 0)
         return MC_OK;
-    MC_TRY(mc_handle_acquire(&handle, handles, path, &stamp, &cache->reading, ctx, ctx->pool));
-    mc_error *error = read_pages(&some, handle, ctx->pool);
-    mc_handle_release(handle, error == MC_OK);
-    *bytes += some;
-    return error;
+    MC_TRY(mc_handle_read(handles, path, &stamp, &cache->reading, read_file_pages, &reading, ctx, ctx->pool));
+    *bytes += reading.bytes;
+    return MC_OK;
 }
 
 static bool
@@ -313,9 +325,21 @@ row_text(sqlite3_stmt *statement, int column, apr_pool_t *pool)
     return text == NULL ? "" : apr_pstrdup(pool, text);
 }
 
+typedef struct survey_reading {
+    sqlite_row *rows;
+    int *count;
+    const sqlite_row *last;
+    apr_pool_t *pool;
+} survey_reading;
+
+/* A mc_handle_work. */
 static mc_error *
-read_survey_rows(sqlite_row *rows, int *count, mc_handle *handle, const sqlite_row *last, apr_pool_t *pool)
+read_survey_rows(void *baton, mc_handle *handle)
 {
+    const survey_reading *reading = baton;
+    const sqlite_row *last = reading->last;
+    int *count = reading->count;
+    apr_pool_t *pool = reading->pool;
     sqlite3_stmt *statement;
     bool view;
     const mc_grid *grid = &(mc_grid){ .name = last->name.grid, .levels = &(mc_level){ 0 } };
@@ -333,11 +357,11 @@ read_survey_rows(sqlite_row *rows, int *count, mc_handle *handle, const sqlite_r
     sqlite3_bind_int(statement, sqlite3_bind_parameter_index(statement, ":y"), last->y);
     int code = SQLITE_DONE;
     while (*count < ROWS_AT_ONCE && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        rows[(*count)++] = (sqlite_row){ { row_text(statement, 0, pool), row_text(statement, 1, pool),
-                                           row_text(statement, 2, pool), "", false },
-                                         sqlite3_column_int(statement, 3),
-                                         sqlite3_column_int(statement, 4),
-                                         sqlite3_column_int(statement, 5) };
+        reading->rows[(*count)++] = (sqlite_row){ { row_text(statement, 0, pool), row_text(statement, 1, pool),
+                                                    row_text(statement, 2, pool), "", false },
+                                                  sqlite3_column_int(statement, 3),
+                                                  sqlite3_column_int(statement, 4),
+                                                  sqlite3_column_int(statement, 5) };
     }
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         error = mc_handle_error(handle, "the tiles of a store cannot be listed", pool);
@@ -349,15 +373,15 @@ static mc_error *
 read_survey_file(sqlite_row *rows, int *count, const sqlite_cache *cache, const sqlite_row *last, mc_ctx *ctx)
 {
     mc_stamp stamp;
-    mc_handle *handle;
+    bool present;
+    survey_reading reading = { rows, count, last, ctx->pool };
     mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
     *count = 0;
-    if (!mc_stamp_take(&stamp, cache->path_text) || stamp.size == 0)
+    MC_TRY(mc_handle_look(&present, &stamp, cache->path_text, ctx->pool));
+    if (!present || stamp.size == 0)
         return MC_OK;
-    MC_TRY(mc_handle_acquire(&handle, handles, cache->path_text, &stamp, &cache->reading, ctx, ctx->pool));
-    mc_error *error = read_survey_rows(rows, count, handle, last, ctx->pool);
-    mc_handle_release(handle, error == MC_OK);
-    return error;
+    return mc_handle_read(handles, cache->path_text, &stamp, &cache->reading, read_survey_rows, &reading, ctx,
+                          ctx->pool);
 }
 
 /* A row as the place of a survey, and back: numbers first, as texts may hold anything. */

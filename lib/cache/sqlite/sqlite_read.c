@@ -383,10 +383,14 @@ mc_sqlite_coverage(mc_coverage **coverage, mc_cache *base, const mc_sqlite_look 
     if (mc_reads_cover_bare(coverage, cache, at, key, ctx, pool))
         return MC_OK;
     mc_handle *handle;
-    MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
-    mc_error *error = read_coverage(coverage, handle, cache, key, pool);
-    release_reader(handle, error, ctx);
-    return error;
+    for (int tries = 1;; tries++) {
+        MC_TRY(acquire_reader(&handle, cache, at, ctx, pool));
+        mc_error *error = read_coverage(coverage, handle, cache, key, pool);
+        bool cut_off = error != MC_OK && mc_handle_cut_off(handle);
+        release_reader(handle, error, ctx);
+        if (!cut_off || tries == MC_HANDLE_TRIES)
+            return error;
+    }
 }
 
 static mc_error *
@@ -429,12 +433,16 @@ mc_sqlite_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
     MC_TRY(locate_sqlite_file(&at, &own, cache, key, ctx, ctx->pool));
     if (at->missing != 0)
         return MC_OK;
-    mc_handle *handle;
-    MC_TRY(acquire_if_there(&handle, cache, at, key, ctx, ctx->pool));
-    if (handle == NULL)
-        return MC_OK;
-    sqlite3_stmt *statement;
-    mc_error *error = step_first_row(&statement, exists, handle, cache->exists, key, ctx->pool);
-    release_reader(handle, error, ctx);
-    return error;
+    for (int tries = 1;; tries++) {
+        mc_handle *handle;
+        sqlite3_stmt *statement;
+        MC_TRY(acquire_if_there(&handle, cache, at, key, ctx, ctx->pool));
+        if (handle == NULL)
+            return MC_OK;
+        mc_error *error = step_first_row(&statement, exists, handle, cache->exists, key, ctx->pool);
+        bool cut_off = error != MC_OK && mc_handle_cut_off(handle);
+        release_reader(handle, error, ctx);
+        if (!cut_off || tries == MC_HANDLE_TRIES)
+            return error;
+    }
 }

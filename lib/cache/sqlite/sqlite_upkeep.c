@@ -148,9 +148,10 @@ measure_unused(cache_sqlite_upkeep *work, mc_handle *handle)
 }
 
 static mc_error *
-look_into(cache_sqlite_upkeep *work, mc_handle *handle)
+count_store(cache_sqlite_upkeep *work, mc_handle *handle)
 {
     int64_t pages, free;
+    apr_array_clear(work->orphans);
     MC_TRY(query_sqlite_number(&pages, handle, "PRAGMA page_size", work));
     MC_TRY(query_sqlite_number(&free, handle, "PRAGMA freelist_count", work));
     MC_TRY(measure_unused(work, handle));
@@ -158,18 +159,29 @@ look_into(cache_sqlite_upkeep *work, mc_handle *handle)
     return work->task->count && work->cache->counts.groups != NULL ? count_groups(work, handle) : MC_OK;
 }
 
+/* A mc_handle_work. */
+static mc_error *
+look_into(void *baton, mc_handle *handle)
+{
+    sqlite3_progress_handler(mc_handle_db(handle), STEPS_BETWEEN_LOOKS, is_enough, baton);
+    mc_error *error = count_store(baton, handle);
+    sqlite3_progress_handler(mc_handle_db(handle), 0, NULL, NULL);
+    return error;
+}
+
 static mc_error *
 measure_sqlite_store(cache_sqlite_upkeep *work)
 {
     apr_pool_t *pool = work->ctx->pool;
-    mc_handle *handle;
+    mc_stamp stamp;
+    bool present;
+    mc_handles *handles = work->ctx->process == NULL ? NULL : work->ctx->process->handles;
     work->store.bytes = sqlite_file_size(work->path) + sqlite_file_size(apr_pstrcat(pool, work->path, "-wal", NULL)) +
                         sqlite_file_size(apr_pstrcat(pool, work->path, "-journal", NULL));
-    apr_array_clear(work->orphans);
-    MC_TRY(open_sqlite_upkeep(&handle, work, &work->cache->reading));
-    mc_error *error = look_into(work, handle);
-    close_sqlite_upkeep(handle, error == MC_OK);
-    return error;
+    MC_TRY(mc_handle_look(&present, &stamp, work->path, pool));
+    if (!present)
+        return mc_error_create(pool, MC_ERR_IO, "%s has gone", work->path);
+    return mc_handle_read(handles, work->path, &stamp, &work->cache->reading, look_into, work, work->ctx, pool);
 }
 
 /* Binds a group as mc_sqlite_bind binds a key, which has no nulls. */

@@ -3,7 +3,6 @@
 #include "mapcache/survey.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cache/sqlite/sqlite_base.h"
 
@@ -55,25 +54,38 @@ count_range(mc_survey_file *file, mc_handle *handle, const char *sql, const surv
     return count_range(file, handle, sql, survey, &other);
 }
 
+typedef struct file_counting {
+    mc_survey_file *file;
+    const sqlite_cache *cache;
+    const survey *survey;
+} file_counting;
+
+/* A mc_handle_work. */
+static mc_error *
+count_in_file(void *baton, mc_handle *handle)
+{
+    const file_counting *counting = baton;
+    mc_survey_file *file = counting->file;
+    const sqlite_cache *cache = counting->cache;
+    const survey *survey = counting->survey;
+    const mc_survey_task *task = survey->task;
+    file->most = file->stored = 0;
+    MC_TRY(count_range(file, handle, task->query != NULL ? task->query : cache->counts.area, survey, &file->wanted));
+    return query_survey_number(&file->total, handle, cache->counts.series, survey, &file->wanted);
+}
+
 static mc_error *
 count_survey_tiles(mc_survey_file *file, const sqlite_cache *cache, const survey *survey)
 {
-    struct stat status;
     mc_stamp stamp;
-    mc_handle *handle;
-    const mc_survey_task *task = survey->task;
-    file->present = stat(file->path, &status) == 0 && mc_stamp_take(&stamp, file->path);
+    mc_ctx *ctx = survey->ctx;
+    file_counting counting = { file, cache, survey };
+    MC_TRY(mc_handle_look(&file->present, &stamp, file->path, ctx->pool));
     if (!file->present)
         return count_range(file, NULL, NULL, survey, &file->wanted);
-    file->bytes = status.st_size;
-    mc_handles *handles = survey->ctx->process == NULL ? NULL : survey->ctx->process->handles;
-    MC_TRY(mc_handle_acquire(&handle, handles, file->path, &stamp, &cache->reading, survey->ctx, survey->ctx->pool));
-    mc_error *error =
-        count_range(file, handle, task->query != NULL ? task->query : cache->counts.area, survey, &file->wanted);
-    if (error == MC_OK)
-        error = query_survey_number(&file->total, handle, cache->counts.series, survey, &file->wanted);
-    mc_handle_release(handle, error == MC_OK);
-    return error;
+    file->bytes = stamp.size;
+    mc_handles *handles = ctx->process == NULL ? NULL : ctx->process->handles;
+    return mc_handle_read(handles, file->path, &stamp, &cache->reading, count_in_file, &counting, ctx, ctx->pool);
 }
 
 static bool

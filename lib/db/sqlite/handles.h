@@ -101,6 +101,18 @@ bool mc_handle_rollback(mc_handle *handle);
 bool mc_handle_cut_off(mc_handle *handle);
 enum { MC_HANDLE_TRIES = 32 };
 
+/* A look at a file that may not be there: *present is false then. All else that keeps it from being looked at is
+ * MC_ERR_IO. */
+mc_error *mc_handle_look(bool *present, mc_stamp *stamp, const char *path, apr_pool_t *pool) MC_CHECKED;
+
+/* Something that is read of a file at once. */
+typedef mc_error *mc_handle_work(void *baton, mc_handle *handle);
+
+/* Runs `work` with a reader, which is acquired and given back; again with others where a writer was cut off (as above):
+ * so `work` begins anew each time that it is called. */
+mc_error *mc_handle_read(mc_handles *handles, const char *path, const mc_stamp *stamp, const mc_open_options *how,
+                         mc_handle_work *work, void *baton, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
+
 sqlite3 *mc_handle_db(mc_handle *handle);
 
 /* A flag for the user of the handle, to remember a fact of the file while it is open; false at first. */

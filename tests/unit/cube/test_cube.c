@@ -129,6 +129,20 @@ START_TEST(a_file_without_tables_has_no_dates)
 }
 END_TEST
 
+/* There may be dates in it: a time line without them would be wrong. */
+START_TEST(a_file_that_cannot_be_looked_at_is_an_error)
+{
+    apr_array_header_t *dates;
+    const mc_cube *cube = cube_in_file(SMALL);
+    const char *path = apr_pstrcat(pool, cube_folder, "/cube.db", NULL);
+    ck_assert_int_eq(symlink(path, path), 0); /* ELOOP, also for root */
+    ck_fails(IO, mc_cube_dates(&dates, cube, NULL, 0, 1, &ctx, pool));
+    ck_assert_int_eq(unlink(path), 0);
+    ck_ok(mc_cube_dates(&dates, cube, NULL, 0, 1, &ctx, pool));
+    ck_assert_int_eq(dates->nelts, 0);
+}
+END_TEST
+
 START_TEST(spans_and_bounds_choose_dates)
 {
     for (int sqlite = 0; sqlite < 2; sqlite++) {
@@ -285,4 +299,5 @@ END_TEST
 POSTGRES_MAIN_BETWEEN("cube", set_up_cubes, tear_down_cubes, a_store_gives_back_what_was_committed,
                       spans_and_bounds_choose_dates, another_shape_is_refused, chunks_that_cannot_be_are_told,
                       too_much_at_once_is_refused, configurations_that_cannot_be_are_told, names_of_tables_are_checked,
-                      the_default_chunk_fills_a_page, a_file_without_tables_has_no_dates)
+                      the_default_chunk_fills_a_page, a_file_without_tables_has_no_dates,
+                      a_file_that_cannot_be_looked_at_is_an_error)

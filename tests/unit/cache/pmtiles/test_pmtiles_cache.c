@@ -187,6 +187,21 @@ START_TEST(hostile_drafts_are_merged_or_refused)
 END_TEST
 
 /* Of an archive whose tiles stand without gzip: packed they are something. */
+/* The archive alone has older tiles, and some that were removed. */
+START_TEST(a_draft_that_cannot_be_looked_at_is_an_error)
+{
+    mc_cache *cache = pmtiles("a.pmtiles");
+    const mc_tile_key key = key_at(3, 5, 6);
+    mc_tile *tile;
+    put_text(cache, &key, "old");
+    ck_ok(mc_cache_finish(cache, &ctx));
+    run_shell("rm -f %s/a.pmtiles.draft; ln -s a.pmtiles.draft %s/a.pmtiles.draft"); /* ELOOP, also for root */
+    ck_fails(IO, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    run_shell("rm %s/a.pmtiles.draft");
+    expect_text(cache, &key, "old");
+}
+END_TEST
+
 START_TEST(a_tile_of_nothing_is_no_tile)
 {
     static const char nothing[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
@@ -558,5 +573,5 @@ CACHE_MAIN("pmtiles", a_draft_becomes_an_archive, what_changes_hides_the_archive
            hostile_drafts_are_merged_or_refused, a_tile_of_nothing_is_no_tile, archives_of_all_sizes_are_written,
            a_level_of_one_content_is_one_entry, what_is_not_finished_leaves_nothing, hostile_archives_are_refused,
            a_walk_goes_forward_only, a_cut_off_archive_gives_no_half_tile, a_replaced_archive_shows_at_once,
-           an_archive_must_be_there_where_nothing_is_rendered, compacting_merges_each_draft,
-           configurations_that_cannot_be_are_refused)
+           a_draft_that_cannot_be_looked_at_is_an_error, an_archive_must_be_there_where_nothing_is_rendered,
+           compacting_merges_each_draft, configurations_that_cannot_be_are_refused)

@@ -2,6 +2,9 @@
 #include "cache_fixture.h"
 
 #include "base/clock.h"
+#include "cache/sqlite/sqlite_base.h"
+#include "mapcache/survey.h"
+#include "mapcache/upkeep.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -460,6 +463,90 @@ START_TEST(readers_take_back_what_was_cut_off)
 }
 END_TEST
 
+static bool
+count_told(void *baton, const mc_survey_file *file)
+{
+    *(int64_t *)baton += file->stored;
+    return true;
+}
+
+static int64_t told_tiles;
+
+static void
+take_store(void *baton, const mc_store *before, const mc_store *after, const mc_error *error)
+{
+    (void)baton, (void)after;
+    ck_assert(error == MC_OK);
+    told_tiles = before->tiles;
+}
+
+static bool
+know_all(void *baton, const mc_store_group *group)
+{
+    (void)baton, (void)group;
+    return true;
+}
+
+/* All of them by a handle that was open when the writer was cut off. */
+START_TEST(whatever_reads_takes_back_what_was_cut_off)
+{
+    mc_cache *cache = store("sqlite3", manners[1]);
+    const mc_tile_key level = key_at(5, 0, 0);
+    const mc_tile_range all = { 0, 0, 32, 32 };
+    const mc_survey_task task = { .area = all, .visit = count_told, .baton = &told_tiles };
+    const mc_upkeep look = { .count = true, .known = know_all, .report = take_store };
+    seen_tiles met = { .most = 1 << 14 };
+    bool exists = false;
+    int64_t pages = 0;
+    ck_ok(load(cache, 0, TILES));
+    expect_loaded(cache, 0, TILES);
+    cut_a_writer_off();
+    ck_ok(mc_cache_list(cache, &level, &all, see_tile, &met, &ctx));
+    ck_assert_int_eq(met.count, TILES);
+    cut_a_writer_off();
+    ck_ok(mc_cache_exists(&exists, cache, &level, &ctx));
+    ck_assert(exists);
+    cut_a_writer_off();
+    told_tiles = 0;
+    ck_ok(mc_survey(cache, &level, &task, &ctx));
+    ck_assert_int_eq(told_tiles, TILES);
+    cut_a_writer_off();
+    ck_ok(mc_sqlite_quota.total(&pages, cache, &ctx));
+    ck_assert_int_gt(pages, TILES * TILE_BYTES);
+    cut_a_writer_off();
+    ck_ok(cache->ops->upkeep(cache, &look, &ctx));
+    ck_assert_int_eq(told_tiles, TILES);
+    cut_a_writer_off();
+    expect_loaded(cache, 0, TILES);
+}
+END_TEST
+
+START_TEST(metadata_are_read_after_a_writer_was_cut_off)
+{
+    mc_cache *cache = store("mbtiles", "");
+    const mc_tile_key key = key_at(5, 0, 0);
+    mc_buf *json;
+    put_text(cache, &key, "tile");
+    ask("INSERT INTO metadata VALUES('json', '{}')");
+    ck_ok(cache->ops->metadata(&json, cache, &key, &ctx, pool));
+    ck_assert_uint_eq(json->size, 2);
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db;
+        bool done = sqlite3_open(path_of(""), &db) == SQLITE_OK &&
+                    sqlite3_exec(db,
+                                 "PRAGMA cache_size=2; BEGIN; UPDATE metadata SET value = '[]';"
+                                 "CREATE TABLE more(data); INSERT INTO more VALUES(zeroblob(500000))",
+                                 NULL, NULL, NULL) == SQLITE_OK;
+        _exit(done ? 0 : 1);
+    }
+    ck_assert_int_eq(wait_for(child), 0);
+    ck_assert(there("-journal"));
+    ck_ok(cache->ops->metadata(&json, cache, &key, &ctx, pool));
+    ck_assert_mem_eq(json->data, "{}", 2);
+}
+END_TEST
+
 /* As a user who may only read: what is in the middle of a commit is an error, not a tile. */
 START_TEST(who_may_not_write_reads_nothing_half)
 {
@@ -635,5 +722,7 @@ CACHE_MAIN("sqlite bulk", several_threads_share_a_file, a_load_leaves_one_file_i
            a_server_uses_wal_while_it_runs, a_server_waits_for_nobody_to_enter_wal, a_file_of_others_does_not_enter_wal,
            a_load_beside_others_stays_in_wal, what_a_removed_file_has_left_does_not_count,
            what_a_killed_writer_leaves_is_put_right, a_configured_journal_mode_stays, what_is_gathered_is_what_is_read,
-           what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off, who_may_not_write_reads_nothing_half,
-           a_full_disk_loses_nothing_that_was_stored, several_writers_share_a_file)
+           what_is_committed_survives_a_kill, readers_take_back_what_was_cut_off,
+           whatever_reads_takes_back_what_was_cut_off, metadata_are_read_after_a_writer_was_cut_off,
+           who_may_not_write_reads_nothing_half, a_full_disk_loses_nothing_that_was_stored,
+           several_writers_share_a_file)
