@@ -87,6 +87,7 @@ typedef struct mc_ctx {
     struct mc_semaphore *inside;    /* the gate that has been passed, or NULL (lib/base) */
     struct mc_cache_writes *writes; /* puts that wait for their common transaction (lib/cache); NULL: none waits */
     struct mc_lock_session *locks;  /* of a lock server, that has the locks held for this request (lib/lock) */
+    struct mc_made_tiles *made;     /* what a metatile has come to, for who waits for it (lib/tileset); or NULL */
     bool wants_fresh;               /* what is made of tiles now is kept: stale ones are waited for (lib/tileset) */
     bool past_memory;               /* what memory keeps for a time is known to be old (lib/cache) */
     bool bulk;                      /* such a transaction is being stored */

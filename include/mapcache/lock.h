@@ -37,6 +37,16 @@ mc_error *mc_flight_failure(mc_flights *flights, const char *name, apr_pool_t *p
 /* Wakes all waiting threads. They get `failure` (may be MC_OK), as do threads that board within a second. */
 void mc_flight_land(mc_flight *flight, const mc_error *failure);
 
+/*
+ * What a leader has made goes to those who wait, as a store may have lost it by the time that they look. Called before
+ * the landing; `drop` is called once, when nobody waits any more, or at once where nobody does. Who has boarded with
+ * MC_FOLLOW or MC_FAILED finds the flight in *flight then, and its gift by mc_flight_gift (NULL: there is none), until
+ * mc_flight_leave. Of a leader that has given up nobody gets anything.
+ */
+void mc_flight_give(mc_flight *flight, void *gift, void (*drop)(void *gift));
+void *mc_flight_gift(const mc_flight *flight);
+void mc_flight_leave(mc_flight *flight); /* may be NULL */
+
 typedef struct mc_locker mc_locker;
 typedef struct mc_lock mc_lock;
 

@@ -30,6 +30,9 @@ struct mc_flight {
     bool lasting;  /* a failure that is remembered for longer than usual */
     bool given_up; /* the leader ended for reasons of its own: who waits tries again */
     bool found;    /* the leader has found its tile, and rendered nothing */
+    void *gift;    /* what the leader has made, for those who wait; NULL: nothing */
+    void (*drop)(void *gift);
+    unsigned takers; /* who waits, or has not left the flight yet */
     mc_error *failure;
     apr_pool_t *pool;  /* of `failure` */
     apr_time_t forget; /* when (mc_clock_now) it may */
@@ -145,6 +148,7 @@ wait_for_landing(mc_flight *flight, apr_time_t until, mc_ctx *ctx)
 #endif
     mc_wait_end end = MC_WAIT_READY;
     flight->references++;
+    flight->takers++;
     while (!flight->landed && end == MC_WAIT_READY)
         end = mc_wait_condition(&flight->changed, &flight->flights->lock, until, ctx);
     return flight->landed;
@@ -164,15 +168,62 @@ board_flight(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, 
     bool waited = !found->landed;
     if (waited && !wait_for_landing(found, until, ctx)) {
         *late = true;
+        found->takers--; /* it has not landed: there is no gift that would be dropped for that */
         release_flight(found);
         return false;
     }
     bool again = found->given_up;
     *role = found->failure != MC_OK ? MC_FAILED : found->found ? MC_LOOK : MC_FOLLOW;
     *shared_error = mc_error_repeats(mc_error_copy(found->failure, pool));
-    if (waited)
+    *flight = waited && found->gift != NULL ? found : NULL;
+    if (waited && found->gift == NULL)
         release_flight(found);
     return again;
+}
+
+void
+mc_flight_give(mc_flight *flight, void *gift, void (*drop)(void *gift))
+{
+    if (flight == NULL) {
+        drop(gift);
+        return;
+    }
+    pthread_mutex_lock(&flight->flights->lock);
+    flight->gift = gift;
+    flight->drop = drop;
+    pthread_mutex_unlock(&flight->flights->lock);
+}
+
+void *
+mc_flight_gift(const mc_flight *flight)
+{
+    return flight == NULL ? NULL : flight->gift;
+}
+
+/* With the lock held: what is to be dropped once the lock is given up; NULL: nothing. */
+static void *
+take_unwanted_gift(mc_flight *flight)
+{
+    void *gift = flight->takers == 0 || flight->given_up ? flight->gift : NULL;
+    if (gift != NULL)
+        flight->gift = NULL;
+    return gift;
+}
+
+void
+mc_flight_leave(mc_flight *flight)
+{
+    if (flight == NULL)
+        return;
+    mc_flights *flights = flight->flights;
+    void (*drop)(void *) = flight->drop;
+    pthread_mutex_lock(&flights->lock);
+    flight->takers--;
+    void *gift = take_unwanted_gift(flight);
+    release_flight(flight);
+    pthread_mutex_unlock(&flights->lock);
+    if (gift != NULL)
+        drop(gift);
 }
 
 /* A thread that waits for what it makes itself would wait for ever. */
@@ -299,6 +350,7 @@ land_flight(mc_flight *flight, const mc_error *failure, double seconds, bool giv
         copy = mc_error_copy(failure, kept);
     }
     mc_flights *flights = flight->flights;
+    void (*drop)(void *) = flight->drop;
     pthread_mutex_lock(&flights->lock);
     MC_ASSERT(!flight->landed);
     flight->landed = true;
@@ -307,11 +359,14 @@ land_flight(mc_flight *flight, const mc_error *failure, double seconds, bool giv
     flight->failure = copy;
     flight->pool = kept;
     flight->forget = end_of_failure(flight, copy == MC_OK ? 0 : seconds);
+    void *gift = take_unwanted_gift(flight);
     pthread_cond_broadcast(&flight->changed);
     if (copy == MC_OK)
         unlist_flight(flight);
     release_flight(flight); /* NOLINT(clang-analyzer-unix.Malloc): leader and table hold one reference each */
     pthread_mutex_unlock(&flights->lock);
+    if (gift != NULL)
+        drop(gift);
 #ifdef MC_DEBUG
     leading--;
 #endif

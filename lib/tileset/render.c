@@ -1,6 +1,7 @@
 /* Rendering a metatile: asked of the source in one piece, cut, watermarked, encoded, stored. */
 #include <apr_strings.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/account.h"
@@ -185,6 +186,59 @@ make_written_tile(const mc_tile_write *write, apr_time_t read_as, apr_pool_t *po
     return tile;
 }
 
+/* ---- what is kept for who waits */
+
+struct mc_made_tiles {
+    const mc_tileset *tileset;
+    const mc_tile_key *key; /* of the render; other ones may go on within it */
+    int count;
+    mc_tile_write *writes; /* of `key` no more than level, column and row */
+};
+
+mc_made_tiles *
+mc_made_tiles_create(const mc_tileset *tileset, const mc_tile_key *key)
+{
+    mc_made_tiles *made = calloc(1, sizeof(*made));
+    MC_ASSERT(made != NULL);
+    made->tileset = tileset;
+    made->key = key;
+    return made;
+}
+
+void
+mc_made_tiles_drop(void *data)
+{
+    mc_made_tiles *made = data;
+    for (int i = 0; i < made->count; i++)
+        mc_buf_unref(made->writes[i].data);
+    free(made->writes);
+    free(made);
+}
+
+static void
+note_made_tiles(mc_made_tiles *made, const mc_tile_write *writes, int count, const mc_tileset *tileset,
+                const mc_tile_key *key)
+{
+    if (made == NULL || made->tileset != tileset || made->key != key || made->count > 0)
+        return;
+    made->writes = calloc((size_t)count, sizeof(*made->writes));
+    MC_ASSERT(made->writes != NULL);
+    for (int i = 0; i < count; i++) {
+        made->writes[i] = writes[i];
+        made->writes[i].read_as = NULL;
+        made->writes[i].key = (mc_tile_key){ .x = writes[i].key.x, .y = writes[i].key.y, .z = writes[i].key.z };
+        made->writes[i].data = mc_buf_ref(writes[i].data);
+    }
+    made->count = count;
+}
+
+mc_tile *
+mc_made_tiles_find(const mc_made_tiles *made, const mc_tile_key *key, apr_pool_t *pool)
+{
+    const mc_tile_write *found = made == NULL ? NULL : find_write(made->writes, made->count, key);
+    return found == NULL ? NULL : make_written_tile(found, 0, pool);
+}
+
 static mc_error *
 wrong_size_error(int sent_width, int sent_height, int width, int height, apr_pool_t *pool)
 {
@@ -259,6 +313,8 @@ store_formats(mc_tile_write *writes, int count, int formats, mc_tile **tile, mc_
     }
     if (tile == NULL)
         return MC_OK;
+    if (provisional <= 0)
+        note_made_tiles(ctx->made, writes, count, tileset, key);
     if (wanted == NULL)
         return mc_error_create(pool, MC_ERR_IO, "the tile is not part of its metatile");
     wanted->read_as = NULL;

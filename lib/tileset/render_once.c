@@ -106,10 +106,14 @@ lead_render(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
     bool rendered = false;
     mc_error *store_error = MC_OK;
     bool (*abandoned)(void *) = ctx->abandoned;
+    mc_made_tiles *outer = ctx->made, *made = mc_made_tiles_create(tileset, key);
     ctx->abandoned = NULL;
+    ctx->made = made;
     apr_time_t begun = mc_clock_now();
     mc_error *error = render_unless_there(tile, &rendered, &store_error, tileset, key, stale, ctx, pool);
+    ctx->made = outer;
     ctx->abandoned = abandoned;
+    mc_flight_give(error == MC_OK && rendered ? flight : NULL, made, mc_made_tiles_drop);
     /* who waits would look into the store and take what is not there for an empty tile */
     if (was_in_a_hurry(error, tileset, begun, ctx))
         mc_flight_land(flight, mc_error_wrap(pool, error, MC_ERR_UNAVAILABLE, "the request had no time left"));
@@ -150,17 +154,28 @@ lead_locked(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_til
     return error;
 }
 
-/* After another one's render: what it stored, or nothing where it stored nothing (transparent tiles may be left out).
- */
+/* After another one's render: what it stored, else what it has made, as stores leave out empty tiles, evict others, or
+ * take none. *tile is NULL where there is neither. */
 static mc_error *
-follow_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx, apr_pool_t *pool)
+follow_render(mc_tile **tile, mc_flight *flight, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
+              apr_pool_t *pool)
 {
     mc_count(ctx->process->metrics, MC_COUNT_render_waits_total, 1);
     mc_account_mark(ctx, MC_EVENT_WAITED);
-    MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
-    if (*tile == NULL && mc_tileset_get_provisional(tile, tileset, key, ctx, pool))
-        return MC_OK;
-    return *tile != NULL ? MC_OK : mc_tile_nothing(tile, key->grid, pool);
+    mc_error *error = mc_cache_get(tile, tileset->cache, key, ctx, pool);
+    if (error == MC_OK && *tile == NULL && !mc_tileset_get_provisional(tile, tileset, key, ctx, pool))
+        *tile = mc_made_tiles_find(mc_flight_gift(flight), key, pool);
+    mc_flight_leave(flight);
+    return error;
+}
+
+/* Of a render whose tiles were not stored: the tile that the leader's own client gets, too. NULL: there is none. */
+static mc_tile *
+take_unstored(mc_flight *flight, const mc_tile_key *key, apr_pool_t *pool)
+{
+    mc_tile *tile = mc_made_tiles_find(mc_flight_gift(flight), key, pool);
+    mc_flight_leave(flight);
+    return tile;
 }
 
 /*
@@ -285,8 +300,11 @@ leave_refresh(mc_error **error, mc_tile *tile, mc_tileset *tileset, const mc_til
     return true;
 }
 
+enum { FOLLOWED_MOST = 2 };
+
 /* Waits for the one who leads. Where that one has found its tile and rendered nothing, the tile of this key may be
- * missing all the same, as a renderer may die, or a store fail, between two tiles of a metatile: somebody renders. */
+ * missing all the same, as a renderer may die, or a store fail, between two tiles of a metatile: somebody renders. Who
+ * has waited in vain for several renders makes the tile for itself. */
 static mc_error *
 board_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const mc_tile *stale, const char *name,
              const char *flight_name, mc_ctx *ctx, apr_pool_t *pool)
@@ -296,20 +314,30 @@ board_render(mc_tile **tile, mc_tileset *tileset, const mc_tile_key *key, const 
     mc_error *shared = MC_OK;
     double timeout = tileset->locker == NULL ? 120 : mc_locker_timeout(tileset->locker);
     bool again;
+    int followed = 0;
     MC_SLOW(ctx);
     do {
+        if (followed == FOLLOWED_MOST)
+            return lead_locked(tile, NULL, tileset, key, stale, name, ctx, pool);
         MC_TRY(mc_flight_board(&role, &flight, &shared, ctx->process->flights, flight_name,
                                (apr_interval_time_t)(timeout * APR_USEC_PER_SEC), ctx, pool));
         if (role == MC_LEAD)
             return lead_locked(tile, flight, tileset, key, stale, name, ctx, pool);
         if (role == MC_FOLLOW)
-            return follow_render(tile, tileset, key, ctx, pool);
+            MC_TRY(follow_render(tile, flight, tileset, key, ctx, pool));
         if (role == MC_LOOK)
             MC_TRY(mc_cache_get(tile, tileset->cache, key, ctx, pool));
-        again = role == MC_LOOK && (*tile == NULL || !is_newer(*tile, stale, tileset, key, ctx));
+        followed += role == MC_FOLLOW;
+        again = role == MC_FOLLOW ? *tile == NULL
+                                  : role == MC_LOOK && (*tile == NULL || !is_newer(*tile, stale, tileset, key, ctx));
     } while (again);
-    if (role == MC_LOOK)
+    if (role != MC_FAILED)
         return MC_OK;
+    mc_tile *unstored = take_unstored(flight, key, pool);
+    if (unstored != NULL) {
+        *tile = unstored;
+        return MC_OK;
+    }
     mc_count(ctx->process->metrics, MC_COUNT_remembered_failures_total, 1);
     return shared;
 }

@@ -46,6 +46,15 @@ mc_error *mc_metatile_store(mc_tile_write *writes, int count, mc_tile **tile, mc
                             double provisional, mc_tileset *tileset, const mc_tile_key *key, mc_ctx *ctx,
                             apr_pool_t *pool) MC_CHECKED;
 
+/* The tiles of a metatile as they were made, stored or not: for who waits for them, as a store may evict a tile at
+ * once, expire it, or keep no empty ones. ctx->made while the metatile of the key is rendered. */
+typedef struct mc_made_tiles mc_made_tiles;
+mc_made_tiles *mc_made_tiles_create(const mc_tileset *tileset, const mc_tile_key *key);
+void mc_made_tiles_drop(void *made);
+
+/* NULL: the tile of that key is not one of them. */
+mc_tile *mc_made_tiles_find(const mc_made_tiles *made, const mc_tile_key *key, apr_pool_t *pool);
+
 /* The name of a metatile's lock, which other processes give to the same metatile, and to no other one. */
 const char *mc_tileset_lock_name(const mc_tileset *tileset, const mc_tile_key *key, apr_pool_t *pool);
 

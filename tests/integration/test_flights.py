@@ -1,5 +1,6 @@
 """One renderer for each metatile: across the threads and processes of a server, and when the one that renders is killed."""
 import http.client
+import http.server
 import os
 import pathlib
 import re
@@ -244,3 +245,45 @@ def test_a_part_of_a_metatile_is_no_reason_for_empty_tiles(fcgi, nginx, folder, 
     for address in (tile("base", 4, 9, 5), tile("base", 4, 11, 7)):
         raw = ask(address[len("/mc"):])
         assert raw.response()[1] == bodies[address] and b"tRNS" not in bodies[address], "an empty tile"
+
+
+class Forgetful(http.server.BaseHTTPRequestHandler):
+    """A store that takes every tile and has none a moment later, as one that evicts or expires them."""
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.met.append(self.command)
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self):
+        self.answer(404)
+
+    def do_PUT(self):
+        self.answer(201)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_who_waits_gets_the_tile_also_where_the_store_has_lost_it(fcgi, nginx, folder, origin):
+    waiting = 20
+    store = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Forgetful)
+    store.met = []
+    threading.Thread(target=store.serve_forever, daemon=True).start()
+    try:
+        cache = f'<cache name="away" type="rest"><url>http://127.0.0.1:{store.server_port}/{{z}}/{{x}}/{{y}}.{{ext}}</url></cache>'
+        config = write(folder, source("pattern", origin.url("/hold/it/pattern?")), cache, tileset("base", metatile="4 4").replace("<cache>disk<", "<cache>away<"))
+        web = nginx(fcgi(environment={"MAPCACHE_CONFIG_FILE": str(config)}).address)
+        clients = Clients(web.port, [PATHS[i % len(PATHS)] for i in range(waiting)])
+        wait_until(lambda: store.met.count("GET") > waiting, "all have looked into the store, and the one who renders once more")
+        origin.release("it")
+        clients.wait()
+    finally:
+        store.shutdown()
+        store.server_close()
+    assert [reply.status for reply in clients.replies] == [200] * waiting and "PUT" in store.met
+    bodies = [{reply.body for reply in clients.replies[i::len(PATHS)]} for i in range(len(PATHS))]
+    assert all(len(different) == 1 for different in bodies) and len(set.union(*bodies)) > 12

@@ -223,6 +223,86 @@ START_TEST(nobody_waits_for_himself_and_names_are_apart)
 }
 END_TEST
 
+static atomic_int dropped;
+
+static void
+drop_gift(void *gift)
+{
+    ck_assert_ptr_eq(gift, &dropped);
+    dropped++;
+}
+
+typedef struct receiver {
+    crowd *crowd;
+    mc_flight *flight;
+    mc_flight_role role;
+} receiver;
+
+static void *
+receive_gift(void *baton)
+{
+    receiver *r = baton;
+    apr_pool_t *own = mc_task_pool_acquire();
+    mc_ctx own_ctx = { .pool = own, .process = &process };
+    mc_error *shared;
+    mc_error *error =
+        mc_flight_board(&r->role, &r->flight, &shared, r->crowd->flights, "x", 20 * APR_USEC_PER_SEC, &own_ctx, own);
+    ck_assert(error == MC_OK);
+    mc_task_pool_release(own);
+    return NULL;
+}
+
+/* What a leader leaves behind with such a landing, for two who wait. */
+static void
+give_to_two(crowd *c, receiver receivers[2], void (*land)(mc_flight *flight, const mc_error *failure),
+            const mc_error *failure)
+{
+    mc_flight_role role;
+    mc_flight *flight;
+    pthread_t threads[2];
+    dropped = 0;
+    ck_ok(mc_flight_try(&role, &flight, c->flights, "x", &ctx, pool));
+    ck_assert_int_eq(role, MC_LEAD);
+    for (int i = 0; i < 2; i++) {
+        receivers[i] = (receiver){ .crowd = c };
+        pthread_create(&threads[i], NULL, receive_gift, &receivers[i]);
+    }
+    wait_for_boarding(flight, 4);
+    mc_flight_give(flight, &dropped, drop_gift);
+    land(flight, failure);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+START_TEST(what_a_leader_has_made_goes_to_those_who_wait)
+{
+    crowd c = { .flights = mc_flights_create() };
+    receiver two[2];
+    const mc_error *failure = mc_error_create(pool, MC_ERR_IO, "the disk is full");
+    mc_flight_role role;
+    mc_flight *flight;
+    for (int failed = 0; failed < 2; failed++) {
+        give_to_two(&c, two, mc_flight_land_shared, failed ? failure : MC_OK);
+        for (int i = 0; i < 2; i++) {
+            ck_assert_int_eq(two[i].role, failed ? MC_FAILED : MC_FOLLOW);
+            ck_assert_ptr_eq(mc_flight_gift(two[i].flight), &dropped);
+            ck_assert_int_eq(dropped, 0);
+            mc_flight_leave(two[i].flight);
+        }
+        ck_assert_int_eq(dropped, 1);
+        forget_after(c.flights, 0);
+    }
+    dropped = 0;
+    ck_ok(mc_flight_try(&role, &flight, c.flights, "x", &ctx, pool));
+    mc_flight_give(flight, &dropped, drop_gift);
+    mc_flight_land(flight, MC_OK); /* nobody waits */
+    ck_assert_int_eq(dropped, 1);
+    mc_flight_give(NULL, &dropped, drop_gift);
+    ck_assert_int_eq(dropped, 2);
+    mc_flights_destroy(c.flights);
+}
+END_TEST
+
 UNIT_MAIN("flights", one_of_many_leads, what_is_not_stored_is_one_failure_for_all, a_failure_is_shared_for_a_second,
           who_gives_up_hands_over, waiting_ends_with_the_deadline_or_the_timeout,
-          nobody_waits_for_himself_and_names_are_apart)
+          nobody_waits_for_himself_and_names_are_apart, what_a_leader_has_made_goes_to_those_who_wait)
