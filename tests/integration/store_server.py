@@ -20,6 +20,7 @@ What a test orders, by a GET of /-/ and:
     retry/SECONDS           what Retry-After says beside errors; 0: nothing
     token/TEXT              the session token that s3 wants ("-": none)
     page/N                  how many names a list has at most
+    cutlist/N               the Nth list from now on ends in its middle, with a length that fits
     badpart/N               the part N of an upload is refused
     late/N                  the next N completions of an upload are carried out, and answered with 500
     lost/N                  the next N completions of an upload remove the upload, make no object, and are answered with 500
@@ -285,7 +286,12 @@ class Handler(BaseHTTPRequestHandler):
             text += f"<NextContinuationToken>behind {escape(page[-1][0])}</NextContinuationToken>"
         elif more and kind == "azure":
             text += f"<NextMarker>{escape(page[-1][0])}</NextMarker>"
-        self.answer(200, f"<?xml version='1.0'?><ListBucketResult>{text}</ListBucketResult>".encode(), [("Content-Type", "application/xml")])
+        root = "EnumerationResults" if kind == "azure" else "ListBucketResult"
+        answer = f"<?xml version='1.0'?><{root}>{text}</{root}>".encode()
+        self.server.cutlist -= 1
+        if self.server.cutlist == 0:
+            answer = answer[: answer.rindex(f"</{item}>".encode()) if page else -1]
+        self.answer(200, answer, [("Content-Type", "application/xml")])
 
     def take_part(self, name, asked, body):
         """An object in parts, as S3 has it; `list` does not show what is not completed, `parts` does."""
@@ -365,7 +371,7 @@ class Store(ThreadingHTTPServer):
     def __init__(self, kind, port=0, host="127.0.0.1", file=None):
         super().__init__((host, port), Handler)
         self.kind, self.lock, self.log, self.objects, self.connections = kind, threading.Lock(), [], {}, 0
-        self.life, self.sources, self.given, self.page, self.circle, self.badpart = 3600, 200, 0, 1000, 0, 0
+        self.life, self.sources, self.given, self.page, self.circle, self.badpart, self.cutlist = 3600, 200, 0, 1000, 0, 0, 0
         self.uploads, self.sums, self.tags = {}, {}, {}
         self.faults, self.delay, self.skew, self.retry, self.token, self.sas = {}, 0, 0, 0, None, "sv=2022-11-02&sp=rcwd&sig=abc%2B"
         self.file = None
@@ -412,7 +418,7 @@ class Store(ThreadingHTTPServer):
                 return json.dumps(sorted(self.objects)).encode()
             if words[0] == "parts":
                 return json.dumps([len(parts) for parts in self.uploads.values()]).encode()
-            if words[0] in ("delay", "skew", "retry", "life", "sources", "page", "circle", "badpart"):
+            if words[0] in ("delay", "skew", "retry", "life", "sources", "page", "circle", "badpart", "cutlist"):
                 setattr(self, words[0], int(words[1]) / 1000 if words[0] == "delay" else int(words[1]))
             elif words[0] == "token":
                 self.token = None if words[1] == "-" else words[1]

@@ -110,8 +110,9 @@ list_query_azure(const char *prefix, const char *after, apr_pool_t *pool)
                        NULL);
 }
 
-static const mc_rest_lister azure_lister = { leading_parts_azure, list_query_azure, "Blob", "Name",
-                                             "Content-Length",    "NextMarker" };
+static const mc_rest_lister azure_lister = {
+    leading_parts_azure, list_query_azure, "EnumerationResults", "Blob", "Name", "Content-Length", "NextMarker"
+};
 
 static const mc_rest_signer azure_signer = { NULL, sign_azure, NULL };
 

@@ -98,8 +98,9 @@ list_query_google(const char *prefix, const char *after, apr_pool_t *pool)
     return apr_pstrcat(pool, more, "max-keys=1000&prefix=", mc_url_encode(prefix, NULL, true, false, pool), NULL);
 }
 
-static const mc_rest_lister google_lister = { leading_parts_google, list_query_google, "Contents", "Key", "Size",
-                                              "NextMarker" };
+static const mc_rest_lister google_lister = {
+    leading_parts_google, list_query_google, "ListBucketResult", "Contents", "Key", "Size", "NextMarker"
+};
 
 static const mc_rest_signer google_signer = { NULL, sign_google, NULL };
 

@@ -50,7 +50,7 @@ typedef struct mc_rest_lister {
     int (*leading)(const mc_rest_cache *cache);
     /* The query for the names that begin so, behind what the last answer has ended with ("" for the first), sorted. */
     const char *(*query)(const char *prefix, const char *after, apr_pool_t *pool);
-    const char *object, *name, *size, *next; /* elements of the answer */
+    const char *page, *object, *name, *size, *next; /* elements of the answer; `page` is all of it */
 } mc_rest_lister;
 
 struct mc_rest_cache {

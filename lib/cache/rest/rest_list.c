@@ -150,8 +150,30 @@ take_listed_object(rest_listing *listing, const char *name, const char *size, ap
         listing->ended = true;
 }
 
+/* Whether the answer is a page to its end: behind a part of one the list would seem to have ended. */
+static bool
+is_whole_page(const char *body, size_t size, const char *page)
+{
+    while (size > 0 && apr_isspace(body[size - 1]))
+        size--;
+    const char *last = size == 0 ? NULL : memrchr(body, '<', size);
+    const size_t tag = last == NULL ? 0 : size - (size_t)(last - body), length = strlen(page);
+    if (tag < length + 3 || last[tag - 1] != '>')
+        return false;
+    if (last[1] == '/')
+        return tag == length + 3 && memcmp(last + 2, page, length) == 0;
+    return last[tag - 2] == '/' && memcmp(last + 1, page, length) == 0; /* a page without anything in it */
+}
+
+static mc_error *
+refuse_page(const rest_listing *listing, apr_pool_t *pool)
+{
+    return mc_error_create(pool, MC_ERR_UPSTREAM, "cache \"%s\": the store's list is no list, or a part of one",
+                           listing->cache->base.cache.name);
+}
+
 /* The objects of a page; *last is the name of its last one, "" where there is none. */
-static void
+static mc_error *
 take_listed_page(rest_listing *listing, const char **last, const char *body, size_t size, apr_pool_t *pool)
 {
     const mc_rest_lister *lister = listing->cache->lister;
@@ -159,12 +181,16 @@ take_listed_page(rest_listing *listing, const char **last, const char *body, siz
     const char *close = apr_pstrcat(pool, "</", lister->object, ">", NULL);
     const char *end = body + size;
     apr_pool_t *scratch;
-    apr_pool_create(&scratch, pool);
     *last = "";
-    while (!listing->ended) {
+    if (!is_whole_page(body, size, lister->page))
+        return refuse_page(listing, pool);
+    apr_pool_create(&scratch, pool);
+    bool whole = true;
+    while (whole && !listing->ended) {
         apr_pool_clear(scratch);
         const char *begin = body == end ? NULL : memmem(body, (size_t)(end - body), open, strlen(open));
         const char *stop = begin == NULL ? NULL : memmem(begin, (size_t)(end - begin), close, strlen(close));
+        whole = begin == NULL || stop != NULL;
         if (stop == NULL)
             break;
         const size_t length = (size_t)(stop - begin);
@@ -174,6 +200,7 @@ take_listed_page(rest_listing *listing, const char **last, const char *body, siz
         body = stop;
     }
     apr_pool_destroy(scratch);
+    return whole ? MC_OK : refuse_page(listing, pool);
 }
 
 /* How many tiles the series can have at most. */
@@ -210,13 +237,13 @@ static mc_error *
 find_next_page(rest_listing *listing, const char *last, const char *body, size_t size, apr_pool_t *pool)
 {
     const char *next = mc_rest_xml_value(body, size, listing->cache->lister->next, pool);
-    if (*next == '\0' && strcmp(mc_rest_xml_value(body, size, "IsTruncated", pool), "true") == 0)
-        next = last;
-    if (*next == '\0' || listing->ended) {
+    const bool more = *next != '\0' || strcmp(mc_rest_xml_value(body, size, "IsTruncated", pool), "true") == 0;
+    next = *next == '\0' ? last : next;
+    if (!more || listing->ended) {
         listing->ended = true;
         return MC_OK;
     }
-    if (strlen(next) >= sizeof(listing->after) || goes_in_circles(listing, next, last))
+    if (*next == '\0' || strlen(next) >= sizeof(listing->after) || goes_in_circles(listing, next, last))
         return mc_error_create(pool, MC_ERR_UPSTREAM, "cache \"%s\": the list of the store does not go on",
                                listing->cache->base.cache.name);
     apr_cpystrn(listing->after, next, sizeof(listing->after));
@@ -236,7 +263,7 @@ list_next_page(rest_listing *listing, mc_ctx *ctx)
     const char *last;
     MC_TRY(mc_rest_send(listing->cache, &ask, 1, ctx, ctx->pool));
     const char *body = (const char *)ask.reply.body->data;
-    take_listed_page(listing, &last, body, ask.reply.body->size, ctx->pool);
+    MC_TRY(take_listed_page(listing, &last, body, ask.reply.body->size, ctx->pool));
     return find_next_page(listing, last, body, ask.reply.body->size, ctx->pool);
 }
 

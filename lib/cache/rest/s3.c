@@ -111,8 +111,9 @@ list_query_s3(const char *prefix, const char *after, apr_pool_t *pool)
                        NULL);
 }
 
-static const mc_rest_lister s3_lister = { leading_parts_s3, list_query_s3,          "Contents", "Key",
-                                          "Size",           "NextContinuationToken" };
+static const mc_rest_lister s3_lister = {
+    leading_parts_s3, list_query_s3, "ListBucketResult", "Contents", "Key", "Size", "NextContinuationToken"
+};
 
 static const mc_rest_signer s3_signer = { prepare_s3, sign_s3, renew_s3 };
 

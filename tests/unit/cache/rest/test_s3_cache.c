@@ -191,6 +191,31 @@ START_TEST(lists_that_never_end_are_errors)
 }
 END_TEST
 
+/* Behind it may be more names: a seeder would store their tiles again, and a count would be too low. */
+START_TEST(a_part_of_a_list_is_an_error)
+{
+    mc_cache *cache = bucket_store(KEYS);
+    const mc_tile_key level = key_at(3, 0, 0);
+    const mc_tile_range all = { 0, 0, 8, 8 };
+    seen_tiles met = { .most = 100 };
+    for (int i = 0; i < 12; i++) {
+        const mc_tile_key key = key_at(3, i % 8, i / 8);
+        put_text(cache, &key, "tile");
+    }
+    store_order(&server, "page/5");
+    ck_ok(mc_cache_list(cache, &level, &all, see_tile, &met, &ctx));
+    ck_assert_int_eq(met.count, 12);
+    for (int page = 1; page <= 3; page++) {
+        store_order(&server, apr_psprintf(pool, "cutlist/%d", page));
+        met = (seen_tiles){ .most = 100 };
+        mc_error *error = mc_cache_list(cache, &level, &all, see_tile, &met, &ctx);
+        ck_assert_msg(error != MC_OK, "page %d: %d tiles", page, met.count);
+        ck_assert_ptr_nonnull(strstr(error->message, "a part of one"));
+    }
+    ck_ok(mc_cache_list(cache, &level, &all, see_tile, &met, &ctx));
+}
+END_TEST
+
 START_TEST(a_bucket_of_another_region_is_named)
 {
     const mc_tile_key key = key_at(1, 1, 0);
@@ -629,6 +654,7 @@ main(void)
         credentials_that_are_asked_for,
         tiles_with_check_sums,
         lists_that_never_end_are_errors,
+        a_part_of_a_list_is_an_error,
         a_bucket_of_another_region_is_named,
         files_are_uploaded_in_parts,
         uploads_that_fail_leave_nothing,
