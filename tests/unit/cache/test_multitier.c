@@ -477,9 +477,40 @@ START_TEST(a_removal_that_a_child_does_not_do_is_an_error)
 }
 END_TEST
 
+static mc_error *
+refuse_put(mc_cache *cache, const mc_tile_write *tiles, int count, mc_ctx *changing)
+{
+    (void)cache, (void)tiles, (void)count;
+    return mc_error_create(changing->pool, MC_ERR_IO, "away");
+}
+
+/* Readers ask the faster child first. */
+START_TEST(an_old_tile_in_a_faster_child_is_replaced_or_told)
+{
+    mc_cache *cache = cache_of_two("<cache name='l' type='multitier'><cache>a</cache><cache>b</cache></cache>");
+    const mc_tile_key key = key_at(2, 1, 1);
+    mc_tile_write put = { .key = key, .data = mc_buf_attach(mc_buf_copy("newest", 6), pool) };
+    put_text(child_named("a"), &key, "old");
+    put_text(child_named("b"), &key, "old");
+    mc_cache_ops away = *child_named("a")->ops;
+    away.remove = refuse_removal;
+    away.remove_all = NULL;
+    child_named("a")->ops = &away;
+    put_text(cache, &key, "new");
+    expect_text(cache, &key, "new");
+    expect_text(child_named("b"), &key, "new");
+    away.put = refuse_put;
+    mc_error *error = mc_cache_put(cache, &put, 1, &ctx);
+    ck_assert_ptr_nonnull(error);
+    ck_assert_ptr_nonnull(strstr(mc_error_chain(error, pool), "an older one may still be in cache \"a\""));
+    expect_text(child_named("b"), &key, "newest");
+}
+END_TEST
+
 CACHE_MAIN("multitier", copies_what_it_finds, keeps_no_old_copy_of_a_reader, stores_behind,
            what_is_removed_is_not_stored_later, gives_up_in_time, without_room_stores_through,
            the_end_waits_for_what_waits, the_end_counts_what_is_lost, what_the_store_refuses_holds_up_nothing_else,
            what_the_store_refuses_is_lost_alone, a_newer_tile_of_others_stays, all_that_waiting_takes_is_counted,
            tools_store_through, remembers_what_is_absent, tells_each_tile_of_its_children_once,
-           a_composite_is_the_child_for_the_level, a_removal_that_a_child_does_not_do_is_an_error)
+           a_composite_is_the_child_for_the_level, a_removal_that_a_child_does_not_do_is_an_error,
+           an_old_tile_in_a_faster_child_is_replaced_or_told)
