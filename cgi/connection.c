@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "exchange.h"
+#include "text/text.h"
 
 enum { INPUT_SIZE = 16384, POOL_KEPT = 256 * 1024 };
 static const apr_interval_time_t look_interval = 10000; /* microseconds between looks whether the client has gone */
@@ -89,15 +90,32 @@ is_fcgi_client_gone(void *baton)
     return gone;
 }
 
+/* A web server that has lost its client in the middle of a body may end the body all the same: it is shorter then than
+ * CONTENT_LENGTH says. Without that variable (a body in chunks) its end is the web server's word. */
+static mc_error *
+check_body_length(const mc_connection *connection, apr_pool_t *pool)
+{
+    const mc_buf *body = connection->parser.body;
+    const char *length = apr_table_get(connection->variables, "CONTENT_LENGTH");
+    int64_t expected = 0;
+    if (length != NULL && *length != '\0' && !mc_parse_int64(&expected, length, 0, INT64_MAX))
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "CONTENT_LENGTH is not a length: %s", length);
+    if ((uint64_t)expected > (body == NULL ? 0 : body->size))
+        return mc_error_create(pool, MC_ERR_BAD_REQUEST, "the request's body ended early");
+    return MC_OK;
+}
+
 static mc_error *
 read_fcgi_body(mc_buf **body, void *baton, size_t limit, apr_pool_t *pool)
 {
-    mc_fcgi_parser *parser = baton;
+    const mc_connection *connection = baton;
+    const mc_fcgi_parser *parser = &connection->parser;
     if (parser->body_loss == MC_FCGI_NO_ROOM)
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "too many requests have bodies at this time");
     if (parser->body_loss == MC_FCGI_TOO_LONG || (parser->body != NULL && parser->body->size > limit))
         return mc_error_create(pool, MC_ERR_TOO_LARGE, "the request's body is larger than %lu bytes",
                                (unsigned long)limit);
+    MC_TRY(check_body_length(connection, pool));
     *body = mc_buf_attach(parser->body == NULL ? mc_buf_create(0, 0) : mc_buf_ref(parser->body), pool);
     return MC_OK;
 }
@@ -139,7 +157,7 @@ answer_fcgi_request(mc_connection *connection, mc_connections *shared)
         const mc_exchange exchange = {
             .variables = variables,
             .read_body = read_fcgi_body,
-            .read_body_baton = parser,
+            .read_body_baton = connection,
             .abandoned = is_fcgi_client_gone,
             .abandoned_baton = connection,
             .slow = connection->slow,

@@ -1,10 +1,12 @@
 """Whom we believe: a client's header is no variable of the web server, and what an origin answers gives no orders to it."""
+import socket
 import struct
 
 import pytest
 from conftest import APACHE_MODULES, GRID, NGINX_CONFIG, Program, Web, free_port, listens, wait_until
 from fastcgi import BEGIN, PARAMS, STDIN, Client, Server, pair, record
 from origin import Origin
+from patience import patience
 from raw_origin import raw_origin
 
 HEADERS = {"X-User": "{Remote-User}", "X-Length": "{Content-Length}", "X-Role": "{X-Role}", "X-Secure": "{Https}", "X-Certificate": "{Ssl-Client-S-Dn}",
@@ -230,3 +232,27 @@ def test_bodies_that_somebody_reads_are_below_limits_of_one_and_of_all(build, fo
     for client in clients:
         client.close()
     server.stop()
+
+
+def test_a_body_that_ends_early_is_not_handed_on_as_a_whole_one(build, folder, site, apache):
+    """A web server that loses its client in the middle of a body may end the body all the same."""
+    query = "SERVICE=WFS&REQUEST=Transaction"
+    with Origin() as origin:
+        rule = f'<forwarding_rule name="features"><param name="SERVICE" type="values"><value>WFS</value></param><http><url>{origin.url("/wms")}</url></http></forwarding_rule>'
+        text = site.config.read_text()
+        site.config.write_text(text.replace('<service type="wms" enabled="true"/>', f'<service type="wms" enabled="true">{rule}</service>'))
+        server = Server(build, site.config, folder)
+        web = apache(f"MapCacheAlias /mc {site.config}\n")
+        cut = server.client.get(b"/", query.encode(), {b"CONTENT_LENGTH": b"1000"}, b"x" * 400)
+        assert cut.status == 400 and b"ended early" in cut.body
+        assert server.client.get(b"/", query.encode(), {b"CONTENT_LENGTH": b"many"}, b"x").status == 400
+        for length, part in (("Content-Length: 1000", b"x" * 400), ("Transfer-Encoding: chunked", b"190\r\n" + b"x" * 400 + b"\r\n")):
+            with socket.create_connection(("127.0.0.1", web.port), patience(30)) as client:
+                client.sendall(f"POST /mc?{query} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n".encode() + part)
+                client.shutdown(socket.SHUT_WR)
+                assert not client.makefile("rb").readline().startswith(b"HTTP/1.1 200")
+        assert origin.requests() == []
+        whole = server.client.get(b"/", query.encode(), {}, b"y" * 400)
+        chunked = server.client.get(b"/", query.encode(), {b"CONTENT_LENGTH": None}, b"z" * 400)
+        assert (whole.status, chunked.status) == (200, 200) and [request["body"] for request in origin.requests()] == ["y" * 400, "z" * 400]
+        server.stop()
