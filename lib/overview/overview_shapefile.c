@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,11 +116,12 @@ mc_overview_list_styles(apr_array_header_t **styles, const mc_overview_job *job,
     *styles = apr_array_make(job->pool, 4, sizeof(uint64_t));
     if (listing == NULL)
         return mc_error_create(job->pool, MC_ERR_IO, "the folder %s cannot be read", folder);
-    while ((entry = readdir(listing)) != NULL)
+    while (errno = 0, (entry = readdir(listing)) != NULL)
         if (is_overview_name(entry->d_name, name))
             APR_ARRAY_PUSH(*styles, uint64_t) = strtoull(entry->d_name + strlen(name) + 1, NULL, 16);
+    const int code = errno;
     closedir(listing);
-    return MC_OK;
+    return code == 0 ? MC_OK : mc_error_create(job->pool, MC_ERR_IO, "the folder %s cannot be read to its end", folder);
 }
 
 mc_error *

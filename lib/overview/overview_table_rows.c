@@ -50,7 +50,9 @@ visit_table_rows(const mc_overview_table *table, const char *condition, bool sto
     const mc_postgres_row *row;
     mc_error *error = mc_postgres_start(&result, job->ctx->process->postgres, &query, job->ctx, job->pool);
     while (error == MC_OK && (error = mc_postgres_next(&row, result)) == MC_OK && row != NULL)
-        if (row->columns == 2 + attributes && row->fields[1].size >= 0) {
+        if (row->columns != 2 + attributes) {
+            error = mc_error_create(pool, MC_ERR_CORRUPT, "the database gives rows of %d columns", row->columns);
+        } else if (row->fields[1].size >= 0) {
             const mc_overview_row taken = { .geometry = row->fields[1].data,
                                             .size = (size_t)row->fields[1].size,
                                             .values = values,

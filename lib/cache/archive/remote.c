@@ -115,6 +115,8 @@ take_front(mc_remote_front *front, const mc_ranged_file *file, const mc_http_rep
         !parse_content_range(&first, &front->whole, apr_table_get(reply->headers, "Content-Range")))
         return remote_error(file, MC_ERR_UPSTREAM, pool, "the server does not say which part it sends");
     uint64_t expected = front->whole < FRONT_BYTES ? front->whole : FRONT_BYTES;
+    if (reply->status == 200 && !reply->framed) /* RFC 9112 6.3, 8: it may be half of the file */
+        return remote_error(file, MC_ERR_UPSTREAM, pool, "the server does not say how long the file is");
     if (first != 0 || reply->body->size != expected)
         return remote_error(file, MC_ERR_UPSTREAM, pool, "the server sends another part than was asked for");
     if (validator == NULL || strlen(validator) >= sizeof(front->validator))

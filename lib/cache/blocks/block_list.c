@@ -164,6 +164,14 @@ list_asked_files(block_listing *listing, const mc_block_shape *shape, apr_pool_t
     return MC_OK;
 }
 
+/* For glob(): ends it where a folder cannot be read, which may have files; errno is the folder's. */
+static int
+stop_at_unread(const char *path, int code)
+{
+    (void)path;
+    return !mc_stamp_absent(code);
+}
+
 /* Files that are there, by their names in the order of the folder. */
 static mc_error *
 list_found_files(block_listing *listing, const mc_block_shape *shape, apr_pool_t *scratch)
@@ -171,8 +179,10 @@ list_found_files(block_listing *listing, const mc_block_shape *shape, apr_pool_t
     char pattern[MC_PATH_MAX], path[MC_PATH_MAX];
     glob_t found = { 0 };
     mc_error *error = listing->cache->kind->pattern(pattern, listing->cache, listing->key, scratch);
-    if (error == MC_OK && glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
-        found.gl_pathc = 0;
+    int code = error != MC_OK ? GLOB_NOMATCH : glob(pattern, GLOB_NOSORT, stop_at_unread, &found);
+    if (code != 0 && code != GLOB_NOMATCH)
+        error = mc_error_create(scratch, MC_ERR_IO, "the files of cache \"%s\" cannot be listed",
+                                listing->cache->base.cache.name);
     for (size_t i = 0; i < found.gl_pathc && error == MC_OK && listing->on; i++) {
         mc_tile_key key = *listing->key;
         apr_pool_clear(scratch);

@@ -281,7 +281,9 @@ mc_tiff_write(tiff_cache *cache, const char *path, const mc_tile_write *const *t
     for (int i = 0; i < count; i++)
         puts = puts || tiles[i]->data != NULL;
     if (!puts && access(path, F_OK) != 0)
-        return MC_OK;
+        return mc_stamp_absent(errno)
+                   ? MC_OK
+                   : tiff_write_error(&(tiff_output){ .path = path }, "a file of tiles cannot be looked at", ctx->pool);
     int code = mc_files_make_folders(apr_pstrdup(ctx->pool, path));
     if (code != 0) {
         errno = code;

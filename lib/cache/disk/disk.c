@@ -103,6 +103,24 @@ change_time(const struct stat *info)
     return (apr_time_t)info->st_mtim.tv_sec * APR_USEC_PER_SEC + info->st_mtim.tv_nsec / 1000;
 }
 
+/* All bytes of an open file. One that is shorter than it was a moment ago is being written over by another program. */
+static mc_error *
+read_disk_bytes(mc_buf *buf, int file, size_t size, const char *path, apr_pool_t *pool)
+{
+    MC_TRY(mc_buf_reserve(buf, size, pool));
+    while (buf->size < size) {
+        ssize_t count = read(file, buf->data + buf->size, size - buf->size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return disk_io_error(path, "a stored tile cannot be read", errno, pool);
+        if (count == 0)
+            return mc_error_create(pool, MC_ERR_UNAVAILABLE, "a stored tile is being written to");
+        buf->size += (size_t)count;
+    }
+    return MC_OK;
+}
+
 /* The whole file in one buffer; *data is NULL where there is none. */
 static mc_error *
 read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *pool)
@@ -110,26 +128,16 @@ read_disk_file(mc_buf **data, apr_time_t *mtime, const char *path, apr_pool_t *p
     *data = NULL;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold the request up */
     if (file < 0)
-        return errno == ENOENT || errno == ENOTDIR ? MC_OK
-                                                   : disk_io_error(path, "a stored tile cannot be read", errno, pool);
+        return mc_stamp_absent(errno) ? MC_OK : disk_io_error(path, "a stored tile cannot be read", errno, pool);
     struct stat info;
     mc_error *error = MC_OK;
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MC_TILE_BYTES_MAX) {
         error = disk_io_error(path, "a stored tile cannot be read", EINVAL, pool);
     } else {
         size_t size = (size_t)info.st_size;
-        mc_buf *buf = mc_buf_create(size > 0 ? size : 1, size > 0 ? size : 1);
-        error = mc_buf_reserve(buf, size, pool);
-        while (error == MC_OK && buf->size < size) {
-            ssize_t count = read(file, buf->data + buf->size, size - buf->size);
-            if (count < 0 && errno == EINTR)
-                continue;
-            if (count <= 0)
-                break; /* another program shortened it: what is there counts */
-            buf->size += (size_t)count;
-        }
-        *data = mc_buf_attach(buf, pool);
+        *data = mc_buf_attach(mc_buf_create(size > 0 ? size : 1, size > 0 ? size : 1), pool);
         *mtime = change_time(&info);
+        error = read_disk_bytes(*data, file, size, path, pool);
     }
     close(file);
     return error;
@@ -189,8 +197,10 @@ disk_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *ctx)
     char path[MC_PATH_MAX];
     MC_TRY(mc_disk_tile_path(path, (disk_cache *)base, key, ctx->pool));
     struct stat info;
-    *exists = stat(path, &info) == 0 && info.st_size > 0;
-    return MC_OK;
+    const bool there = stat(path, &info) == 0;
+    *exists = there && info.st_size > 0;
+    return there || mc_stamp_absent(errno) ? MC_OK
+                                           : disk_io_error(path, "a stored tile cannot be read", errno, ctx->pool);
 }
 
 /* A name beside `path` that no other thread or process uses. */

@@ -2,6 +2,7 @@
 #ifndef MC_CACHE_DISK_DISK_BASE_H
 #define MC_CACHE_DISK_DISK_BASE_H
 
+#include <fts.h>
 #include <stdatomic.h>
 
 #include "cache/quota/quota.h"
@@ -53,6 +54,13 @@ mc_error *mc_disk_list_folders(mc_cache *cache, const mc_tile_key *key, const mc
 mc_error *mc_disk_upkeep(mc_cache *cache, const struct mc_upkeep *task, mc_ctx *ctx);
 bool mc_disk_tells_groups(const mc_cache *cache);
 mc_error *mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *cache, const mc_tile_key *key, mc_ctx *ctx);
+
+/* Whether the folder of a store is there; an error where that cannot be told. */
+mc_error *mc_disk_find_folder(bool *there, const char *folder, apr_pool_t *pool) MC_CHECKED;
+
+/* The next entry of a walk through the files of a store, of which `folder` is the root; NULL at the end. *error: the
+ * walk is not whole. */
+FTSENT *mc_disk_next_entry(mc_error **error, FTS *files, const char *folder, mc_ctx *ctx);
 
 /* For <max_size>. */
 extern const mc_quota_store mc_disk_quota;

@@ -108,6 +108,17 @@ walk_entry(folder_walk *walk, size_t length, const char *name, int depth, const 
     return walk_folder(walk, length + 1 + size, depth + 1, &at);
 }
 
+/* The next entry; NULL at the end, or with *error. */
+static const struct dirent *
+read_entry(mc_error **error, DIR *folder, apr_pool_t *pool)
+{
+    errno = 0;
+    const struct dirent *entry = readdir(folder);
+    if (entry == NULL && errno != 0)
+        *error = mc_error_create(pool, MC_ERR_IO, "a folder of tiles cannot be read to its end");
+    return entry;
+}
+
 /* The folder at walk->path, of so many bytes. */
 static mc_error *
 walk_folder(folder_walk *walk, size_t length, int depth, const folder_area *above)
@@ -117,7 +128,8 @@ walk_folder(folder_walk *walk, size_t length, int depth, const folder_area *abov
     DIR *folder = error == MC_OK ? opendir(walk->path) : NULL;
     if (folder == NULL && error == MC_OK && errno != ENOENT && errno != ENOTDIR)
         error = mc_error_create(walk->ctx->pool, MC_ERR_IO, "a folder of tiles cannot be read");
-    for (const struct dirent *entry; folder != NULL && error == MC_OK && walk->on && (entry = readdir(folder)) != NULL;)
+    for (const struct dirent *entry;
+         folder != NULL && error == MC_OK && walk->on && (entry = read_entry(&error, folder, walk->ctx->pool)) != NULL;)
         error = walk_entry(walk, length, entry->d_name, depth, above);
     if (folder != NULL)
         (void)closedir(folder);

@@ -91,7 +91,10 @@ look_at_disk_tile(char *path, bool *present, int64_t *bytes, const disk_cache *c
 {
     struct stat info;
     MC_TRY(mc_disk_tile_path(path, cache, key, pool));
-    *present = lstat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+    const bool there = lstat(path, &info) == 0;
+    if (!there && !mc_stamp_absent(errno))
+        return mc_error_create(pool, MC_ERR_IO, "a stored tile cannot be looked at");
+    *present = there && !S_ISDIR(info.st_mode);
     *bytes = *present ? bytes_of_file(&info) : 0;
     return MC_OK;
 }
@@ -303,7 +306,10 @@ survey_disk(mc_cache *base, const mc_quota_survey *survey, mc_ctx *ctx)
     mc_error *error = MC_OK;
     int files_met = 0;
     apr_pool_t *scratch;
-    if (cache->layout >= TEMPLATE || access(cache->root, F_OK) != 0)
+    bool there = false;
+    if (cache->layout < TEMPLATE)
+        MC_TRY(mc_disk_find_folder(&there, cache->root, ctx->pool));
+    if (!there)
         return MC_OK;
     const size_t root = strlen(cache->root);
     char *const roots[] = { apr_pstrdup(ctx->pool, cache->root), NULL };
@@ -312,14 +318,15 @@ survey_disk(mc_cache *base, const mc_quota_survey *survey, mc_ctx *ctx)
         return mc_error_create(ctx->pool, MC_ERR_IO, "%s cannot be read", cache->root);
     apr_pool_create(&scratch, ctx->pool);
     bool on = true;
-    for (FTSENT *entry; on && error == MC_OK && (entry = fts_read(files)) != NULL;) {
+    for (FTSENT *entry;
+         on && error == MC_OK && (entry = mc_disk_next_entry(&error, files, cache->root, ctx)) != NULL;) {
         apr_pool_clear(scratch);
         if (entry->fts_info == FTS_D && entry->fts_level > 0 &&
             (is_folder_done(skip_slashes(entry->fts_path + root), survey->from) ||
              mc_quota_leaves_out(base, entry->fts_path, scratch)))
             (void)fts_set(files, entry, FTS_SKIP);
         on = survey_disk_entry(entry, cache, survey, root, scratch);
-        if (++files_met % LOOK_EVERY == 0)
+        if (error == MC_OK && ++files_met % LOOK_EVERY == 0)
             error = mc_ctx_check(ctx, ctx->pool);
     }
     apr_pool_destroy(scratch);

@@ -185,6 +185,39 @@ account_disk_file(disk_upkeep_walk *walk, const FTSENT *entry, apr_pool_t *scrat
         task->progress(task->baton, store, walk->removing ? "removing" : "counting", 0);
 }
 
+mc_error *
+mc_disk_find_folder(bool *there, const char *folder, apr_pool_t *pool)
+{
+    *there = access(folder, F_OK) == 0;
+    return *there || mc_stamp_absent(errno) ? MC_OK : mc_error_create(pool, MC_ERR_IO, "%s cannot be read", folder);
+}
+
+/* What lies in the folder of a store may be anybody's: a folder below it that may not be read is told, and passed over.
+ */
+static mc_error *
+check_disk_entry(const FTSENT *entry, mc_ctx *ctx)
+{
+    const bool unread = entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS;
+    if (!unread || (entry->fts_level > 0 && mc_stamp_absent(entry->fts_errno))) /* removed meanwhile */
+        return MC_OK;
+    if (entry->fts_level == 0 || entry->fts_errno != EACCES)
+        return mc_error_create(ctx->pool, MC_ERR_IO, "%s cannot be read", entry->fts_path);
+    mc_log_write(ctx, MC_LOG_WARN, "%s may not be read: what is in it is not counted", entry->fts_path);
+    return MC_OK;
+}
+
+FTSENT *
+mc_disk_next_entry(mc_error **error, FTS *files, const char *folder, mc_ctx *ctx)
+{
+    errno = 0;
+    FTSENT *entry = fts_read(files);
+    if (entry != NULL)
+        *error = check_disk_entry(entry, ctx);
+    else if (errno != 0)
+        *error = mc_error_create(ctx->pool, MC_ERR_IO, "%s cannot be read to its end", folder);
+    return entry;
+}
+
 static mc_error *
 go_through(disk_upkeep_walk *walk, const char *folder, mc_ctx *ctx)
 {
@@ -196,8 +229,8 @@ go_through(disk_upkeep_walk *walk, const char *folder, mc_ctx *ctx)
     if (files == NULL)
         return mc_error_create(walk->pool, MC_ERR_IO, "%s cannot be read", folder);
     apr_pool_create(&scratch, walk->pool);
-    for (const FTSENT *entry; (entry = fts_read(files)) != NULL;) {
-        if (walk->task != NULL && walk->task->stop != NULL && *walk->task->stop != 0)
+    for (const FTSENT *entry; (entry = mc_disk_next_entry(&error, files, folder, ctx)) != NULL;) {
+        if (error != MC_OK || (walk->task != NULL && walk->task->stop != NULL && *walk->task->stop != 0))
             break;
         if (++files_met % LOOK_EVERY == 0 && (error = mc_ctx_check(ctx, ctx->pool)) != MC_OK)
             break;
@@ -252,9 +285,11 @@ mc_error *
 mc_disk_upkeep(mc_cache *base, const mc_upkeep *task, mc_ctx *ctx)
 {
     const disk_cache *cache = (const disk_cache *)base;
-    bool file;
+    bool file, there = false;
     const char *root = mc_disk_place(&file, base, ctx->pool);
-    if (root == NULL || !task->count || access(root, F_OK) != 0)
+    if (root != NULL && task->count)
+        MC_TRY(mc_disk_find_folder(&there, root, ctx->pool));
+    if (!there)
         return MC_OK;
     disk_upkeep_walk walk = { .cache = cache, .task = task, .root = root, .now = time(NULL) };
     apr_pool_create(&walk.pool, ctx->pool);
@@ -287,7 +322,9 @@ mc_disk_measure(int64_t *bytes, int64_t *tiles, mc_cache *base, const mc_tile_ke
     const char *folder = cache->layout == WORLDWIND
                              ? cache->root
                              : apr_pstrcat(ctx->pool, cache->root, "/", key->tileset, "/", key->grid->name, NULL);
-    if (access(folder, F_OK) != 0)
+    bool there;
+    MC_TRY(mc_disk_find_folder(&there, folder, ctx->pool));
+    if (!there)
         return MC_OK;
     MC_TRY(go_through(&walk, folder, ctx));
     *bytes = walk.store.bytes;

@@ -110,10 +110,13 @@ find_levels_fault(const open_levels *opened, const mc_error *error, const char *
     return "";
 }
 
-/* Why there is nothing to use, or none so far. */
+/* Why there is nothing to use, or none so far. What keeps a file from being read may pass without a change of the file,
+ * as too many open ones: the next map looks again. */
 static void
 note_levels_fault(open_levels *opened, const mc_error *error, const char *path)
 {
+    if (error != MC_OK && error->kind == MC_ERR_IO)
+        opened->settled = false;
     opened->reason = find_levels_fault(opened, error, path);
     if (*opened->reason != '\0')
         opened->file = NULL;

@@ -1,9 +1,11 @@
 /* What is particular to the disk cache: paths, links to blank tiles, and that nobody ever reads half a tile. */
 #include "cache_fixture.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 static mc_cache *
 disk(const char *layout, const char *inner)
@@ -306,8 +308,54 @@ START_TEST(a_put_tells_the_time_that_a_get_finds)
 }
 END_TEST
 
+/* In place of the C library's, for this program and the library that it tests. */
+static atomic_int bytes_at_once; /* 0: as many as are asked for; below 0: the disk fails */
+
+ssize_t
+read(int file, void *bytes, size_t size)
+{
+    const int most = atomic_load(&bytes_at_once);
+    errno = EIO;
+    return most < 0 ? -1 : syscall(SYS_read, file, bytes, most > 0 && size > (size_t)most ? (size_t)most : size);
+}
+
+static mc_error *
+get_from_failing_disk(mc_cache *cache, const mc_tile_key *key)
+{
+    mc_tile *tile;
+    atomic_store(&bytes_at_once, -1);
+    mc_error *error = mc_cache_get(&tile, cache, key, &ctx, pool);
+    atomic_store(&bytes_at_once, 0);
+    return error;
+}
+
+/* It may be there, or be whole. */
+START_TEST(what_cannot_be_read_is_an_error)
+{
+    mc_cache *cache = disk("", "");
+    const mc_tile_key key = roads(5, 9, 12), other = roads(5, 10, 12);
+    mc_tile_key none = other;
+    bool exists = true;
+    put_text(cache, &key, "a whole tile");
+    atomic_store(&bytes_at_once, 5);
+    expect_text(cache, &key, "a whole tile");
+    atomic_store(&bytes_at_once, 0);
+    restart_cache_test();
+    cache = disk("", "");
+    put_text(cache, &key, "a whole tile");
+    ck_fails(IO, get_from_failing_disk(cache, &key));
+    expect_text(cache, &key, "a whole tile");
+    run_shell("mkdir -p %s/c/roads/WGS84/05/000/000/010/000/000;"
+              "ln -s 012.png %s/c/roads/WGS84/05/000/000/010/000/000/012.png");
+    ck_fails(IO, mc_cache_exists(&exists, cache, &other, &ctx)); /* ELOOP, also for root */
+    none.tileset = "rails";
+    ck_ok(mc_cache_exists(&exists, cache, &none, &ctx));
+    ck_assert(!exists);
+}
+END_TEST
+
 CACHE_MAIN("disk cache", layouts_have_the_paths_of_the_reference, dimensions_are_folders_last_first,
            tiles_of_one_colour_are_links_to_one_file, transparent_tiles_are_not_written_when_asked_for,
            a_stored_colour_is_expanded, nobody_reads_half_a_tile, unwritable_places_give_errors_without_their_path,
            folders_tell_the_tiles_of_an_area, a_file_has_the_time_that_its_tile_was_put_with,
-           a_put_tells_the_time_that_a_get_finds)
+           a_put_tells_the_time_that_a_get_finds, what_cannot_be_read_is_an_error)
