@@ -1,7 +1,7 @@
 /*
  * Any bytes as what a PostgreSQL server sends amid a COPY, in pieces, to the real libpq with the reader of rows past it
  * in between. The rows that come out are those of the book (PostgreSQL's manual, "Message Formats"), in their order and
- * with a zero byte behind each; all of them, where nothing but rows stands between them.
+ * with a zero byte behind each.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 
 #include "fuzz_support.h"
 
-enum { STEPS = 64, MESSAGES_MOST = 4096 };
+enum { STEPS = 64, MESSAGES_MOST = 4096, PIECES = 256 /* about, at most */ };
 
 static const char greeting[] = "R\0\0\0\10\0\0\0\0Z\0\0\0\5I";
 static const char copy_begins[] = "H\0\0\0\7\1\0\0";
@@ -58,6 +58,7 @@ typedef struct copying {
     int server;
     mc_pg_pump pump;
     mc_pg_rows rows;
+    bool ended; /* libpq has found the end of the connection */
 } copying;
 
 static void
@@ -106,7 +107,8 @@ end_copy(copying *c)
     close(c->server);
 }
 
-/* The same by the book. */
+/* The same by the book, up to the first message that is for libpq: where such a message says that it is longer than
+ * what stands in it, libpq takes the rest for messages, with or without us. */
 typedef struct book {
     const uint8_t *rows[MESSAGES_MOST];
     size_t sizes[MESSAGES_MOST];
@@ -128,8 +130,8 @@ read_book(book *by, const uint8_t *data, size_t size)
             by->sizes[by->count++] = (size_t)length - 4;
         }
         if (kind == 'N' || kind == 'S' || kind == 'A')
-            by->plain = false; /* what libpq makes of them is its own affair */
-        else if (kind != 'd')
+            by->plain = false;
+        if (kind != 'd')
             break;
         at += 1 + (size_t)length;
     }
@@ -143,8 +145,9 @@ take_rows(copying *c, int *seen, const book *by)
     char *row;
     int size;
     while ((size = mc_pg_rows_next(&row, &c->rows, &c->pump, c->pg)) > 0) {
-        MC_ASSERT(*seen < by->count && (size_t)size == by->sizes[*seen] && row[size] == '\0');
-        MC_ASSERT(memcmp(row, by->rows[*seen], (size_t)size) == 0);
+        MC_ASSERT(row[size] == '\0' && (*seen < by->count || !by->plain));
+        if (*seen < by->count)
+            MC_ASSERT((size_t)size == by->sizes[*seen] && memcmp(row, by->rows[*seen], (size_t)size) == 0);
         memset(row, 'x', (size_t)size); /* it is the caller's until the next call */
         ++*seen;
     }
@@ -160,8 +163,8 @@ take_arrived(copying *c)
     c->rows.libpq_asked = c->rows.libpq_asked || !own;
     if (c->rows.libpq_asked && c->pump.complaint == NULL)
         do
-            MC_ASSERT(PQconsumeInput(c->pg) || PQstatus(c->pg) == CONNECTION_BAD);
-        while (mc_pg_pump_waiting(c->pg) > 0 && PQstatus(c->pg) == CONNECTION_OK);
+            c->ended = c->ended || !PQconsumeInput(c->pg);
+        while (mc_pg_pump_waiting(c->pg) > 0 && !c->ended);
     for (PGnotify *told; (told = PQnotifies(c->pg)) != NULL;)
         PQfreemem(told);
     return size > 0;
@@ -174,8 +177,8 @@ ignore_notice(void *baton, const PGresult *result)
     (void)result;
 }
 
-/* In pieces of so many bytes; returns how many rows were seen. */
-static int
+/* In pieces of so many bytes, and the end of the connection behind them. */
+static void
 copy_in_pieces(const book *by, const uint8_t *data, size_t size, size_t piece)
 {
     copying c;
@@ -190,14 +193,13 @@ copy_in_pieces(const book *by, const uint8_t *data, size_t size, size_t piece)
         more = more && take_rows(&c, &seen, by);
     }
     (void)shutdown(c.server, SHUT_WR);
-    for (int i = 0; more && i < STEPS; i++) {
+    for (int i = 0; more && !c.ended && i < STEPS; i++) {
         (void)take_arrived(&c);
         more = take_rows(&c, &seen, by);
     }
-    MC_ASSERT(!more); /* the end of the connection is found */
-    MC_ASSERT(!by->plain || c.pump.complaint != NULL || seen == by->count);
+    MC_ASSERT(!more || c.ended);
+    MC_ASSERT(c.pump.complaint != NULL || seen >= by->count);
     end_copy(&c);
-    return seen;
 }
 
 int
@@ -210,10 +212,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         listen_at_address();
         atexit(leave_address);
     }
-    const size_t piece = 1 + (size_t)data[0] * data[0] / 4;
+    const size_t piece = 1 + (size_t)data[0] * data[0] / 4 + size / PIECES;
     read_book(&by, data + 1, size - 1);
-    const int seen = copy_in_pieces(&by, data + 1, size - 1, piece);
-    if (by.plain)
-        MC_ASSERT(copy_in_pieces(&by, data + 1, size - 1, 64 * 1024) >= seen);
+    copy_in_pieces(&by, data + 1, size - 1, piece);
+    copy_in_pieces(&by, data + 1, size - 1, 64 * 1024);
     return 0;
 }
