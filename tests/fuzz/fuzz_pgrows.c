@@ -17,7 +17,7 @@
 
 #include "fuzz_support.h"
 
-enum { STEPS = 64, MESSAGES_MOST = 4096, PIECES = 256 /* about, at most */ };
+enum { STEPS = 64, MESSAGES_MOST = 4096, PIECES = 48 /* about, at most */ };
 
 static const char greeting[] = "R\0\0\0\10\0\0\0\0Z\0\0\0\5I";
 static const char copy_begins[] = "H\0\0\0\7\1\0\0";
