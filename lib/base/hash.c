@@ -37,14 +37,32 @@ load_hash_word(const unsigned char *at)
     return value;
 }
 
-/* The last 0 to 16 bytes as two words; with the size, they determine the bytes. */
+static inline uint64_t
+load_half_word(const unsigned char *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof(value));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap32(value);
+#endif
+    return value;
+}
+
+/* The last 1 to 16 bytes as two words, the rest of which is zero; with the size, they determine the bytes. Loads that
+ * overlap: a copy to where it could be loaded from takes longer than the hash itself. */
 static inline void
 load_tail(uint64_t words[2], const unsigned char *at, size_t size)
 {
-    unsigned char tail[16] = { 0 };
-    memcpy(tail, at, size);
-    words[0] = load_hash_word(tail);
-    words[1] = load_hash_word(tail + 8);
+    words[1] = 0;
+    if (size > 8) {
+        words[0] = load_hash_word(at);
+        words[1] = load_hash_word(at + size - 8) >> (8 * (16 - size));
+    } else if (size >= 4) {
+        words[0] = load_half_word(at) | load_half_word(at + size - 4) << (8 * (size - 4));
+    } else {
+        words[0] = (uint64_t)at[0] | (uint64_t)at[size / 2] << (8 * (size / 2)) |
+                   (uint64_t)at[size - 1] << (8 * (size - 1));
+    }
 }
 
 uint64_t

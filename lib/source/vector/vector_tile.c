@@ -89,7 +89,10 @@ take_numbered(void *baton, const mc_feature *feature, mc_ctx *ctx)
 {
     const numbered *n = baton;
     mc_feature copy = *feature;
-    if (copy.values[n->id] == NULL || !mc_parse_int64(&copy.id, copy.values[n->id], INT64_MIN, INT64_MAX))
+    const char *value = copy.values[n->id];
+    if (value == mc_value_is_whole)
+        copy.id = copy.wholes[n->id];
+    else if (value == NULL || !mc_parse_int64(&copy.id, value, INT64_MIN, INT64_MAX))
         copy.id = -1;
     return mc_mvt_visit(n->mvt, &copy, ctx);
 }
@@ -135,6 +138,7 @@ add_vector_tile_layer(mc_mvt *mvt, const mc_vector_layer *layer, bool wrap, cons
     query.attributes = rules.names;
     query.attribute_count = rules.fields->nelts;
     query.ids = rules.ids;
+    query.wholes = true;
     numbered n = { mvt, rules.id };
     mc_mvt_layer(mvt, layer->name, (const mc_field *)(const void *)rules.fields->elts, rules.fields->nelts,
                  layer->data->has_ids);

@@ -30,6 +30,7 @@ typedef struct mc_feature_query {
     const char *const *attributes; /* names of those that are wanted */
     int attribute_count;
     bool ids;           /* the features' numbers are wanted; else the numbers may be anything */
+    bool wholes;        /* the visitor takes whole numbers as such: see mc_feature */
     bool wrap;          /* beyond the antimeridian the map goes on with the other side (vector/feature/wrap.h) */
     double wrap_margin; /* units of the CRS on the left and right of `box`: what of the other side lies only there is
                            left out */
@@ -60,10 +61,15 @@ typedef struct mc_feature {
     int64_t id;                    /* the feature's number in the data, or its place in the data */
     mc_geometry *geometry;         /* in pixels of the map */
     const char *const *values;     /* attributes as text, in the order of the query's names; NULL: null */
+    const int64_t *wholes;         /* the numbers of attributes whose value is mc_value_is_whole, where the query has
+                                      asked for such; else anything */
     const mc_feature_query *query; /* the query, or that of another world, with the geometry's pixel grid */
     struct apr_hash_t
         *placed; /* shapes that filters have made for `query` (draw/style/spatial.h); NULL: nothing is painted */
 } mc_feature;
+
+/* What stands for a value that is given as a whole number; told by its address. */
+extern const char mc_value_is_whole[];
 
 /* Visits one feature; an error ends the reading and comes back from it. */
 typedef mc_error *mc_feature_visitor(void *baton, const mc_feature *feature, mc_ctx *ctx);

@@ -4,6 +4,8 @@
 #include "vector/feature/feature.h"
 #include "vector/geometry/warp.h"
 
+const char mc_value_is_whole[] = "";
+
 mc_error *
 mc_feature_query_project(mc_feature_query *own, const mc_feature_query *query, const char *data_srs, const char *layer,
                          apr_pool_t *pool)

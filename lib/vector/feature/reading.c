@@ -31,6 +31,8 @@ mc_reading_draws(mc_feature_reading *r, mc_error *error, apr_pool_t *scratch)
 mc_error *
 mc_reading_visit(mc_feature_reading *r, int64_t id, const char *const *values)
 {
-    const mc_feature feature = { .id = id, .geometry = &r->geometry, .values = values, .query = r->map };
+    const mc_feature feature = {
+        .id = id, .geometry = &r->geometry, .values = values, .wholes = r->wholes, .query = r->map
+    };
     return r->visit(r->baton, &feature, r->ctx);
 }

@@ -16,6 +16,7 @@ typedef struct mc_feature_reading {
     const mc_feature_query *map; /* of that world, in the CRS of the map */
     mc_geometry geometry;        /* of the feature that is being read */
     int64_t skipped;             /* features whose geometry could not be read */
+    const int64_t *wholes;       /* as of the feature that is handed over */
 } mc_feature_reading;
 
 /* Reads all worlds that the map shows, from west to east. CRS and bounds of the data as of mc_wrap_plan. `read` visits

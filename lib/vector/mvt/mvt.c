@@ -152,10 +152,12 @@ is_shown_twice(const mc_mvt *mvt, const reach *r, int32_t x)
 
 /* The first of `count` tiles, with their buffers, that does not end before `value`. */
 static int
-first_tile(const mc_mvt_options *options, int64_t value)
+first_tile(const mc_mvt_options *options, int64_t value, int count)
 {
     int64_t beyond = value - options->extent - options->buffer;
-    return beyond <= 0 ? 0 : (int)((beyond + options->extent - 1) / options->extent);
+    if (beyond <= 0 || count == 1)
+        return beyond > 0;
+    return (int)((beyond + options->extent - 1) / options->extent);
 }
 
 /* The last one that does not begin behind it; below zero: none. */
@@ -163,7 +165,9 @@ static int
 last_tile(const mc_mvt_options *options, int64_t value, int count)
 {
     int64_t from = value + options->buffer;
-    int64_t last = from < 0 ? -1 : from / options->extent;
+    if (from < 0 || count == 1)
+        return from < 0 ? -1 : 0;
+    int64_t last = from / options->extent;
     return last < count ? (int)last : count - 1;
 }
 
@@ -173,8 +177,8 @@ find_reach(reach *found, const mc_mvt *mvt, const mc_shape *shape)
 {
     if (!mc_shape_bounds(shape, &found->minx, &found->miny, &found->maxx, &found->maxy))
         return false;
-    found->left = first_tile(&mvt->options, found->minx);
-    found->top = first_tile(&mvt->options, found->miny);
+    found->left = first_tile(&mvt->options, found->minx, mvt->columns);
+    found->top = first_tile(&mvt->options, found->miny, mvt->rows);
     found->right = last_tile(&mvt->options, found->maxx, mvt->columns);
     found->bottom = last_tile(&mvt->options, found->maxy, mvt->rows);
     return found->left <= found->right && found->top <= found->bottom;
@@ -258,7 +262,8 @@ add_to_tile(mc_mvt *mvt, int column, int row, const mc_feature *feature, const r
                                  .size = width > height ? width : height,
                                  .shape = shape,
                                  .origin = within ? (mc_shape_point){ x, y } : (mc_shape_point){ 0, 0 },
-                                 .values = feature->values };
+                                 .values = feature->values,
+                                 .wholes = feature->wholes };
     const uint32_t cost = mc_mvt_layer_add(layer, &added);
     t->count++;
     t->cost += cost;

@@ -119,7 +119,7 @@ void mc_mvt_layer_free(mc_mvt_layer_data *layer);
 /* ---- mvt_values.c */
 
 /* The tags of a feature's values, in layer->tags; returns about how many bytes they and new values add to the tile. */
-uint32_t mc_mvt_layer_tags(mc_mvt_layer_data *layer, const char *const *values);
+uint32_t mc_mvt_layer_tags(mc_mvt_layer_data *layer, const char *const *values, const int64_t *wholes);
 
 /* Forgets the values whose place is 0; the places of all others become their new indexes. */
 void mc_mvt_layer_keep_values(mc_mvt_layer_data *layer, uint32_t *places);
@@ -133,6 +133,7 @@ typedef struct mc_mvt_added {
     const mc_shape *shape; /* not empty */
     mc_shape_point origin; /* the tile's upper left corner */
     const char *const *values;
+    const int64_t *wholes; /* as a feature has them */
 } mc_mvt_added;
 
 /* Encodes a feature (MVT 2.1, 4.2 and 4.3); returns its cost. */

@@ -131,31 +131,53 @@ add_number_value(mc_byte_buffer *out, double value)
     mc_byte_buffer_add(out, bytes, 1 + size);
 }
 
-static void
-add_integer(mc_byte_buffer *out, int64_t value)
+static uint32_t
+hash_added(const mc_byte_buffer *out, size_t begin)
 {
-    uint8_t bytes[11];
-    bytes[0] = (uint8_t)((value < 0 ? SINT : UINT) << 3);
-    uint64_t number = value < 0 ? (uint64_t)value << 1 ^ UINT64_MAX : (uint64_t)value;
-    mc_byte_buffer_add(out, bytes, (size_t)(mc_varint(bytes + 1, number) - bytes));
+    return out->failed ? 0 : (uint32_t)mc_hash64(out->data + begin, out->size - begin, 0);
 }
 
-/* Encodes a value behind the texts of the layer; what is no number after all is text. */
-static void
+/* Numbers that follow each other, as those of features do, lie beside each other in the table of values: one line of
+ * the processor's cache for eight of them. */
+static uint32_t
+hash_whole(uint64_t value)
+{
+    const uint64_t odd = 0x9e3779b97f4a7c15u; /* the fractional part of the golden ratio */
+    const unsigned __int128 product = (unsigned __int128)((value & ~(uint64_t)NEIGHBOURS) ^ odd) * odd;
+    const uint32_t hash = (uint32_t)(product >> 64) ^ (uint32_t)(product >> 32);
+    return (hash & ~(uint32_t)NEIGHBOURS) | (uint32_t)(value & NEIGHBOURS);
+}
+
+static uint32_t
+add_integer(mc_byte_buffer *out, int64_t value)
+{
+    uint8_t *at = mc_byte_buffer_room(out, 11), *begin = at;
+    if (at == NULL)
+        return 0;
+    *at++ = (uint8_t)((value < 0 ? SINT : UINT) << 3);
+    at = mc_varint(at, value < 0 ? (uint64_t)value << 1 ^ UINT64_MAX : (uint64_t)value);
+    out->size += (size_t)(at - begin);
+    return hash_whole((uint64_t)value);
+}
+
+/* Encodes a value behind the texts of the layer; what is no number after all is text. Returns its hash. */
+static uint32_t
 encode_mvt_value(mc_byte_buffer *out, mc_field_type type, const char *text)
 {
+    const size_t begin = out->size;
     int64_t integer;
     double number;
     if (type == MC_FIELD_BOOLEAN) {
         const uint8_t bytes[2] = { BOOL << 3, (uint8_t)(strchr("tTyY1", *text) != NULL && *text != '\0') };
         mc_byte_buffer_add(out, bytes, 2);
     } else if (type == MC_FIELD_INTEGER && mc_parse_int64(&integer, text, INT64_MIN, INT64_MAX)) {
-        add_integer(out, integer);
+        return add_integer(out, integer);
     } else if ((type == MC_FIELD_INTEGER || type == MC_FIELD_NUMBER) && mc_parse_double(&number, text)) {
         add_number_value(out, number);
     } else {
         add_text_value(out, text);
     }
+    return hash_added(out, begin);
 }
 
 static mc_mvt_value *
@@ -238,23 +260,10 @@ intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *e
     return index;
 }
 
-/* Numbers that follow each other, as those of features do, lie beside each other in the table: one line of the
- * processor's cache for eight of them. */
-static uint32_t
-hash_value(uint8_t *bytes, size_t size)
-{
-    const uint8_t low = bytes[1] & NEIGHBOURS;
-    if (bytes[0] != UINT << 3)
-        return (uint32_t)mc_hash64(bytes, size, 0);
-    bytes[1] = (uint8_t)(bytes[1] - low);
-    uint32_t hash = (uint32_t)mc_hash64(bytes, size, 0) & ~(uint32_t)NEIGHBOURS;
-    bytes[1] = (uint8_t)(bytes[1] + low);
-    return hash | low;
-}
-
 /* Encodes values from field `from` on, and has the places fetched at which they will be looked for. */
 static int
-encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const char *const *values)
+encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const char *const *values,
+            const int64_t *wholes)
 {
     int count = 0;
     for (; *from < layer->field_count && count < AT_ONCE; ++*from) {
@@ -263,11 +272,12 @@ encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const ch
         if (mc_byte_buffer_room(&layer->texts, MC_MVT_HEAD) == NULL) /* of what it becomes if it is new */
             return 0;
         size_t at = layer->texts.size += MC_MVT_HEAD;
-        encode_mvt_value(&layer->texts, layer->fields[*from].type, values[*from]);
+        uint32_t hash = values[*from] == mc_value_is_whole
+                            ? add_integer(&layer->texts, wholes[*from])
+                            : encode_mvt_value(&layer->texts, layer->fields[*from].type, values[*from]);
         if (layer->texts.failed)
             return 0;
         size_t size = layer->texts.size - at;
-        uint32_t hash = hash_value(layer->texts.data + at, size);
         candidates[count++] = (candidate){ { at, (uint32_t)size, hash }, (uint32_t)*from };
         __builtin_prefetch(&layer->slots[hash & (layer->slot_count - 1)], 1);
     }
@@ -275,14 +285,14 @@ encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const ch
 }
 
 uint32_t
-mc_mvt_layer_tags(mc_mvt_layer_data *layer, const char *const *values)
+mc_mvt_layer_tags(mc_mvt_layer_data *layer, const char *const *values, const int64_t *wholes)
 {
     candidate candidates[AT_ONCE];
     uint32_t cost = 0;
     layer->tags.size = 0;
     for (int field = 0; field < layer->field_count && !layer->texts.failed && grow_slots(layer);) {
         size_t end = layer->texts.size;
-        int count = encode_some(candidates, &field, layer, values);
+        int count = encode_some(candidates, &field, layer, values, wholes);
         for (int i = 0; i < count; i++) {
             const uint32_t tag[2] = { candidates[i].field, intern_mvt_value(layer, &candidates[i].value, &end, &cost) };
             mc_byte_buffer_add(&layer->tags, tag, sizeof(tag));

@@ -101,7 +101,7 @@ mc_mvt_layer_add(mc_mvt_layer_data *layer, const mc_mvt_added *added)
 {
     enum { NUMBER = 10, TAG = 5 };
     const mc_shape *shape = added->shape;
-    uint32_t cost = mc_mvt_layer_tags(layer, added->values) + 16;
+    uint32_t cost = mc_mvt_layer_tags(layer, added->values, added->wholes) + 16;
     const size_t head = 4 * MC_MVT_HEAD + NUMBER + layer->tags.size / sizeof(uint32_t) * TAG;
     const size_t most = ((size_t)shape->point_count + (size_t)shape->part_count * 2 + 1) * STEP_BYTES;
     uint8_t *begin = mc_byte_buffer_room(&layer->features, head + most);

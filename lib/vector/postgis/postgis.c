@@ -154,7 +154,8 @@ read_from_layer(mc_postgis_reading *r, apr_pool_t *pool)
     mc_error *error = read_over_connections(r, layer, statement, pool);
     if (error != MC_OK && error->kind == MC_ERR_UPSTREAM)
         mc_postgis_forget(layer);
-    r->request = NULL; /* it ends here */
+    r->request = NULL; /* they end here */
+    r->base.wholes = NULL;
     return error;
 }
 

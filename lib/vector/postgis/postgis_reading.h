@@ -16,6 +16,7 @@ typedef struct mc_postgis_reading {
     mc_postgres_field *fields; /* of a feature among many in one value; NULL: each has a row of its own */
     const char **values;       /* of the attributes */
     mc_whole_text *texts;      /* what whole numbers among them are written to */
+    int64_t *wholes;           /* or what they are */
     int64_t rows;
     int64_t visited; /* features of all worlds so far */
     int64_t beside;  /* of the rows: what is not in the box */

@@ -43,8 +43,10 @@ value_of(mc_postgis_reading *r, int index, const mc_postgres_field *field)
     const bool *integers = r->request->integers;
     if (field->size < 0)
         return NULL;
-    return integers != NULL && integers[index] ? mc_write_whole(&r->texts[index], mc_postgis_whole(field))
-                                               : field->data;
+    if (integers == NULL || !integers[index])
+        return field->data;
+    r->wholes[index] = mc_postgis_whole(field);
+    return r->request->query->wholes ? mc_value_is_whole : mc_write_whole(&r->texts[index], r->wholes[index]);
 }
 
 /* Bytes of a packed geometry that it would have plain: two numbers of eight bytes a vertex and a few for its head. */
@@ -94,6 +96,7 @@ mc_postgis_reserve_row(mc_postgis_reading *r, bool gathered, apr_pool_t *pool)
     const size_t count = (size_t)r->request->query->attribute_count + 1;
     r->values = apr_pcalloc(pool, sizeof(*r->values) * count);
     r->texts = apr_palloc(pool, sizeof(*r->texts) * count);
+    r->base.wholes = r->wholes = apr_palloc(pool, sizeof(*r->wholes) * count);
     r->fields = gathered ? apr_palloc(pool, sizeof(*r->fields) * (size_t)count_answer_columns(r)) : NULL;
 }
 
