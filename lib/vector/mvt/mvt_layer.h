@@ -65,6 +65,12 @@ typedef struct mc_mvt_value {
     uint32_t hash;
 } mc_mvt_value;
 
+/* Places of values by their hash (mvt_values.c). */
+typedef struct mc_mvt_table {
+    uint32_t *slots;
+    size_t slot_count;
+} mc_mvt_table;
+
 typedef struct mc_mvt_layer {
     const char *name;
     const mc_field *fields;
@@ -74,8 +80,7 @@ typedef struct mc_mvt_layer {
         texts; /* encoded features and values, each with its tag and length, as the layer has them */
     mc_byte_buffer records /* mc_mvt_record */, values /* mc_mvt_value */;
     mc_byte_buffer tags; /* uint32_t: of the feature that is added, a field and its value in turn */
-    uint32_t *slots;     /* of a table of the values by their hash (mvt_values.c) */
-    size_t slot_count;
+    mc_mvt_table tables[2]; /* of the values that are no whole numbers, and of those that are */
     bool failed;
 } mc_mvt_layer_data;
 

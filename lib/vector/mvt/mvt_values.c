@@ -18,8 +18,7 @@ enum {
     BOOL = 7,
     FIRST_SLOTS = 64,
     MOST_SLOTS = 1 << 30,
-    AT_ONCE = 16,
-    NEIGHBOURS = 7
+    AT_ONCE = 16
 };
 
 /* Blocks from this size on come from the free list of the process: those of the tile before have their pages. */
@@ -131,21 +130,26 @@ add_number_value(mc_byte_buffer *out, double value)
     mc_byte_buffer_add(out, bytes, 1 + size);
 }
 
+/* Of what has been encoded from `begin` on, two bytes at least. Texts that differ in the last character alone, as
+ * numbered names do, lie beside each other in the table of values: in one line of the processor's cache. */
 static uint32_t
 hash_added(const mc_byte_buffer *out, size_t begin)
 {
-    return out->failed ? 0 : (uint32_t)mc_hash64(out->data + begin, out->size - begin, 0);
+    enum { BESIDE = 15 };
+    const size_t size = out->size - begin;
+    if (out->failed)
+        return 0;
+    return ((uint32_t)mc_hash64(out->data + begin, size - 1, 0) & ~(uint32_t)BESIDE) |
+           (out->data[out->size - 1] & BESIDE);
 }
 
-/* Numbers that follow each other, as those of features do, lie beside each other in the table of values: one line of
- * the processor's cache for eight of them. */
+/* Numbers that follow each other, as those of features do, have hashes that do, and lie beside each other in the table.
+ * Those whose lower halves are alike are told apart by what nobody outside knows. */
 static uint32_t
 hash_whole(uint64_t value)
 {
-    const uint64_t odd = 0x9e3779b97f4a7c15u; /* the fractional part of the golden ratio */
-    const unsigned __int128 product = (unsigned __int128)((value & ~(uint64_t)NEIGHBOURS) ^ odd) * odd;
-    const uint32_t hash = (uint32_t)(product >> 64) ^ (uint32_t)(product >> 32);
-    return (hash & ~(uint32_t)NEIGHBOURS) | (uint32_t)(value & NEIGHBOURS);
+    const uint64_t upper = value >> 32;
+    return (uint32_t)value ^ (upper == 0 ? 0 : (uint32_t)mc_hash64(&upper, sizeof(upper), mc_hash_seed()));
 }
 
 static uint32_t
@@ -186,10 +190,19 @@ value_at(const mc_mvt_layer_data *layer, uint32_t index)
     return (mc_mvt_value *)(void *)layer->values.data + index;
 }
 
+/* Of an encoded value. */
+static inline bool
+is_whole_number(const uint8_t *bytes)
+{
+    return *bytes == UINT << 3 || *bytes == SINT << 3;
+}
+
 /*
- * The table of values is half empty, so that the index of a value, plus one, fits into as many bits as there are that
- * choose a slot. A slot has it there, and the other bits of the hash above: twice as many fit into the cache as with
- * both numbers whole, and what misses the processor's cache is what a value costs. 0: free.
+ * A table has twice as many slots as there are values of both tables, so that the index of a value, plus one, fits into
+ * as many bits as there are that choose a slot. A slot has it there, and the other bits of the hash above: twice as
+ * many fit into the cache as with both numbers whole, and what misses the processor's cache is what a value costs. 0:
+ * free. Whole numbers have a table of their own, where those that follow each other leave no slot between them: others
+ * would find none for long.
  */
 static inline uint32_t
 slot_of(uint32_t hash, size_t value, uint32_t mask)
@@ -197,52 +210,82 @@ slot_of(uint32_t hash, size_t value, uint32_t mask)
     return (hash & ~mask) | (uint32_t)(value + 1);
 }
 
-/* Makes room for AT_ONCE more values in a table that is half empty. */
-static bool
-grow_slots(mc_mvt_layer_data *layer)
+/* From a slot that is taken to the next one to look at: the one beside it, and for whole numbers, which would find the
+ * next ones there, one that is anywhere; odd, so that all slots come in turn. */
+static inline uint32_t
+step_of(uint32_t hash, bool whole)
 {
-    size_t count = layer->values.size / sizeof(mc_mvt_value);
-    if ((count + AT_ONCE) * 2 < layer->slot_count)
+    const uint64_t odd = 0x9e3779b97f4a7c15u; /* the fractional part of the golden ratio */
+    return whole ? (uint32_t)(hash * odd >> 29) | 1 : 1;
+}
+
+static void
+fill_table(const mc_mvt_table *table, const mc_mvt_layer_data *layer, bool whole)
+{
+    const uint32_t mask = (uint32_t)(table->slot_count - 1);
+    const size_t count = layer->values.size / sizeof(mc_mvt_value);
+    for (size_t i = 0; i < count; i++) {
+        const mc_mvt_value *value = value_at(layer, (uint32_t)i);
+        if (is_whole_number(layer->texts.data + value->at) != whole)
+            continue;
+        uint32_t slot = value->hash & mask;
+        while (table->slots[slot] != 0)
+            slot = (slot + step_of(value->hash, whole)) & mask;
+        table->slots[slot] = slot_of(value->hash, i, mask);
+    }
+}
+
+/* Makes room for AT_ONCE more values. */
+static bool
+grow_table(mc_mvt_layer_data *layer, bool whole)
+{
+    mc_mvt_table *table = &layer->tables[whole], made = { .slot_count = FIRST_SLOTS };
+    const size_t needed = (layer->values.size / sizeof(mc_mvt_value) + AT_ONCE) * 2;
+    if (needed < table->slot_count)
         return true;
-    size_t slots = FIRST_SLOTS;
-    while (slots <= (count + AT_ONCE) * 2)
-        slots *= 2;
-    uint32_t *made = slots > MOST_SLOTS ? NULL : allocate_mvt_block(slots * sizeof(*made));
-    if (made == NULL) {
+    while (made.slot_count <= needed)
+        made.slot_count *= 2;
+    if (made.slot_count <= MOST_SLOTS)
+        made.slots = allocate_mvt_block(made.slot_count * sizeof(*made.slots));
+    if (made.slots == NULL) {
         layer->failed = true;
         return false;
     }
-    memset(made, 0, slots * sizeof(*made));
-    const uint32_t mask = (uint32_t)(slots - 1);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t hash = value_at(layer, (uint32_t)i)->hash, slot = hash & mask;
-        while (made[slot] != 0)
-            slot = (slot + 1) & mask;
-        made[slot] = slot_of(hash, i, mask);
-    }
-    free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
-    layer->slots = made;
-    layer->slot_count = slots;
+    memset(made.slots, 0, made.slot_count * sizeof(*made.slots));
+    fill_table(&made, layer, whole);
+    free_mvt_block(table->slots, table->slot_count * sizeof(*table->slots));
+    *table = made;
     return true;
+}
+
+static void
+free_tables(mc_mvt_layer_data *layer)
+{
+    for (int i = 0; i < 2; i++) {
+        free_mvt_block(layer->tables[i].slots, layer->tables[i].slot_count * sizeof(*layer->tables[i].slots));
+        layer->tables[i] = (mc_mvt_table){ 0 };
+    }
 }
 
 /* A value that stands encoded among the texts, not yet looked for. */
 typedef struct candidate {
     mc_mvt_value value;
     uint32_t field;
+    bool whole;
 } candidate;
 
 /* The index of a value; a new one is moved to the end of the texts that are kept, *end. */
 static uint32_t
-intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *end, uint32_t *cost)
+intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, bool whole, size_t *end, uint32_t *cost)
 {
     const uint8_t *bytes = layer->texts.data + wanted->at;
-    const uint32_t mask = (uint32_t)(layer->slot_count - 1);
+    const mc_mvt_table *table = &layer->tables[whole];
+    const uint32_t mask = (uint32_t)(table->slot_count - 1);
     uint32_t slot = wanted->hash & mask;
-    for (; layer->slots[slot] != 0; slot = (slot + 1) & mask) {
-        if (((layer->slots[slot] ^ wanted->hash) & ~mask) != 0)
+    for (; table->slots[slot] != 0; slot = (slot + step_of(wanted->hash, whole)) & mask) {
+        if (((table->slots[slot] ^ wanted->hash) & ~mask) != 0)
             continue;
-        const uint32_t index = (layer->slots[slot] & mask) - 1;
+        const uint32_t index = (table->slots[slot] & mask) - 1;
         const mc_mvt_value *known = value_at(layer, index);
         if (known->hash == wanted->hash && known->size == wanted->size &&
             memcmp(layer->texts.data + known->at, bytes, wanted->size) == 0)
@@ -255,7 +298,7 @@ intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, size_t *e
     *end = made.at + made.size;
     mc_byte_buffer_add(&layer->values, &made, sizeof(made));
     if (!layer->values.failed)
-        layer->slots[slot] = slot_of(wanted->hash, index, mask);
+        table->slots[slot] = slot_of(wanted->hash, index, mask);
     *cost += wanted->size + 4;
     return index;
 }
@@ -277,9 +320,13 @@ encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const ch
                             : encode_mvt_value(&layer->texts, layer->fields[*from].type, values[*from]);
         if (layer->texts.failed)
             return 0;
-        size_t size = layer->texts.size - at;
-        candidates[count++] = (candidate){ { at, (uint32_t)size, hash }, (uint32_t)*from };
-        __builtin_prefetch(&layer->slots[hash & (layer->slot_count - 1)], 1);
+        const bool whole = is_whole_number(layer->texts.data + at);
+        if (!grow_table(layer, whole))
+            return 0;
+        const mc_mvt_table *table = &layer->tables[whole];
+        __builtin_prefetch(&table->slots[hash & (table->slot_count - 1)], 1);
+        const mc_mvt_value value = { at, (uint32_t)(layer->texts.size - at), hash };
+        candidates[count++] = (candidate){ value, (uint32_t)*from, whole };
     }
     return count;
 }
@@ -290,11 +337,12 @@ mc_mvt_layer_tags(mc_mvt_layer_data *layer, const char *const *values, const int
     candidate candidates[AT_ONCE];
     uint32_t cost = 0;
     layer->tags.size = 0;
-    for (int field = 0; field < layer->field_count && !layer->texts.failed && grow_slots(layer);) {
+    for (int field = 0; field < layer->field_count && !layer->texts.failed && !layer->failed;) {
         size_t end = layer->texts.size;
         int count = encode_some(candidates, &field, layer, values, wholes);
         for (int i = 0; i < count; i++) {
-            const uint32_t tag[2] = { candidates[i].field, intern_mvt_value(layer, &candidates[i].value, &end, &cost) };
+            const candidate *c = &candidates[i];
+            const uint32_t tag[2] = { c->field, intern_mvt_value(layer, &c->value, c->whole, &end, &cost) };
             mc_byte_buffer_add(&layer->tags, tag, sizeof(tag));
         }
         layer->texts.size = end;
@@ -321,10 +369,7 @@ mc_mvt_layer_keep_values(mc_mvt_layer_data *layer, uint32_t *places)
     }
     layer->values.size = kept * sizeof(mc_mvt_value);
     layer->texts.size = text;
-    free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
-    layer->slots = NULL;
-    layer->slot_count = 0;
-    (void)grow_slots(layer);
+    free_tables(layer); /* the next value makes them anew */
 }
 
 void
@@ -335,6 +380,6 @@ mc_mvt_layer_free(mc_mvt_layer_data *layer)
     mc_byte_buffer_free(&layer->records);
     mc_byte_buffer_free(&layer->values);
     mc_byte_buffer_free(&layer->texts);
-    free_mvt_block(layer->slots, layer->slot_count * sizeof(*layer->slots));
+    free_tables(layer);
     *layer = (mc_mvt_layer_data){ 0 };
 }

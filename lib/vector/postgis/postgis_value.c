@@ -24,5 +24,7 @@ mc_postgis_unhex(uint8_t *out, const char *text, int size)
 int64_t
 mc_postgis_whole(const mc_postgres_field *field)
 {
-    return (int64_t)mc_big_number(field->data, field->size < 8 ? field->size : 8);
+    if (field->size >= 8)
+        return (int64_t)__builtin_bswap64(mc_little64((const uint8_t *)field->data));
+    return (int64_t)mc_big_number(field->data, field->size);
 }
