@@ -17,21 +17,43 @@ mc_is_gzip(const void *data, size_t size)
 }
 
 static size_t
-compress_fast(void *out, size_t room, const void *data, size_t size)
+compress_fast(void *out, size_t room, const mc_deflate_part *parts, int count)
 {
     void *memory = mc_scratch_acquire(mc_quick_deflate_memory());
-    size_t written = memory == NULL ? 0 : mc_quick_deflate(memory, out, room, data, size, true);
+    size_t written = memory == NULL ? 0 : mc_quick_deflate_parts(memory, out, room, parts, count, true);
     mc_scratch_release(memory);
     return written;
+}
+
+/* A buffer in which every member of so many bytes has room. */
+static mc_error *
+create_member(mc_buf **out, size_t *room, size_t size, apr_pool_t *pool)
+{
+    *room = libdeflate_gzip_compress_bound(NULL, size) + SMALLEST;
+    *out = mc_buf_attach(mc_buf_create(*room, *room), pool);
+    return mc_buf_reserve(*out, *room, pool);
+}
+
+mc_error *
+mc_gzip_parts(mc_buf **out, const mc_deflate_part *parts, int count, size_t size, apr_pool_t *pool)
+{
+    size_t room;
+    mc_buf *made;
+    *out = NULL;
+    MC_TRY(create_member(&made, &room, size, pool));
+    made->size = compress_fast(made->data, room, parts, count);
+    if (made->size > 0)
+        *out = made;
+    return MC_OK;
 }
 
 mc_error *
 mc_gzip(mc_buf **out, const void *data, size_t size, mc_gzip_level level, apr_pool_t *pool)
 {
-    size_t room = libdeflate_gzip_compress_bound(NULL, size) + SMALLEST;
-    *out = mc_buf_attach(mc_buf_create(room, room), pool);
-    MC_TRY(mc_buf_reserve(*out, room, pool));
-    size_t written = level == MC_GZIP_FAST ? compress_fast((*out)->data, room, data, size) : 0;
+    size_t room;
+    const mc_deflate_part all = { data, size };
+    MC_TRY(create_member(out, &room, size, pool));
+    size_t written = level == MC_GZIP_FAST ? compress_fast((*out)->data, room, &all, 1) : 0;
     if (written == 0)
         written = mc_deflate((*out)->data, room, data, size, level == MC_GZIP_BEST ? 12 : 6, true);
     if (written == 0)

@@ -1,9 +1,11 @@
 /* See packing.h. */
 #include "compress/packing.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "compress/expand.h"
+#include "memory/scratch.h"
 
 /* By mc_gzip_level. Measured: docs/formats.md. */
 static const int brotli_qualities[] = { 4, 6, 11 };
@@ -11,6 +13,11 @@ static const int zstd_qualities[] = { 3, 9, 19 };
 
 /* The low bits of a stream of Brotli that say that its window has 22 bits. */
 enum { WINDOW_MASK = 0x0f, WINDOW_22 = 0x0b };
+
+/* Bytes from which on a copy of the parts, which puts them into one piece, is worth sparing. */
+#define APART_FROM ((size_t)256 << 10)
+/* Pieces from this size on come from the free list of the process. */
+#define SHARED_FROM ((size_t)64 << 10)
 
 static const uint8_t zstd_magic[] = { 0x28, 0xb5, 0x2f, 0xfd };
 
@@ -55,6 +62,39 @@ mc_pack(mc_buf **out, const void *data, size_t size, mc_packing packing, mc_gzip
         break;
     }
     return mc_buf_duplicate(out, data, size, pool);
+}
+
+/* Put into one piece before. */
+static mc_error *
+pack_joined(mc_buf **out, const mc_deflate_part *parts, int count, size_t size, mc_packing packing, mc_gzip_level level,
+            apr_pool_t *pool)
+{
+    const bool shared = size >= SHARED_FROM;
+    uint8_t *joined = shared ? mc_scratch_require(size) : malloc(size + 1), *at = joined;
+    if (joined == NULL)
+        return mc_error_create(pool, MC_ERR_LIMIT, "there is no memory for %lu bytes", (unsigned long)size);
+    for (int i = 0; i < count; at += parts[i++].size)
+        if (parts[i].size > 0)
+            memcpy(at, parts[i].data, parts[i].size);
+    mc_error *error = mc_pack(out, joined, size, packing, level, pool);
+    if (shared)
+        mc_scratch_release(joined);
+    else
+        free(joined);
+    return error;
+}
+
+mc_error *
+mc_pack_parts(mc_buf **out, const mc_deflate_part *parts, int count, mc_packing packing, mc_gzip_level level,
+              apr_pool_t *pool)
+{
+    size_t size = 0;
+    *out = NULL;
+    for (int i = 0; i < count; i++)
+        size += parts[i].size;
+    if (size >= APART_FROM && packing == MC_PACKED_GZIP && level == MC_GZIP_FAST)
+        MC_TRY(mc_gzip_parts(out, parts, count, size, pool));
+    return *out != NULL ? MC_OK : pack_joined(out, parts, count, size, packing, level, pool);
 }
 
 mc_error *

@@ -27,6 +27,10 @@ mc_packing mc_packing_of(const void *data, size_t size);
 mc_error *mc_pack(mc_buf **out, const void *data, size_t size, mc_packing packing, mc_gzip_level level,
                   apr_pool_t *pool) MC_CHECKED;
 
+/* The same for bytes that lie in parts. */
+mc_error *mc_pack_parts(mc_buf **out, const mc_deflate_part *parts, int count, mc_packing packing, mc_gzip_level level,
+                        apr_pool_t *pool) MC_CHECKED;
+
 /* Expands to at most `most` bytes; *out is attached to `pool`. MC_ERR_CORRUPT for broken or truncated bytes,
  * MC_ERR_LIMIT for more bytes. MC_NOT_PACKED: a copy. */
 mc_error *mc_unpack(mc_buf **out, const void *data, size_t size, mc_packing packing, size_t most,

@@ -75,12 +75,49 @@ free_vector_registers(void)
 #endif
 }
 
+/* Where the bytes of a stream lie. */
+typedef struct deflate_input {
+    const mc_deflate_part *parts;
+    int count;
+    size_t size;              /* of all of them */
+    uint8_t begin[FIRST + 4]; /* their first bytes, */
+    size_t begin_size;        /* so many */
+} deflate_input;
+
+static deflate_input
+look_at_parts(const mc_deflate_part *parts, int count)
+{
+    deflate_input in = { .parts = parts, .count = count };
+    for (int i = 0; i < count; i++) {
+        size_t left = sizeof(in.begin) - in.begin_size, some = parts[i].size < left ? parts[i].size : left;
+        if (some > 0)
+            memcpy(in.begin + in.begin_size, parts[i].data, some);
+        in.begin_size += some;
+        in.size += parts[i].size;
+    }
+    return in;
+}
+
+/* False where there is no room. */
+static bool
+deflate_parts(struct isal_zstream *stream, const deflate_input *in)
+{
+    bool done = true;
+    for (int i = 0; i < in->count && done; i++) {
+        stream->next_in = (uint8_t *)(uintptr_t)in->parts[i].data; /* only read */
+        stream->avail_in = (uint32_t)in->parts[i].size;
+        stream->end_of_stream = i == in->count - 1;
+        done = isal_deflate(stream) == COMP_OK && stream->avail_in == 0;
+    }
+    return done && stream->internal_state.state == ZSTATE_END;
+}
+
 static size_t
-deflate_with_isal(struct isal_zstream *stream, uint8_t *tables, void *out, size_t room, const void *data, size_t size,
+deflate_with_isal(struct isal_zstream *stream, uint8_t *tables, void *out, size_t room, const deflate_input *in,
                   bool gzip)
 {
     isal_deflate_init(stream);
-    if (size <= FIXED_MOST) { /* RFC 1951, 3.2.6 */
+    if (in->size <= FIXED_MOST) { /* RFC 1951, 3.2.6 */
         isal_deflate_set_hufftables(stream, NULL, IGZIP_HUFFTABLE_STATIC);
     } else {
         stream->level = 1;
@@ -88,35 +125,40 @@ deflate_with_isal(struct isal_zstream *stream, uint8_t *tables, void *out, size_
         stream->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
     }
     stream->gzip_flag = gzip ? IGZIP_GZIP : IGZIP_ZLIB;
-    stream->end_of_stream = 1;
     stream->flush = NO_FLUSH;
-    stream->next_in = (uint8_t *)(uintptr_t)data; /* only read */
-    stream->avail_in = (uint32_t)size;
     stream->next_out = out;
     stream->avail_out = (uint32_t)room;
-    bool done = isal_deflate(stream) == COMP_OK && stream->internal_state.state == ZSTATE_END;
+    bool done = deflate_parts(stream, in);
     free_vector_registers();
     return done ? stream->total_out : 0;
 }
 
 size_t
-mc_quick_deflate(void *memory, void *out, size_t room, const void *data, size_t size, bool gzip)
+mc_quick_deflate_parts(void *memory, void *out, size_t room, const mc_deflate_part *parts, int count, bool gzip)
 {
     /* Where the state may lie, and the tables behind or before it. A stream for which none is good is one in 10^10. */
     static const size_t places[PLACES][2] = {
         { 0, STATE }, { TABLES, 0 }, { STEP, STEP + STATE }, { TABLES + STEP, 0 }
     };
+    const deflate_input in = look_at_parts(parts, count);
     uint8_t *bytes = memory;
     size_t written = 0;
-    if (size > UINT32_MAX || room > UINT32_MAX)
+    if (in.size > UINT32_MAX || room > UINT32_MAX)
         return 0;
     for (int i = 0; i < PLACES; i++) {
         struct isal_zstream *stream = (struct isal_zstream *)(void *)(bytes + places[i][0]);
-        written = deflate_with_isal(stream, bytes + places[i][1], out, room, data, size, gzip);
-        if (!depends_on_place(stream, data, size))
+        written = deflate_with_isal(stream, bytes + places[i][1], out, room, &in, gzip);
+        if (!depends_on_place(stream, in.begin, in.begin_size))
             break;
     }
     return written;
+}
+
+size_t
+mc_quick_deflate(void *memory, void *out, size_t room, const void *data, size_t size, bool gzip)
+{
+    const mc_deflate_part part = { data, size };
+    return mc_quick_deflate_parts(memory, out, room, &part, 1, gzip);
 }
 
 #else
@@ -140,6 +182,12 @@ mc_quick_deflate(void *memory, void *out, size_t room, const void *data, size_t 
                           : libdeflate_zlib_compress(compressor, data, size, out, room);
     libdeflate_free_compressor(compressor);
     return written;
+}
+
+size_t
+mc_quick_deflate_parts(void *memory, void *out, size_t room, const mc_deflate_part *parts, int count, bool gzip)
+{
+    return count == 1 ? mc_quick_deflate(memory, out, room, parts->data, parts->size, gzip) : 0;
 }
 
 #endif

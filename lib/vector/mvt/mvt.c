@@ -318,6 +318,8 @@ take_shape(mc_mvt *mvt, const mc_feature *feature, const mc_shape *shape, mc_ctx
     if (shape->kind != MC_SHAPE_POINTS) {
         mc_shape_simplify(&mvt->simple, shape, mvt->options.simplification);
         mvt->now = &mvt->simple;
+        if (mvt->simple.part_count == 0 && !mvt->simple.failed) /* too small to be seen: in no tile */
+            return MC_OK;
     }
     for (int row = r.top; row <= r.bottom; row++)
         for (int column = r.left; column <= r.right; column++) {
@@ -358,19 +360,29 @@ mc_mvt_add_encoded(mc_mvt *mvt, int column, int row, const void *bytes, size_t s
 
 /* --- the tile --------------------------------------------------------------------------------------------------- */
 
-static uint8_t *
-write_vector_tile(uint8_t *at, const mc_mvt_tile *t, const mc_mvt *mvt)
+/* Bytes of a tile that lie nowhere before it is written: what stands around features and values. */
+static size_t
+count_new_bytes(size_t size, const mc_mvt_tile *t, const mc_mvt *mvt)
 {
-    enum { TILE_LAYER = 3 << 3 | 2 };
-    for (int i = 0; i < mvt->layer_count; i++) {
-        if (mc_mvt_record_count(&t->layers[i]) == 0)
-            continue;
-        at = mc_mvt_head(at, TILE_LAYER, mc_mvt_layer_size(&t->layers[i], mvt->options.extent));
-        at = mc_mvt_layer_write(at, &t->layers[i], mvt->options.extent);
-    }
-    if (t->parts.layers.size > 0)
-        memcpy(at, t->parts.layers.data, t->parts.layers.size);
-    return at + t->parts.layers.size;
+    for (int i = 0; i < mvt->layer_count; i++)
+        if (mc_mvt_record_count(&t->layers[i]) > 0)
+            size -= t->layers[i].features.size + t->layers[i].texts.size;
+    return size - t->parts.layers.size;
+}
+
+static mc_error *
+pack_vector_tile(mc_buf **packed, size_t size, const mc_mvt_tile *t, const mc_mvt *mvt, apr_pool_t *pool)
+{
+    mc_mvt_pieces pieces = { .at = apr_palloc(pool, count_new_bytes(size, t, mvt) + 1) };
+    const uint8_t *end = pieces.at + count_new_bytes(size, t, mvt);
+    pieces.parts = apr_palloc(pool, sizeof(*pieces.parts) * ((size_t)mvt->layer_count * MC_MVT_LAYER_PIECES + 1));
+    for (int i = 0; i < mvt->layer_count; i++)
+        if (mc_mvt_record_count(&t->layers[i]) > 0)
+            mc_mvt_layer_pieces(&pieces, &t->layers[i], mvt->options.extent);
+    MC_ASSERT(pieces.at == end);
+    mc_mvt_add_piece(&pieces, t->parts.layers.data, t->parts.layers.size);
+    return mc_pack_parts(packed, pieces.parts, pieces.count, (mc_packing)mvt->options.encoding,
+                         (mc_gzip_level)mvt->options.compression, pool);
 }
 
 /* Layers of a tile are told apart by their names (MVT 2.1, 4.1). */
@@ -398,16 +410,8 @@ mc_mvt_finish(mc_mvt_result *result, const mc_mvt *mvt, int column, int row, mc_
             return out_of_memory(pool);
     if (!mc_mvt_tile_fit(&size, t, mvt->layer_count, &mvt->options))
         return out_of_memory(pool);
-    mc_byte_buffer bytes = { 0 };
-    uint8_t *at = mc_byte_buffer_room(&bytes, size + 1); /* not NULL for an empty tile */
-    if (at == NULL)
-        return out_of_memory(pool);
-    MC_ASSERT(write_vector_tile(at, t, mvt) == at + size);
     *result = (mc_mvt_result){ .features = t->count + t->parts.features, .dropped = t->dropped, .bytes = size };
-    mc_error *error = mc_pack(&result->packed, at, size, (mc_packing)mvt->options.encoding,
-                              (mc_gzip_level)mvt->options.compression, pool);
-    mc_byte_buffer_free(&bytes);
-    return error;
+    return pack_vector_tile(&result->packed, size, t, mvt, pool);
 }
 
 mc_error *

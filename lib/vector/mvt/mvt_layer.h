@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "compress/quick_deflate.h"
 #include "vector/feature/feature.h"
 
 /* Bytes that grow. `failed`: no memory; nothing more was added. */
@@ -79,7 +80,7 @@ typedef struct mc_mvt_layer {
     mc_byte_buffer features,
         texts; /* encoded features and values, each with its tag and length, as the layer has them */
     mc_byte_buffer records /* mc_mvt_record */, values /* mc_mvt_value */;
-    mc_byte_buffer tags; /* uint32_t: of the feature that is added, a field and its value in turn */
+    mc_byte_buffer tags;    /* uint32_t: of the feature that is added, a field and its value in turn */
     mc_mvt_table tables[2]; /* of the values that are no whole numbers, and of those that are */
     bool failed;
 } mc_mvt_layer_data;
@@ -146,7 +147,20 @@ uint32_t mc_mvt_layer_add(mc_mvt_layer_data *layer, const mc_mvt_added *added);
 
 /* Bytes of the encoded layer, without the tag and length in front of it. */
 size_t mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent);
-uint8_t *mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent);
+
+enum { MC_MVT_LAYER_PIECES = 5 };
+
+/* A tile in pieces, which lie where they are, and what of the tile lies nowhere else. */
+typedef struct mc_mvt_pieces {
+    mc_deflate_part *parts; /* room for MC_MVT_LAYER_PIECES of each layer, and one more */
+    int count;
+    uint8_t *at; /* behind the last one that lies nowhere else */
+} mc_mvt_pieces;
+
+void mc_mvt_add_piece(mc_mvt_pieces *pieces, const void *data, size_t size);
+
+/* The tag and length of a layer, and the layer. */
+void mc_mvt_layer_pieces(mc_mvt_pieces *pieces, const mc_mvt_layer_data *layer, int extent);
 
 /* ---- mvt_keep.c */
 

@@ -7,6 +7,7 @@ enum {
     MOVE_TO = 1,
     LINE_TO = 2,
     CLOSE_PATH = 7,
+    TILE_LAYER = 3 << 3 | 2,
     LAYER_NAME = 1 << 3 | 2,
     LAYER_KEY = 3 << 3 | 2,
     LAYER_EXTENT = 5 << 3,
@@ -133,30 +134,42 @@ mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent)
 }
 
 static uint8_t *
-put_encoded(uint8_t *at, const void *data, size_t size)
-{
-    if (size > 0)
-        memcpy(at, data, size);
-    return at + size;
-}
-
-static uint8_t *
 put_name(uint8_t *at, int tag, const char *name)
 {
     const size_t size = strlen(name);
-    return put_encoded(mc_mvt_head(at, tag, size), name, size);
+    at = mc_mvt_head(at, tag, size);
+    memcpy(at, name, size);
+    return at + size;
 }
 
-uint8_t *
-mc_mvt_layer_write(uint8_t *at, const mc_mvt_layer_data *layer, int extent)
+void
+mc_mvt_add_piece(mc_mvt_pieces *pieces, const void *data, size_t size)
 {
+    pieces->parts[pieces->count++] = (mc_deflate_part){ data, size };
+}
+
+/* What has been written from pieces->at to `end`. */
+static void
+add_written(mc_mvt_pieces *pieces, uint8_t *end)
+{
+    mc_mvt_add_piece(pieces, pieces->at, (size_t)(end - pieces->at));
+    pieces->at = end;
+}
+
+void
+mc_mvt_layer_pieces(mc_mvt_pieces *pieces, const mc_mvt_layer_data *layer, int extent)
+{
+    uint8_t *at = mc_mvt_head(pieces->at, TILE_LAYER, mc_mvt_layer_size(layer, extent));
     *at++ = LAYER_VERSION;
     *at++ = VERSION;
-    at = put_name(at, LAYER_NAME, layer->name);
-    at = put_encoded(at, layer->features.data, layer->features.size);
+    add_written(pieces, put_name(at, LAYER_NAME, layer->name));
+    mc_mvt_add_piece(pieces, layer->features.data, layer->features.size);
+    at = pieces->at;
     for (int i = 0; i < layer->field_count; i++)
         at = put_name(at, LAYER_KEY, layer->fields[i].name);
-    at = put_encoded(at, layer->texts.data, layer->texts.size);
+    add_written(pieces, at);
+    mc_mvt_add_piece(pieces, layer->texts.data, layer->texts.size);
+    at = pieces->at;
     *at++ = LAYER_EXTENT;
-    return mc_varint(at, (uint64_t)extent);
+    add_written(pieces, mc_varint(at, (uint64_t)extent));
 }

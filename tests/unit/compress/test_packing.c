@@ -45,6 +45,46 @@ START_TEST(what_is_packed_is_told_and_comes_back)
 }
 END_TEST
 
+/* The same bytes in pieces, each of which lies elsewhere; some hold next to nothing. */
+static int
+cut(mc_deflate_part *parts, const uint8_t *bytes, size_t size)
+{
+    static const size_t lengths[] = { 1, 0, 2, 4, 70000, 3, 300000, 1, 33000 };
+    enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+    int count = 0;
+    for (size_t at = 0; at < size || count == 0; count++) {
+        size_t length = lengths[count % LENGTHS] < size - at ? lengths[count % LENGTHS] : size - at;
+        uint8_t *copy = apr_palloc(pool, length + 1 + (size_t)count % 5);
+        memcpy(copy, bytes + at, length);
+        parts[count] = (mc_deflate_part){ copy, length };
+        at += length;
+    }
+    return count;
+}
+
+START_TEST(what_is_packed_in_parts_comes_back)
+{
+    static const size_t sizes[] = { 0, 1, 5, 300, 100000, 262144, 3000000 };
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const uint8_t *bytes = make_tile(sizes[i]);
+        for (size_t j = 0; j < sizeof(packings) / sizeof(packings[0]); j++)
+            for (int level = MC_GZIP_FAST; level <= MC_GZIP_GOOD; level++) {
+                mc_deflate_part parts[128];
+                mc_buf *packed, *again, *back;
+                int count = cut(parts, bytes, sizes[i]);
+                ck_ok(mc_pack_parts(&packed, parts, count, packings[j], (mc_gzip_level)level, pool));
+                count = cut(parts, bytes, sizes[i]);
+                ck_ok(mc_pack_parts(&again, parts, count, packings[j], (mc_gzip_level)level, pool));
+                ck_assert_uint_eq(packed->size, again->size);
+                ck_assert(packed->size == 0 || memcmp(packed->data, again->data, packed->size) == 0);
+                ck_ok(mc_unpack(&back, packed->data, packed->size, packings[j], sizes[i] + 1, pool));
+                ck_assert_uint_eq(back->size, sizes[i]);
+                ck_assert(sizes[i] == 0 || memcmp(back->data, bytes, sizes[i]) == 0);
+            }
+    }
+}
+END_TEST
+
 START_TEST(repacking_keeps_the_tile)
 {
     const uint8_t *bytes = make_tile(5000);
@@ -89,5 +129,5 @@ START_TEST(pictures_and_plain_tiles_are_not_packed)
 }
 END_TEST
 
-UNIT_MAIN("packing", what_is_packed_is_told_and_comes_back, repacking_keeps_the_tile, damaged_streams_are_errors,
-          pictures_and_plain_tiles_are_not_packed)
+UNIT_MAIN("packing", what_is_packed_is_told_and_comes_back, what_is_packed_in_parts_comes_back,
+          repacking_keeps_the_tile, damaged_streams_are_errors, pictures_and_plain_tiles_are_not_packed)
