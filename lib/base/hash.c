@@ -60,8 +60,8 @@ load_tail(uint64_t words[2], const unsigned char *at, size_t size)
     } else if (size >= 4) {
         words[0] = load_half_word(at) | load_half_word(at + size - 4) << (8 * (size - 4));
     } else {
-        words[0] = (uint64_t)at[0] | (uint64_t)at[size / 2] << (8 * (size / 2)) |
-                   (uint64_t)at[size - 1] << (8 * (size - 1));
+        words[0] =
+            (uint64_t)at[0] | (uint64_t)at[size / 2] << (8 * (size / 2)) | (uint64_t)at[size - 1] << (8 * (size - 1));
     }
 }
 

@@ -192,7 +192,7 @@ value_at(const mc_mvt_layer_data *layer, uint32_t index)
 
 /* Of an encoded value. */
 static inline bool
-is_whole_number(const uint8_t *bytes)
+is_whole_mvt_value(const uint8_t *bytes)
 {
     return *bytes == UINT << 3 || *bytes == SINT << 3;
 }
@@ -213,31 +213,31 @@ slot_of(uint32_t hash, size_t value, uint32_t mask)
 /* From a slot that is taken to the next one to look at: the one beside it, and for whole numbers, which would find the
  * next ones there, one that is anywhere; odd, so that all slots come in turn. */
 static inline uint32_t
-step_of(uint32_t hash, bool whole)
+step_to_next_slot(uint32_t hash, bool whole)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u; /* the fractional part of the golden ratio */
     return whole ? (uint32_t)(hash * odd >> 29) | 1 : 1;
 }
 
 static void
-fill_table(const mc_mvt_table *table, const mc_mvt_layer_data *layer, bool whole)
+fill_value_table(const mc_mvt_table *table, const mc_mvt_layer_data *layer, bool whole)
 {
     const uint32_t mask = (uint32_t)(table->slot_count - 1);
     const size_t count = layer->values.size / sizeof(mc_mvt_value);
     for (size_t i = 0; i < count; i++) {
         const mc_mvt_value *value = value_at(layer, (uint32_t)i);
-        if (is_whole_number(layer->texts.data + value->at) != whole)
+        if (is_whole_mvt_value(layer->texts.data + value->at) != whole)
             continue;
         uint32_t slot = value->hash & mask;
         while (table->slots[slot] != 0)
-            slot = (slot + step_of(value->hash, whole)) & mask;
+            slot = (slot + step_to_next_slot(value->hash, whole)) & mask;
         table->slots[slot] = slot_of(value->hash, i, mask);
     }
 }
 
 /* Makes room for AT_ONCE more values. */
 static bool
-grow_table(mc_mvt_layer_data *layer, bool whole)
+grow_value_table(mc_mvt_layer_data *layer, bool whole)
 {
     mc_mvt_table *table = &layer->tables[whole], made = { .slot_count = FIRST_SLOTS };
     const size_t needed = (layer->values.size / sizeof(mc_mvt_value) + AT_ONCE) * 2;
@@ -252,14 +252,14 @@ grow_table(mc_mvt_layer_data *layer, bool whole)
         return false;
     }
     memset(made.slots, 0, made.slot_count * sizeof(*made.slots));
-    fill_table(&made, layer, whole);
+    fill_value_table(&made, layer, whole);
     free_mvt_block(table->slots, table->slot_count * sizeof(*table->slots));
     *table = made;
     return true;
 }
 
 static void
-free_tables(mc_mvt_layer_data *layer)
+free_value_tables(mc_mvt_layer_data *layer)
 {
     for (int i = 0; i < 2; i++) {
         free_mvt_block(layer->tables[i].slots, layer->tables[i].slot_count * sizeof(*layer->tables[i].slots));
@@ -282,7 +282,7 @@ intern_mvt_value(mc_mvt_layer_data *layer, const mc_mvt_value *wanted, bool whol
     const mc_mvt_table *table = &layer->tables[whole];
     const uint32_t mask = (uint32_t)(table->slot_count - 1);
     uint32_t slot = wanted->hash & mask;
-    for (; table->slots[slot] != 0; slot = (slot + step_of(wanted->hash, whole)) & mask) {
+    for (; table->slots[slot] != 0; slot = (slot + step_to_next_slot(wanted->hash, whole)) & mask) {
         if (((table->slots[slot] ^ wanted->hash) & ~mask) != 0)
             continue;
         const uint32_t index = (table->slots[slot] & mask) - 1;
@@ -320,8 +320,8 @@ encode_some(candidate *candidates, int *from, mc_mvt_layer_data *layer, const ch
                             : encode_mvt_value(&layer->texts, layer->fields[*from].type, values[*from]);
         if (layer->texts.failed)
             return 0;
-        const bool whole = is_whole_number(layer->texts.data + at);
-        if (!grow_table(layer, whole))
+        const bool whole = is_whole_mvt_value(layer->texts.data + at);
+        if (!grow_value_table(layer, whole))
             return 0;
         const mc_mvt_table *table = &layer->tables[whole];
         __builtin_prefetch(&table->slots[hash & (table->slot_count - 1)], 1);
@@ -369,7 +369,7 @@ mc_mvt_layer_keep_values(mc_mvt_layer_data *layer, uint32_t *places)
     }
     layer->values.size = kept * sizeof(mc_mvt_value);
     layer->texts.size = text;
-    free_tables(layer); /* the next value makes them anew */
+    free_value_tables(layer); /* the next value makes them anew */
 }
 
 void
@@ -380,6 +380,6 @@ mc_mvt_layer_free(mc_mvt_layer_data *layer)
     mc_byte_buffer_free(&layer->records);
     mc_byte_buffer_free(&layer->values);
     mc_byte_buffer_free(&layer->texts);
-    free_tables(layer);
+    free_value_tables(layer);
     *layer = (mc_mvt_layer_data){ 0 };
 }
