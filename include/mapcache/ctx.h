@@ -57,6 +57,7 @@ typedef struct mc_process {
     struct mc_refreshes *refreshes;           /* who draws old tiles anew behind answers (lib/tileset) */
     struct mc_changes *changes;               /* who follows change logs, and the marks of old tiles (lib/changes) */
     struct mc_overview_follower *overviews;   /* who updates overviews after changes (lib/overview) */
+    struct mc_ahead *ahead;                   /* who looks at catalogues before anybody asks (lib/map) */
     struct mc_expire_folders *expire_folders; /* who takes expire lists out of folders (lib/server) */
     struct mc_purgers *purgers;               /* who purges caches in front (lib/cdn) */
     struct mc_quotas *quotas;                 /* threads that keep caches to their <max_size> (lib/cache/quota) */

@@ -71,6 +71,13 @@ mc_error *mc_footprints_complete(mc_footprints *batch, mc_footprint_want *wants,
                                  mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;
 
 /*
+ * Before anybody wants a tile: learns where each of the combinations has tiles, from memory, the index of coverage or
+ * else its file, so that mc_footprints_begin finds it known. The key's place is better one without tiles. Errors of
+ * single files are left to those who want their tiles; an error: the deadline of ctx has passed, or it was abandoned.
+ */
+mc_error *mc_footprints_ahead(mc_cache *cache, const mc_footprint_sift *sift, mc_ctx *ctx) MC_CHECKED;
+
+/*
  * Reads and decodes one want that is not known, remembers what may be remembered, and marks it known. May run on any
  * thread with its own ctx, one thread for each want. Wants of one file fetched one after the other by one ctx share a
  * handle and a read transaction between mc_cache_reads_begin and _end. MC_ERR_CORRUPT where the bytes are no image.

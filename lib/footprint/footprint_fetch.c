@@ -122,6 +122,42 @@ learn_series_facts(mc_footprints *batch, mc_batch_series *series, bool rollback,
     mc_batch_learn(batch, series, facts);
 }
 
+/* Asks the file for all that it has. NULL: it does not tell. */
+static const mc_coverage *
+ask_for_coverage(mc_footprints *batch, mc_batch_series *series, const mc_sqlite_look *look, bool rollback,
+                 const mc_tile_key *key, mc_ctx *ctx)
+{
+    mc_coverage *coverage = NULL;
+    mc_error *error = mc_sqlite_coverage(&coverage, series->cache, look, key, ctx, ctx->pool);
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_INFO, error);
+    if (error == MC_OK && coverage == NULL && mc_identity_valid(&series->identity))
+        mc_coverage_give_up(&series->stampless, ctx);
+    learn_series_facts(batch, series, rollback, true, coverage, ctx);
+    return coverage;
+}
+
+void
+mc_batch_learn_coverage(mc_footprints *batch, mc_batch_series *series, mc_ctx *ctx)
+{
+    const mc_batch_file *file = series->file < 0 ? NULL : &batch->files[series->file];
+    if (file == NULL || file->missing != 0 || series->by_tile || series->coverage == NULL || series->key->renderable ||
+        !mc_identity_valid(&series->identity) || mc_coverage_is_hopeless(&series->stampless, ctx))
+        return;
+    const mc_file_facts *facts = facts_by_now(batch, series, ctx);
+    if (facts != NULL && facts->asked)
+        return;
+    mc_sqlite_look look = { file->path, file->stamp, batch->taken };
+    mc_tile *tile;
+    bool rollback;
+    mc_error *error = mc_sqlite_get_stamped(&tile, &rollback, series->cache, &look, series->key, ctx, ctx->pool);
+    if (error != MC_OK) {
+        mc_error_ignore(error); /* whoever wants a tile of it is told */
+        return;
+    }
+    (void)ask_for_coverage(batch, series, &look, rollback, series->key, ctx);
+}
+
 /* The first absence tells that there may be more of them: the file is asked for all that it has. */
 static void
 note_absence(mc_footprints *batch, int index, mc_batch_series *series, const mc_sqlite_look *look, bool rollback,
@@ -133,13 +169,7 @@ note_absence(mc_footprints *batch, int index, mc_batch_series *series, const mc_
     bool ask = series->coverage != NULL && (facts == NULL || !facts->asked) &&
                (kept ? !mc_coverage_is_hopeless(&series->stampless, ctx) : series->unknown >= WORTH_ASKING);
     if (ask) {
-        mc_coverage *coverage = NULL;
-        mc_error *error = mc_sqlite_coverage(&coverage, series->cache, look, key, ctx, ctx->pool);
-        if (error != MC_OK) /* that this tile is absent is certain nevertheless */
-            mc_log_error(ctx, MC_LOG_INFO, error);
-        if (error == MC_OK && coverage == NULL && kept)
-            mc_coverage_give_up(&series->stampless, ctx);
-        learn_series_facts(batch, series, rollback, true, coverage, ctx);
+        const mc_coverage *coverage = ask_for_coverage(batch, series, look, rollback, key, ctx);
         if (coverage != NULL && !mc_coverage_may_have(coverage, key->z, key->x, key->y))
             return;
     }

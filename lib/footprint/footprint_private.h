@@ -136,6 +136,10 @@ void mc_batch_recall(mc_footprints *batch, mc_ctx *ctx);
  * what is wrong. */
 void mc_footprints_sort(mc_footprints *batch, apr_pool_t *pool);
 
+/* Between mc_batch_look and the first fetch: learns what the file of a series has, unless that is known. What fails is
+ * left to those who want a tile. Within mc_cache_reads_begin and _end the file is opened once. */
+void mc_batch_learn_coverage(mc_footprints *batch, mc_batch_series *series, mc_ctx *ctx);
+
 /* From now on `facts`, a reference that goes to the batch, is what the series knows. Any thread. */
 void mc_batch_learn(mc_footprints *batch, mc_batch_series *series, mc_file_facts *facts);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/workers.h"
 #include "cache/memory.h"
 #include "footprint/coverage_index.h"
 #include "footprint/folder_watch.h"
@@ -16,6 +17,7 @@ enum {
     FOLDERS_OF_A_ROSTER = 4,
     CHANGES_AT_ONCE = 64, /* more changes than these make a new roster */
     LEAST_SHARE = 4,      /* at most one product of so many is open */
+    LOOKS_OF_A_JOB = 500, /* half a millisecond */
     LEVELS_ASSUMED = 16,  /* with tiles, for the size in memory */
 };
 
@@ -126,23 +128,48 @@ is_as_it_was(const roster_entry *entry, mc_folder_cursor *cursor)
     return there && sole && mc_stamp_equal(&now, &entry->stamp);
 }
 
-/* Looks at as many files as is their turn. */
-static void
-verify_some(mc_roster *roster)
+/* Files whose turn it is, from roster->next on. */
+typedef struct roster_turn {
+    const mc_roster *roster;
+    int count;
+    bool *differs; /* by file */
+} roster_turn;
+
+static mc_error *
+look_at_some(void *baton, int index, mc_ctx *ctx)
 {
+    (void)ctx;
+    const roster_turn *turn = baton;
     mc_folder_cursor cursor = { NULL, 0, -1 };
+    int first = index * LOOKS_OF_A_JOB, end = first + LOOKS_OF_A_JOB;
+    for (int i = first; i < end && i < turn->count; i++) {
+        const roster_entry *entry = &turn->roster->entries[(turn->roster->next + i) % turn->roster->count];
+        turn->differs[i] = entry->state != ROSTER_OPEN && !is_as_it_was(entry, &cursor);
+    }
+    mc_folder_cursor_close(&cursor);
+    return MC_OK;
+}
+
+/* Looks at as many files as is their turn: after a pause these are all, which idle workers share. */
+static void
+verify_some(mc_roster *roster, mc_ctx *ctx)
+{
+    struct mc_workers *workers = ctx->process->workers;
     apr_time_t now = mc_clock_now();
     int64_t due = (now - roster->verified) * roster->count / LOOKED_AT_EVERY;
     if (due <= 0)
         return;
-    due = due < roster->count ? due : roster->count;
-    for (int64_t i = 0; i < due; i++) {
-        if (roster->entries[roster->next].state != ROSTER_OPEN &&
-            !is_as_it_was(&roster->entries[roster->next], &cursor))
-            open_roster_entry(roster, roster->next);
-        roster->next = (roster->next + 1) % roster->count;
-    }
-    mc_folder_cursor_close(&cursor);
+    roster_turn turn = { roster, (int)(due < roster->count ? due : roster->count), NULL };
+    turn.differs = apr_pcalloc(ctx->pool, sizeof(bool) * (size_t)turn.count);
+    int jobs = (turn.count + LOOKS_OF_A_JOB - 1) / LOOKS_OF_A_JOB;
+    if (jobs == 1)
+        mc_error_ignore(look_at_some(&turn, 0, ctx));
+    else
+        mc_error_ignore(mc_workers_run(workers, look_at_some, &turn, jobs, mc_workers_spare(workers), ctx, ctx->pool));
+    for (int i = 0; i < turn.count; i++)
+        if (turn.differs[i])
+            open_roster_entry(roster, (roster->next + i) % roster->count);
+    roster->next = (roster->next + turn.count) % roster->count;
     roster->verified = now;
 }
 
@@ -173,7 +200,7 @@ consult_roster(mc_roster_use *use, mc_roster *roster, int z, const mc_tile_range
     pthread_mutex_lock(&roster->lock);
     bool usable = open_changed_entries(roster, watches_of(ctx));
     if (usable)
-        verify_some(roster);
+        verify_some(roster, ctx);
     usable = usable && roster->open <= roster->count / LEAST_SHARE;
     if (usable) {
         use->taken = roster->taken;

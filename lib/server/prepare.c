@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/workers.h"
+#include "map/ahead.h"
 #include "mapcache/dimension.h"
 #include "mapcache/tileset.h"
 #include "server/server_private.h"
@@ -40,12 +41,9 @@ can_prepare(const mc_config *config, const mc_process *process)
     return true;
 }
 
-void
-mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *process, const mc_log *log)
+static void
+write_documents(const mc_config *config, apr_time_t deadline, mc_process *process, const mc_log *log)
 {
-    const mc_config *config = mc_server_config(server);
-    if (!can_prepare(config, process))
-        return;
     for (size_t i = 0; i < sizeof(prepared_requests) / sizeof(prepared_requests[0]); i++) {
         apr_pool_t *pool = mc_task_pool_acquire();
         mc_ctx ctx = { .pool = pool, .process = process, .log = log, .deadline = deadline };
@@ -62,4 +60,13 @@ mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *proc
         if (mc_clock_now() >= deadline)
             return;
     }
+}
+
+void
+mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *process, const mc_log *log)
+{
+    const mc_config *config = mc_server_config(server);
+    if (can_prepare(config, process))
+        write_documents(config, deadline, process, log);
+    mc_ahead_wait(process->ahead);
 }

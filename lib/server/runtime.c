@@ -23,6 +23,7 @@
 #include "footprint/coverage_index.h"
 #include "footprint/folder_watch.h"
 #include "http/http.h"
+#include "map/ahead.h"
 #include "mapcache/cache.h"
 #include "mapcache/server.h"
 #include "memory/clock_cache.h"
@@ -217,6 +218,7 @@ mc_runtime_create(mc_runtime **runtime, const mc_config *config, int processes, 
     process->reloads = mc_reload_states_create();
     process->probes = threads ? mc_probes_create(process, log) : NULL;
     process->expire_folders = threads ? mc_expire_folders_create(process, log) : NULL;
+    process->ahead = threads ? mc_ahead_create(process, log) : NULL;
     process->brief = !threads;
     if (threads)
         load_modules(process, config, log, pool);
@@ -261,6 +263,7 @@ mc_runtime_destroy(mc_runtime *runtime)
 {
     mc_process *process = &runtime->process;
     finish_brief_purges(process);
+    mc_ahead_destroy(process->ahead);                   /* it uses all the rest, and holds configurations */
     mc_probes_destroy(process->probes);                 /* they use all the rest, and hold a configuration */
     mc_refreshes_destroy(process->refreshes);           /* they use all the rest, and hold configurations */
     mc_expire_folders_destroy(process->expire_folders); /* they use all the rest, and hold configurations */

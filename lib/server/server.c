@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/references.h"
 #include "data/expand.h"
+#include "map/ahead.h"
 #include "mapcache/service.h"
 #include "mapcache/trace.h"
 #include "server/account.h"
@@ -122,6 +123,7 @@ mc_server_follow(mc_server *server, mc_process *process)
 {
     mc_monitoring_follow(mc_server_config(server), process);
     mc_config_follow_changes(mc_server_config(server), &server->owner, process);
+    mc_ahead_begin(process->ahead, mc_server_config(server)->tilesets, &server->owner);
 }
 
 static mc_error *
