@@ -186,6 +186,18 @@ index_identity(uint64_t salt, const mc_batch_series *series, const mc_batch_file
     return mc_identity_of(&identity, &file->stamp, offsetof(mc_stamp, wal_size));
 }
 
+void
+mc_coverage_index_want(mc_coverage_index *index, const mc_batch_series *series, int count)
+{
+    if (index == NULL || index->folder == NULL || series->coverage == NULL || series->key->renderable)
+        return;
+    pthread_mutex_lock(&index->lock);
+    index_file *from = find_index_file(index, series);
+    if (from != NULL && from->bytes == NULL && from->products > 0 && from->products < count / 2)
+        load_index_file(from, index);
+    pthread_mutex_unlock(&index->lock);
+}
+
 mc_file_facts *
 mc_coverage_index_recall(mc_coverage_index *index, const mc_batch_series *series, const mc_batch_file *file)
 {
@@ -323,7 +335,7 @@ mc_coverage_index_keep(mc_coverage_index *index, const mc_footprints *batch)
     pthread_mutex_lock(&index->lock);
     index_file *into = find_index_file(index, &batch->series[0]);
     if (into != NULL && into->products < batch->series_count / 2) {
-        if (into->products > 0)
+        if (into->products > 0 && into->bytes == NULL)
             load_index_file(into, index);
         if (into->recalled < batch->series_count - batch->series_count / NEW_SHARE)
             write_known_products(index, into, batch);

@@ -15,6 +15,9 @@ typedef struct mc_coverage_index mc_coverage_index;
 mc_coverage_index *mc_coverage_index_create(const char *folder);
 void mc_coverage_index_destroy(mc_coverage_index *index); /* NULL is ignored */
 
+/* Before so many products of a series are recalled: what was let go after fewer products is read again. */
+void mc_coverage_index_want(mc_coverage_index *index, const mc_batch_series *series, int count);
+
 /* The facts of a series under the stamp of its file, with one reference, the caller's; NULL: the index has none. */
 mc_file_facts *mc_coverage_index_recall(mc_coverage_index *index, const mc_batch_series *series,
                                         const mc_batch_file *file);

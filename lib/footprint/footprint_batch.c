@@ -121,6 +121,8 @@ static void
 look_at_series(mc_footprints *batch, mc_ctx *ctx)
 {
     struct mc_memory *memory = ctx->process == NULL ? NULL : ctx->process->memory;
+    if (memory != NULL && batch->series_count >= MANY)
+        mc_coverage_index_want(ctx->process->coverages, &batch->series[0], batch->series_count);
     for (int i = 0; i < batch->series_count; i++) {
         mc_batch_series *series = &batch->series[i];
         mc_batch_file *file = series->file < 0 ? NULL : &batch->files[series->file];

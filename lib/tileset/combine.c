@@ -14,7 +14,8 @@ struct mc_combiner {
     apr_array_header_t **answer; /* of each dimension, for the tile before */
     const char **parts;          /* of a combination, and their lengths: scratch */
     size_t *sizes;
-    mc_combinations last; /* made of it */
+    mc_combinations last;     /* made of it */
+    mc_combinations unsorted; /* the first list, while `known` does not have it */
     bool asked;
 };
 
@@ -138,14 +139,44 @@ combination_at(mc_combiner *combiner, int index)
     return made;
 }
 
+/* The values of a single dimension, of which most maps have one list: nothing is looked for in it until there is
+ * another one. A map without a filter has thousands. */
+static void
+list_first_values(const mc_dimension_value **made, mc_combiner *combiner, int count)
+{
+    const mc_dimension *dimension = combiner->tileset->dimensions[0];
+    mc_dimension_value *values = apr_palloc(combiner->pool, sizeof(*values) * (size_t)(count + 1));
+    for (int i = 0; i < count; i++) {
+        values[i] = (mc_dimension_value){ dimension->name, APR_ARRAY_IDX(combiner->answer[0], i, const char *),
+                                          dimension->ops->from_backend };
+        made[i] = &values[i];
+    }
+    combiner->unsorted = (mc_combinations){ count, made };
+}
+
+static void
+remember_first_values(mc_combiner *combiner)
+{
+    for (int i = 0; i < combiner->unsorted.count; i++) {
+        const mc_dimension_value *made = combiner->unsorted.list[i];
+        apr_hash_set(combiner->known, made->value, (apr_ssize_t)strlen(made->value) + 1, made);
+    }
+    combiner->unsorted.count = 0;
+}
+
 static mc_error *
 list_combinations(mc_combinations *list, mc_combiner *combiner)
 {
     int count = 0;
     MC_TRY(count_them(&count, combiner));
     const mc_dimension_value **made = apr_palloc(combiner->pool, sizeof(*made) * (size_t)(count + 1));
-    for (int i = 0; i < count; i++)
-        made[i] = combination_at(combiner, i);
+    if (combiner->tileset->dimension_count == 1 && combiner->last.list == NULL) {
+        list_first_values(made, combiner, count);
+    } else {
+        remember_first_values(combiner);
+        for (int i = 0; i < count; i++)
+            made[i] = combination_at(combiner, i);
+    }
     *list = (mc_combinations){ count, made };
     return MC_OK;
 }
