@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "base/workers.h"
 #include "cache/cache_base.h"
+#include "memory/scratch.h"
 #include "tileset/assembly.h"
 #include "tileset/combine.h"
 
@@ -21,6 +22,10 @@ enum {
 #define LOOKS_AT_MOST (2 * APR_USEC_PER_SEC)
 #define WAITS_AT_MOST (40 * 1000)
 
+/* Pixels of a map's side, and bytes of a tile, for which there is memory from the beginning. */
+#define MAP_SIDE ((size_t)1024)
+#define TILE_AT_MOST ((size_t)1 << 20)
+
 typedef struct ahead_wanted {
     const apr_array_header_t *tilesets;
     const mc_owner *owner; /* taken */
@@ -30,6 +35,7 @@ struct mc_ahead {
     mc_process *process;
     const mc_log *log;
     _Atomic bool ending;
+    bool warmed;          /* memory; of the thread */
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t done;  /* `running` has become false */
     ahead_wanted wanted[CONFIGURATIONS];
@@ -99,6 +105,18 @@ look_at_products(mc_tileset *tileset, const mc_grid_link *link, mc_ctx *ctx)
     return mc_footprints_ahead(tileset->cache, &sift, ctx);
 }
 
+/* Memory for a tile on each thread that decodes, and for the pixels of a map. */
+static void
+warm_memory(const mc_tileset *tileset, mc_ctx *ctx)
+{
+    const mc_grid *grid = tileset->links[0]->grid;
+    const size_t tile = ((size_t)grid->tile_width * 4 + 1) * (size_t)grid->tile_height + 64;
+    if (tile > TILE_AT_MOST)
+        return;
+    mc_scratch_warm(tile, mc_workers_count(ctx->process->workers) + 1);
+    mc_scratch_warm(MAP_SIDE * MAP_SIDE * 4 + 64, 1);
+}
+
 static void
 look_at_catalogue(mc_tileset *tileset, mc_ctx *ctx)
 {
@@ -125,8 +143,12 @@ look_at_tilesets(mc_ahead *ahead, const ahead_wanted *wanted)
                    .abandoned_baton = ahead };
     for (int i = 0; i < wanted->tilesets->nelts; i++) {
         mc_tileset *tileset = APR_ARRAY_IDX(wanted->tilesets, i, mc_tileset *);
-        if (may_be_catalogue(tileset) && is_listed_by_files(tileset))
-            look_at_catalogue(tileset, &ctx);
+        if (!may_be_catalogue(tileset) || !is_listed_by_files(tileset))
+            continue;
+        if (!ahead->warmed)
+            warm_memory(tileset, &ctx);
+        ahead->warmed = true;
+        look_at_catalogue(tileset, &ctx);
     }
     mc_task_pool_release(pool);
 }

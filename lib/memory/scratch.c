@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/budget.h"
 #include "memory/pages.h"
 
 #define KEPT_BLOCKS 64
 #define KEPT_BYTES ((size_t)16 << 20)
+#define WARMED_BLOCKS 16
 
 typedef struct block {
     size_t capacity; /* bytes after this header */
@@ -181,4 +183,15 @@ mc_scratch_release(void *data)
     pthread_mutex_unlock(&lock);
     if (leaving != NULL)
         free_scratch_block(leaving);
+}
+
+void
+mc_scratch_warm(size_t size, int count)
+{
+    void *warmed[WARMED_BLOCKS];
+    int most = count < WARMED_BLOCKS ? count : WARMED_BLOCKS, taken = 0;
+    while (taken < most && (warmed[taken] = mc_scratch_acquire(size)) != NULL)
+        memset(warmed[taken++], 0, size);
+    while (taken > 0)
+        mc_scratch_release(warmed[--taken]);
 }

@@ -18,6 +18,10 @@ void *mc_scratch_require(size_t size);
 void mc_scratch_keep(size_t bytes);
 size_t mc_scratch_kept_most(void);
 
+/* Before blocks of that size are needed, `count` of them at a time (16 at most): the system's pages for them are there
+ * then, and the blocks are kept as any others. */
+void mc_scratch_warm(size_t size, int count);
+
 /* Gives all blocks that are kept back to the system. */
 void mc_scratch_forget(void);
 
