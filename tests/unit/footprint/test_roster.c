@@ -1,6 +1,8 @@
 /* Many products of which few are in sight: what is left out has nothing there, whatever happens to the files, and also
  * where the folder is watched and nobody looks at them. */
+#include "base/clock.h"
 #include "cache/cache_counters.h"
+#include "db/sqlite/sqlite_counters.h"
 #include "footprint/coverage_index.h"
 #include "footprint/folder_watch.h"
 #include "footprint/footprint_counters.h"
@@ -492,9 +494,113 @@ START_TEST(an_index_that_cannot_be_written_is_no_error)
 }
 END_TEST
 
+/* --- before the first map ---------------------------------------------------------------------------------------- */
+
+static mc_error *
+learn_ahead(void)
+{
+    apr_pool_t *whole = ctx.pool;
+    apr_pool_create(&ctx.pool, whole);
+    mc_footprint_sift sift = sift_of(products, PRODUCTS, 0, 1);
+    sift.key = product_key("", 4, 0, 0);
+    mc_error *error = mc_error_copy(mc_footprints_ahead(catalogue, &sift, &ctx), whole);
+    apr_pool_destroy(ctx.pool);
+    ctx.pool = whole;
+    return error;
+}
+
+/* Products that may have a tile in sight. */
+static int
+count_candidates(void)
+{
+    mc_footprint_sift sift = sift_of(products, PRODUCTS, 4, 8);
+    mc_footprints *batch;
+    int kept[PRODUCTS], kept_count;
+    ck_ok(mc_footprints_begin(&batch, kept, &kept_count, catalogue, &sift, &ctx, pool));
+    return kept_count;
+}
+
+/* Files that are broken, empty or away take nothing from the others, and are left to who wants their tiles. */
+START_TEST(the_first_map_finds_known_what_was_learnt_ahead)
+{
+    make_products();
+    run_shell("cd %s/now && rm p100.db && echo nonsense > p200.db && : > p300.db && rm p400.db && mkdir p400.db");
+    wait_settled();
+    bool watched = watch_folders();
+    ck_ok(learn_ahead());
+    ck_assert_uint_eq(counted_events(MC_COUNT_watched_files_total), 0);
+    ck_assert_int_eq(count_candidates(), 3);
+    ck_assert_uint_eq(counted_events(MC_COUNT_watched_files_total), watched ? PRODUCTS - 3 : 0);
+    move_into_sight(path_of_product(7));
+    ck_assert_int_eq(count_candidates(), 4);
+    ck_assert_uint_eq(counted_events(MC_COUNT_cache_misses_total), 0); /* no map has asked for a tile */
+    end_watches();
+}
+END_TEST
+
+START_TEST(learning_ahead_reads_no_file_that_the_index_knows)
+{
+    make_products();
+    process.coverages = mc_coverage_index_create(cache_folder);
+    bool watched = watch_folders();
+    ck_ok(learn_ahead());
+    ck_assert_uint_eq(counted_events(MC_COUNT_bare_opens_total), PRODUCTS);
+    if (watched) {
+        restart_process();
+        ck_ok(learn_ahead());
+        ck_assert_uint_eq(count_reads(0), 0);
+        ck_assert_uint_eq(counted_events(MC_COUNT_bare_opens_total), PRODUCTS);
+    }
+    end_process();
+}
+END_TEST
+
+/* The index is let go once it has served; a catalogue with more products, which comes later, has it all the same. */
+START_TEST(the_index_serves_a_larger_catalogue_after_a_smaller_one)
+{
+    if (write_index()) {
+        mc_footprint_sift some = sift_of(products, PRODUCTS / 4, 0, 1);
+        uint64_t opens = counted_events(MC_COUNT_bare_opens_total);
+        restart_process();
+        ck_ok(mc_footprints_ahead(catalogue, &some, &ctx));
+        ck_ok(learn_ahead());
+        ck_assert_uint_eq(counted_events(MC_COUNT_bare_opens_total), opens);
+    }
+    end_process();
+}
+END_TEST
+
+static bool
+is_given_up(void *asked)
+{
+    return ++*(int *)asked > 3;
+}
+
+START_TEST(learning_ahead_ends_when_it_is_told_to)
+{
+    int asked = 0;
+    make_products();
+    bool watched = watch_folders();
+    ctx.deadline = mc_clock_now() - 1;
+    ck_assert_ptr_nonnull(learn_ahead());
+    ck_assert_uint_eq(counted_events(MC_COUNT_bare_opens_total), 0);
+    ctx.deadline = 0;
+    ctx.abandoned = is_given_up;
+    ctx.abandoned_baton = &asked;
+    ck_assert_ptr_nonnull(learn_ahead());
+    ctx.abandoned = NULL;
+    uint64_t opens = counted_events(MC_COUNT_bare_opens_total);
+    ck_assert(opens > 0 && opens < PRODUCTS / 2);
+    learn_products(watched);
+    end_watches();
+}
+END_TEST
+
 CACHE_MAIN("roster", sifting_leaves_out_what_is_not_there, so_it_does_where_the_folder_is_watched,
            files_by_tile_are_not_sifted, commits_of_another_process_are_seen_by_the_next_map,
            a_write_by_another_name_is_seen_soon, links_are_looked_at, a_folder_that_is_exchanged_is_looked_at,
            too_many_changes_are_no_error, a_forked_process_does_not_use_the_watch,
            the_first_map_of_a_process_reads_what_has_changed, an_index_that_is_broken_or_foreign_is_not_there,
-           an_index_that_cannot_be_written_is_no_error)
+           an_index_that_cannot_be_written_is_no_error, the_first_map_finds_known_what_was_learnt_ahead,
+           learning_ahead_reads_no_file_that_the_index_knows, the_index_serves_a_larger_catalogue_after_a_smaller_one,
+           learning_ahead_ends_when_it_is_told_to)
