@@ -61,24 +61,22 @@ append_header_literal(uint8_t *at, const char *text)
 
 enum { FIXED_LINES = 160, HEAD_MAX = 60000 }; /* room for Status and Content-Length; one FastCGI record */
 
-static void
+/* False: there is no room for all headers, and a part of them would mean something else. */
+static bool
 write_head(mc_reply *reply, int status, const apr_table_t *headers, bool has_length, size_t reserve, apr_pool_t *pool)
 {
     const apr_array_header_t *list = apr_table_elts(headers);
     const apr_table_entry_t *entry = (const apr_table_entry_t *)(const void *)list->elts;
     size_t room = FIXED_LINES;
-    int count = 0;
-    for (; count < list->nelts; count++) {
-        size_t line = strlen(entry[count].key) + strlen(entry[count].val) + 4;
-        if (room + line > HEAD_MAX)
-            break;
-        room += line;
-    }
+    for (int i = 0; i < list->nelts; i++)
+        room += strlen(entry[i].key) + strlen(entry[i].val) + 4;
+    if (room > HEAD_MAX)
+        return false;
     uint8_t *start = (uint8_t *)apr_palloc(pool, reserve + room) + reserve;
     uint8_t *at = start;
     if (status != 200)
         at += snprintf((char *)at, 80, "Status: %d %s\r\n", status, find_reason_phrase(status));
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < list->nelts; i++) {
         at = append_header_value(at, entry[i].key, strlen(entry[i].key));
         at = append_header_literal(at, ": ");
         at = append_header_value(at, entry[i].val, strlen(entry[i].val));
@@ -89,6 +87,7 @@ write_head(mc_reply *reply, int status, const apr_table_t *headers, bool has_len
     at = append_header_literal(at, "\r\n");
     reply->head = start;
     reply->head_size = (size_t)(at - start);
+    return true;
 }
 
 void
@@ -98,7 +97,7 @@ mc_exchange_refuse(mc_reply *reply, int status, const char *text, size_t reserve
     apr_table_setn(headers, "Content-Type", "text/plain");
     reply->body = (const uint8_t *)apr_pstrcat(pool, text, "\n", NULL);
     reply->body_size = strlen(text) + 1;
-    write_head(reply, status, headers, true, reserve, pool);
+    (void)write_head(reply, status, headers, true, reserve, pool);
 }
 
 /* Names that are the web server's to say (RFC 3875 4.1, mod_ssl), also in requests of which it says nothing: a client
@@ -295,8 +294,9 @@ mc_exchange_respond(mc_reply *reply, mc_generations *generations, const mc_excha
         handle_cgi_request(&response, generation, mc_generations_runtime(generations), exchange, method, pool);
         reply->body = response->body == NULL ? NULL : response->body->data;
         reply->body_size = response->body == NULL ? 0 : response->body->size;
-        write_head(reply, response->status, response->headers, response->status != 304 && response->status != 204,
-                   reserve, pool);
+        if (!write_head(reply, response->status, response->headers, response->status != 304 && response->status != 204,
+                        reserve, pool))
+            mc_exchange_refuse(reply, 502, "the answer has more headers than there is room for", reserve, pool);
         mc_generation_release(generation);
     }
     if (head) {

@@ -256,3 +256,16 @@ def test_a_body_that_ends_early_is_not_handed_on_as_a_whole_one(build, folder, s
         chunked = server.client.get(b"/", query.encode(), {b"CONTENT_LENGTH": None}, b"z" * 400)
         assert (whole.status, chunked.status) == (200, 200) and [request["body"] for request in origin.requests()] == ["y" * 400, "z" * 400]
         server.stop()
+
+
+def test_an_answer_has_all_of_its_headers_or_is_an_error(build, folder, site):
+    """FastCGI has room for 60 KB of them; what another server sends goes back as it came."""
+    with Origin() as origin:
+        rules = "".join(f'<forwarding_rule name="{count}"><param name="SERVICE" type="values"><value>{count}</value></param><http><url>{origin.url(f"/headers/{count}")}</url></http></forwarding_rule>'
+                        for count in (40, 80))
+        site.config.write_text(site.config.read_text().replace('<service type="wms" enabled="true"/>', f'<service type="wms" enabled="true">{rules}</service>'))
+        server = Server(build, site.config, folder)
+        few, many = (server.client.get(b"/", b"SERVICE=%d" % count) for count in (40, 80))
+        assert few.status == 200 and sum(len(value) > 900 for _, value in few.headers) == 40
+        assert many.status == 502 and b"headers" in many.body
+        server.stop()
