@@ -96,10 +96,9 @@ look_at_products(mc_tileset *tileset, const mc_grid_link *link, mc_ctx *ctx)
     mc_combinations products;
     mc_combiner *combiner = mc_combiner_create(tileset, NULL, NULL, ctx->pool);
     MC_TRY(mc_combine(&products, combiner, grid, link->minzoom, &link->extent, 1, ctx));
-    mc_footprint_sift sift = { mc_assembly_key(tileset, grid, grid->level_count - 1, 0, 0, NULL),
-                               products.list,
-                               products.count,
-                               { 0, 0, 1, 1 } };
+    mc_footprint_sift sift = {
+        mc_assembly_key(tileset, grid, grid->level_count - 1, 0, 0, NULL), products.list, products.count, { 0, 0, 1, 1 }
+    };
     if (products.count < FEW_PRODUCTS || sift.key.renderable)
         return MC_OK;
     return mc_footprints_ahead(tileset->cache, &sift, ctx);
