@@ -134,12 +134,18 @@ mc_mvt_layer_size(const mc_mvt_layer_data *layer, int extent)
 }
 
 static uint8_t *
+put_encoded(uint8_t *at, const void *data, size_t size)
+{
+    if (size > 0)
+        memcpy(at, data, size);
+    return at + size;
+}
+
+static uint8_t *
 put_name(uint8_t *at, int tag, const char *name)
 {
     const size_t size = strlen(name);
-    at = mc_mvt_head(at, tag, size);
-    memcpy(at, name, size);
-    return at + size;
+    return put_encoded(mc_mvt_head(at, tag, size), name, size);
 }
 
 void
