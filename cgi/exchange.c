@@ -61,15 +61,26 @@ append_header_literal(uint8_t *at, const char *text)
 
 enum { FIXED_LINES = 160, HEAD_MAX = 60000 }; /* room for Status and Content-Length; one FastCGI record */
 
-/* False: there is no room for all headers, and a part of them would mean something else. */
+/* Bytes of the headers; without warnings, where `bare`. */
+static size_t
+measure_headers(const apr_table_entry_t *entries, int count, bool bare)
+{
+    size_t bytes = FIXED_LINES;
+    for (int i = 0; i < count; i++)
+        if (!bare || strcasecmp(entries[i].key, "Warning") != 0)
+            bytes += strlen(entries[i].key) + strlen(entries[i].val) + 4;
+    return bytes;
+}
+
+/* Where there is no room for all headers the warnings are left out, which are said for people; false: there is none for
+ * the others either, and a part of them would mean something else. */
 static bool
 write_head(mc_reply *reply, int status, const apr_table_t *headers, bool has_length, size_t reserve, apr_pool_t *pool)
 {
     const apr_array_header_t *list = apr_table_elts(headers);
     const apr_table_entry_t *entry = (const apr_table_entry_t *)(const void *)list->elts;
-    size_t room = FIXED_LINES;
-    for (int i = 0; i < list->nelts; i++)
-        room += strlen(entry[i].key) + strlen(entry[i].val) + 4;
+    const bool bare = measure_headers(entry, list->nelts, false) > HEAD_MAX;
+    const size_t room = measure_headers(entry, list->nelts, bare);
     if (room > HEAD_MAX)
         return false;
     uint8_t *start = (uint8_t *)apr_palloc(pool, reserve + room) + reserve;
@@ -77,6 +88,8 @@ write_head(mc_reply *reply, int status, const apr_table_t *headers, bool has_len
     if (status != 200)
         at += snprintf((char *)at, 80, "Status: %d %s\r\n", status, find_reason_phrase(status));
     for (int i = 0; i < list->nelts; i++) {
+        if (bare && strcasecmp(entry[i].key, "Warning") == 0)
+            continue;
         at = append_header_value(at, entry[i].key, strlen(entry[i].key));
         at = append_header_literal(at, ": ");
         at = append_header_value(at, entry[i].val, strlen(entry[i].val));

@@ -15,14 +15,15 @@ void mc_flights_destroy(mc_flights *flights);
 
 typedef enum mc_flight_role {
     MC_LEAD,   /* the caller renders, then calls mc_flight_land */
-    MC_FOLLOW, /* another one has rendered while the caller waited: look into the cache again */
+    MC_FOLLOW, /* another one has rendered while the caller waited: look into the cache again, then at its gift */
     MC_LOOK,   /* another one has found its own tile: look again; for what is not there, board again */
     MC_FAILED, /* the leader failed less than a second ago: its error is shared */
 } mc_flight_role;
 
 /*
  * Joins the flight of `name` and waits, at most until the deadline or `timeout` (MC_ERR_UNAVAILABLE then), until it has
- * landed. A thread holds at most one flight.
+ * landed. A thread holds at most one flight. *flight: with MC_LEAD the one to be landed; with MC_FOLLOW and MC_FAILED
+ * one that has a gift, which the caller leaves (mc_flight_leave), or NULL; else NULL.
  */
 mc_error *mc_flight_board(mc_flight_role *role, mc_flight **flight, mc_error **shared_error, mc_flights *flights,
                           const char *name, apr_interval_time_t timeout, mc_ctx *ctx, apr_pool_t *pool) MC_CHECKED;

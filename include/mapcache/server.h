@@ -198,12 +198,13 @@ mc_process *mc_runtime_process(mc_runtime *runtime);
  * Writes the capabilities of WMS and WMTS and keeps them for the process, so that who asks first need not wait: after
  * the load, before the configuration is served. Until `deadline` (of mc_clock_now()). Where the configuration has no
  * <url>, the address of each client is filled in later. Nothing is written where a database or data would have to be
- * asked.
+ * asked. Then waits for the look at catalogues that mc_server_follow has begun, some hundredths of a second at most.
  */
 void mc_server_prepare(const mc_server *server, apr_time_t deadline, mc_process *process, const mc_log *log);
 
 /* Follows the change logs of databases as <changes> says, in a process that lasts: after the load, before the
- * configuration is served. What was followed for another configuration of the same file is not followed any more. */
+ * configuration is served. What was followed for another configuration of the same file is not followed any more. Also
+ * begins the look at its catalogues (lib/map/ahead.h), which holds the configuration until it ends. */
 void mc_server_follow(mc_server *server, mc_process *process);
 
 /* Microseconds for all configurations of a process together: they are waited for. */

@@ -262,21 +262,22 @@ list_written_keys(const mc_tile_write *tiles, int count, apr_pool_t *pool)
 }
 
 /* An older copy in a faster child would hide what is stored now. Where the child does not remove it, the new tile may
- * still take its place; else whoever stores is told: clients may get the old tile. */
-static mc_error *
+ * still take its place. A child that does neither is away, or only read: the tile is stored all the same, and the log
+ * says that clients may get an older one. */
+static void
 replace_older_copies(const multitier *cache, int child, const mc_tile_write *tiles, const mc_tile_key *keys, int count,
                      mc_ctx *ctx)
 {
     mc_cache *faster = cache->layered.children[child].cache;
     mc_error *error = mc_cache_remove_all(faster, keys, count, ctx);
     if (error == MC_OK)
-        return MC_OK;
-    mc_log_error(ctx, MC_LOG_WARN, error);
+        return;
+    mc_error_ignore(error);
     error = mc_cache_put(faster, tiles, count, ctx);
-    return error == MC_OK
-               ? MC_OK
-               : mc_error_wrap(ctx->pool, error, error->kind,
-                               "a tile is stored, and an older one may still be in cache \"%s\"", faster->name);
+    if (error != MC_OK)
+        mc_log_error(ctx, MC_LOG_WARN,
+                     mc_error_wrap(ctx->pool, error, error->kind,
+                                   "a tile is stored, and an older one may still be in cache \"%s\"", faster->name));
 }
 
 static mc_error *
@@ -286,12 +287,9 @@ put_through(multitier *cache, const mc_tile_write *tiles, int count, mc_ctx *ctx
     if (cache->queue != NULL)
         mc_write_behind_forget(cache->queue, keys, count, ctx);
     MC_TRY(mc_cache_put(cache->layered.children[cache->layered.count - 1].cache, tiles, count, ctx));
-    mc_error *first = MC_OK;
-    for (int i = cache->layered.count - 2; i >= 0; i--) { /* not before, as a reader would copy it there again */
-        mc_error *error = replace_older_copies(cache, i, tiles, keys, count, ctx);
-        first = first == MC_OK ? error : first;
-    }
-    return first;
+    for (int i = cache->layered.count - 2; i >= 0; i--) /* not before, as a reader would copy it there again */
+        replace_older_copies(cache, i, tiles, keys, count, ctx);
+    return MC_OK;
 }
 
 /* False: there is no room, or one of the faster children fails, so that the tiles have to be stored through. They wait

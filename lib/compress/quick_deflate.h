@@ -22,7 +22,7 @@ size_t mc_quick_deflate_memory(void);
 size_t mc_quick_deflate(void *memory, void *out, size_t room, const void *data, size_t size, bool gzip);
 
 /* The same for bytes that lie in `count` parts: a stream of the same bytes, which need no room in one piece. Where
- * ISA-L is not built: 0. */
+ * ISA-L is not built: 0 for more than one part. */
 size_t mc_quick_deflate_parts(void *memory, void *out, size_t room, const mc_deflate_part *parts, int count, bool gzip);
 
 #endif

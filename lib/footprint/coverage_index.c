@@ -146,6 +146,7 @@ load_index_file(index_file *into, const mc_coverage_index *index)
 {
     char path[MC_PATH_MAX];
     struct stat info;
+    into->recalled = 0;
     print_index_path(path, index, into->name, "");
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0)

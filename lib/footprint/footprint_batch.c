@@ -15,7 +15,10 @@
 #include "mapcache/trace.h"
 
 /* So many files are worth a look into the index of coverage. */
-enum { MANY = 64 };
+enum {
+    MANY = 64,
+    FILES_AT_ONCE = 64, /* that are looked at between two looks at the deadline */
+};
 
 static apr_status_t
 release_footprint_batch(void *data)
@@ -75,14 +78,28 @@ mc_folder_cursor_look(mc_stamp *stamp, bool *sole, mc_folder_cursor *last, const
                                 : mc_stamp_take_sole(stamp, sole, last->descriptor, slash + 1);
 }
 
+static bool
+is_late(mc_ctx *ctx)
+{
+    mc_error *error = mc_ctx_check(ctx, ctx->pool);
+    mc_error_ignore(error);
+    return error != MC_OK;
+}
+
+/* Files that were not looked at in time count as those that cannot be looked at. */
 static void
-look_at_files(mc_footprints *batch)
+look_at_files(mc_footprints *batch, mc_ctx *ctx)
 {
     mc_folder_cursor last = { NULL, 0, -1 };
+    bool late = false;
     batch->taken = apr_time_now();
     for (int i = 0; i < batch->file_count; i++) {
         mc_batch_file *file = &batch->files[i];
-        file->missing = mc_folder_cursor_look(&file->stamp, &file->sole, &last, file->path) ? 0 : errno;
+        late = late || (i % FILES_AT_ONCE == FILES_AT_ONCE - 1 && is_late(ctx));
+        if (late)
+            file->missing = ETIMEDOUT;
+        else
+            file->missing = mc_folder_cursor_look(&file->stamp, &file->sole, &last, file->path) ? 0 : errno;
     }
     mc_folder_cursor_close(&last);
 }
@@ -176,7 +193,7 @@ recall_want(mc_footprints *batch, int index, tally *tally, mc_ctx *ctx)
 void
 mc_batch_look(mc_footprints *batch, mc_ctx *ctx)
 {
-    look_at_files(batch);
+    look_at_files(batch, ctx);
     look_at_series(batch, ctx);
 }
 

@@ -66,7 +66,7 @@ is_ahead_ending(void *ahead)
 
 /* --- one catalogue ------------------------------------------------------------------------------------------------ */
 
-/* Many products, each in a file of its own, which nobody renders. */
+/* Whether what a tile is made of is asked of a database, and lies in files: of how many products is known later. */
 static bool
 may_be_catalogue(const mc_tileset *tileset)
 {
@@ -87,8 +87,8 @@ is_listed_by_files(const mc_tileset *tileset)
     return true;
 }
 
-/* The products that the default values stand for, anywhere; none has a tile at the place that is asked for, most
- * likely: then its file tells all that it has. */
+/* The products that the default values stand for, anywhere. The tile that is asked for is one that most likely none of
+ * them has, so that no tile is read. */
 static mc_error *
 look_at_products(mc_tileset *tileset, const mc_grid_link *link, mc_ctx *ctx)
 {

@@ -1,7 +1,7 @@
 /*
- * What the first maps of a process would have to find out about catalogues, found out when the process begins: which
- * products there are, and where each of them has tiles. A help only: what fails or takes too long is found out by the
- * maps.
+ * What the first maps would have to find out about catalogues, found out when a process begins or takes another
+ * configuration: which products there are, and where each of them has tiles. A help only: what fails or takes too long
+ * is found out by the maps.
  */
 #ifndef MC_MAP_AHEAD_H
 #define MC_MAP_AHEAD_H
@@ -16,7 +16,8 @@ mc_ahead *mc_ahead_create(mc_process *process, const mc_log *log);
 /* Ends the thread. NULL is ignored, here and below. */
 void mc_ahead_destroy(mc_ahead *ahead);
 
-/* Those of the tilesets (mc_tileset *) that are catalogues, in a process that lasts; `owner` keeps their configuration.
+/* Looks at those of the tilesets (mc_tileset *) that are catalogues, in a process that lasts; `owner` keeps their
+ * configuration.
  */
 void mc_ahead_begin(mc_ahead *ahead, const apr_array_header_t *tilesets, const mc_owner *owner);
 

@@ -14,8 +14,8 @@ struct mc_combiner {
     apr_array_header_t **answer; /* of each dimension, for the tile before */
     const char **parts;          /* of a combination, and their lengths: scratch */
     size_t *sizes;
-    mc_combinations last;     /* made of it */
-    mc_combinations unsorted; /* the first list, while `known` does not have it */
+    mc_combinations last;  /* made of it */
+    mc_combinations first; /* the first list, while `known` does not have it */
     bool asked;
 };
 
@@ -151,17 +151,17 @@ list_first_values(const mc_dimension_value **made, mc_combiner *combiner, int co
                                           dimension->ops->from_backend };
         made[i] = &values[i];
     }
-    combiner->unsorted = (mc_combinations){ count, made };
+    combiner->first = (mc_combinations){ count, made };
 }
 
 static void
 remember_first_values(mc_combiner *combiner)
 {
-    for (int i = 0; i < combiner->unsorted.count; i++) {
-        const mc_dimension_value *made = combiner->unsorted.list[i];
+    for (int i = 0; i < combiner->first.count; i++) {
+        const mc_dimension_value *made = combiner->first.list[i];
         apr_hash_set(combiner->known, made->value, (apr_ssize_t)strlen(made->value) + 1, made);
     }
-    combiner->unsorted.count = 0;
+    combiner->first.count = 0;
 }
 
 static mc_error *

@@ -8,8 +8,7 @@
 #define MC_COMBINATIONS_MAX 10000
 
 /* Values of all dimensions, one combination for each sub-tile; the first at the bottom. Equal combinations of all lists
- * of a combiner are the same pointer, unless one list
- * has them twice. */
+ * of a combiner are the same pointer, unless one list has them twice. */
 typedef struct mc_combinations {
     int count;
     const mc_dimension_value *const *list;

@@ -206,11 +206,19 @@ mc_made_tiles_create(const mc_tileset *tileset, const mc_tile_key *key)
 }
 
 void
+mc_made_tiles_forget(mc_made_tiles *made)
+{
+    for (int i = 0; made != NULL && i < made->count; i++)
+        mc_buf_unref(made->writes[i].data);
+    if (made != NULL)
+        made->count = 0;
+}
+
+void
 mc_made_tiles_drop(void *data)
 {
     mc_made_tiles *made = data;
-    for (int i = 0; i < made->count; i++)
-        mc_buf_unref(made->writes[i].data);
+    mc_made_tiles_forget(made);
     free(made->writes);
     free(made);
 }
@@ -221,6 +229,7 @@ note_made_tiles(mc_made_tiles *made, const mc_tile_write *writes, int count, con
 {
     if (made == NULL || made->tileset != tileset || made->key != key || made->count > 0)
         return;
+    free(made->writes);
     made->writes = calloc((size_t)count, sizeof(*made->writes));
     MC_ASSERT(made->writes != NULL);
     for (int i = 0; i < count; i++) {

@@ -50,6 +50,7 @@ mc_error *mc_metatile_store(mc_tile_write *writes, int count, mc_tile **tile, mc
  * once, expire it, or keep no empty ones. ctx->made while the metatile of the key is rendered. */
 typedef struct mc_made_tiles mc_made_tiles;
 mc_made_tiles *mc_made_tiles_create(const mc_tileset *tileset, const mc_tile_key *key);
+void mc_made_tiles_forget(mc_made_tiles *made); /* they are not what they should be any more; NULL is ignored */
 void mc_made_tiles_drop(void *made);
 
 /* NULL: the tile of that key is not one of them. */

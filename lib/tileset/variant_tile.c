@@ -122,7 +122,10 @@ remove_overtaken(const mc_tileset *variant, const mc_tile_key *key, const mc_til
     mc_tile *now;
     MC_TRY(mc_cache_get(&now, variant->master->cache, original, ctx, pool));
     bool same = now == NULL ? made_of->no_data : mc_tile_tag(now) == mc_tile_tag(made_of);
-    return same ? MC_OK : mc_cache_remove(variant->cache, key, ctx);
+    if (same)
+        return MC_OK;
+    mc_made_tiles_forget(ctx->made); /* nor does anybody who waits get the tile */
+    return mc_cache_remove(variant->cache, key, ctx);
 }
 
 static mc_error *

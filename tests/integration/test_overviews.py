@@ -11,7 +11,7 @@ import subprocess
 import numpy
 import pytest
 from conftest import sanitizer_environment, wait_until
-from overview_site import CHANGES, HOSTILE, SIDE, WHOLE, X, Y, Site, assert_looks_like_the_table, build_while_the_log_is_trimmed, built, command, configuration, database, dye, followed, levels, line, listed, make_roads, overviews, quoted, reads_level, send, square, updated, wait_for_log, watch_roads
+from overview_site import CHANGES, HOSTILE, SIDE, WHOLE, X, Y, Site, assert_looks_like_the_table, build_while_the_log_is_trimmed, built, command, configuration, database, dye, followed, levels, listed, make_roads, overviews, quoted, reads_level, send, square, updated, wait_for_log, watch_roads
 from small_disk import small_disk
 
 

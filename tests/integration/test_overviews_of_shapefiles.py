@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from conftest import sanitizer_environment, wait_until
-from overview_site import SIDE, WHOLE, X, Y, Site, built, command, configuration, database, line, listed, overviews, square
+from overview_site import SIDE, WHOLE, X, Y, Site, built, command, configuration, database, listed, overviews, square
 from patience import patience
 
 

@@ -85,18 +85,17 @@ bytes_of_file(const struct stat *info)
     return blocks > info->st_size ? blocks : info->st_size;
 }
 
-static mc_error *
-look_at_disk_tile(char *path, bool *present, int64_t *bytes, const disk_cache *cache, const mc_tile_key *key,
-                  apr_pool_t *pool)
+/* Bytes of a tile that can be removed; false: there is none. A tile that cannot be looked at, or whose name no file can
+ * have, is none: else it would keep all others from being measured and removed, round after round. */
+static bool
+look_at_disk_tile(char *path, int64_t *bytes, const disk_cache *cache, const mc_tile_key *key, apr_pool_t *pool)
 {
     struct stat info;
-    MC_TRY(mc_disk_tile_path(path, cache, key, pool));
-    const bool there = lstat(path, &info) == 0;
-    if (!there && !mc_stamp_absent(errno))
-        return mc_error_create(pool, MC_ERR_IO, "a stored tile cannot be looked at");
-    *present = there && !S_ISDIR(info.st_mode);
-    *bytes = *present ? bytes_of_file(&info) : 0;
-    return MC_OK;
+    mc_error *error = mc_disk_tile_path(path, cache, key, pool);
+    mc_error_ignore(error);
+    const bool present = error == MC_OK && lstat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+    *bytes = present ? bytes_of_file(&info) : 0;
+    return present;
 }
 
 static mc_error *
@@ -104,10 +103,8 @@ measure_disk_tiles(mc_quota_amount *found, mc_cache *cache, const mc_tile_key *k
 {
     for (int i = 0; i < count; i++) {
         char path[MC_PATH_MAX];
-        bool present;
         int64_t bytes;
-        MC_TRY(look_at_disk_tile(path, &present, &bytes, (disk_cache *)cache, &keys[i], ctx->pool));
-        found->tiles += present;
+        found->tiles += look_at_disk_tile(path, &bytes, (disk_cache *)cache, &keys[i], ctx->pool);
         found->bytes += bytes;
     }
     return MC_OK;
@@ -134,10 +131,8 @@ evict_disk_tiles(mc_quota_removal *removal, mc_cache *base, const mc_tile_key *k
     const disk_cache *cache = (const disk_cache *)base;
     for (int i = 0; i < count; i++) {
         char path[MC_PATH_MAX];
-        bool present;
         int64_t bytes;
-        MC_TRY(look_at_disk_tile(path, &present, &bytes, cache, &keys[i], ctx->pool));
-        if (!present)
+        if (!look_at_disk_tile(path, &bytes, cache, &keys[i], ctx->pool))
             continue;
         if (!mc_quota_removes(removal, bytes))
             return measure_disk_tiles(&removal->left, base, keys + i, count - i, ctx);

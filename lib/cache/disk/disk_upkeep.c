@@ -192,17 +192,16 @@ mc_disk_find_folder(bool *there, const char *folder, apr_pool_t *pool)
     return *there || mc_stamp_absent(errno) ? MC_OK : mc_error_create(pool, MC_ERR_IO, "%s cannot be read", folder);
 }
 
-/* What lies in the folder of a store may be anybody's: a folder below it that may not be read is told, and passed over.
- */
+/* A folder below that of the store that cannot be read is told, and passed over: the others go on being kept. */
 static mc_error *
 check_disk_entry(const FTSENT *entry, mc_ctx *ctx)
 {
     const bool unread = entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS;
     if (!unread || (entry->fts_level > 0 && mc_stamp_absent(entry->fts_errno))) /* removed meanwhile */
         return MC_OK;
-    if (entry->fts_level == 0 || entry->fts_errno != EACCES)
+    if (entry->fts_level == 0)
         return mc_error_create(ctx->pool, MC_ERR_IO, "%s cannot be read", entry->fts_path);
-    mc_log_write(ctx, MC_LOG_WARN, "%s may not be read: what is in it is not counted", entry->fts_path);
+    mc_log_write(ctx, MC_LOG_WARN, "%s cannot be read: what is in it is not counted", entry->fts_path);
     return MC_OK;
 }
 

@@ -80,7 +80,6 @@ choose_list(const char **sql, mc_handle *handle, const sqlite_cache *cache, apr_
     return MC_OK;
 }
 
-/* Tiles behind `last`, in the order of the list. */
 typedef struct tile_list_reading {
     listed *tiles;
     int *count;
@@ -90,7 +89,7 @@ typedef struct tile_list_reading {
     mc_ctx *ctx;
 } tile_list_reading;
 
-/* A mc_handle_work. */
+/* Tiles behind `last`, in the order of the list: a mc_handle_work. */
 static mc_error *
 read_some(void *baton, mc_handle *handle)
 {

@@ -63,7 +63,9 @@ open_sqlite_upkeep(mc_handle **handle, cache_sqlite_upkeep *work, const mc_open_
 {
     mc_stamp stamp;
     mc_handles *handles = work->ctx->process == NULL ? NULL : work->ctx->process->handles;
-    if (!mc_stamp_take(&stamp, work->path))
+    bool present;
+    MC_TRY(mc_handle_look(&present, &stamp, work->path, work->ctx->pool));
+    if (!present)
         return mc_error_create(work->ctx->pool, MC_ERR_IO, "%s has gone", work->path);
     MC_TRY(mc_handle_acquire(handle, handles, work->path, &stamp, how, work->ctx, work->ctx->pool));
     sqlite3_progress_handler(mc_handle_db(*handle), STEPS_BETWEEN_LOOKS, is_enough, work);

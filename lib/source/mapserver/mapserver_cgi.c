@@ -24,6 +24,7 @@ enum {
     SPARE_MAX = 64 * 1024, /* that an image may have beyond its pixels */
     PIECE = 64 * 1024,     /* that is read at once */
     SAID_MAX = 300,
+    LOGGED_MAX = 1024, /* of what mapserv says on its standard error */
     CAPABILITIES_MAX = 64 << 20,
     LONGEST_MAP = 100000 /* seconds: no deadline is later */
 };
@@ -248,10 +249,16 @@ image_of_answer(mc_buf **data, const mc_buf *answer, const mc_mapserver_cgi *cgi
 
 /* mapserv sends a map without a layer whose server has not answered, and says so in its log alone. */
 static mc_error *
-check_cgi_complaints(const char *said, const mc_mapserver_cgi *cgi, apr_pool_t *pool)
+check_cgi_complaints(const char *said, bool whole, const mc_mapserver_cgi *cgi, apr_pool_t *pool)
 {
     static const char *const missing[] = { "WMS server error.", "WMS connection error.", "WFS server error.",
                                            "WFS connection error.", "HTTP request error." };
+    if (!whole)
+        return mc_error_create(
+            pool, MC_ERR_UPSTREAM,
+            "source \"%s\": mapserv says so much that the lack of a layer may be lost in it: see DEBUG "
+            "in its map file, and MS_DEBUGLEVEL",
+            cgi->source);
     for (size_t i = 0; said != NULL && i < sizeof(missing) / sizeof(missing[0]); i++) {
         const char *at = strstr(said, missing[i]);
         if (at == NULL)
@@ -281,12 +288,13 @@ run_cgi(mc_buf *answer, const mc_mapserver_cgi *cgi, const char *query, mc_ctx *
     if (ctx->process != NULL)
         mc_count(ctx->process->metrics, MC_COUNT_mapserver_started_total, 1);
     mc_error *error = receive_answer(answer, &process, cgi, ctx, pool);
-    const char *said = mc_mapserver_all_complaints(&process, pool);
+    bool whole;
+    const char *said = mc_mapserver_all_complaints(&whole, &process, pool);
     if (said != NULL)
-        mc_log_write(ctx, error == MC_OK ? MC_LOG_DEBUG : MC_LOG_WARN, "source \"%s\": mapserv says: %.1024s",
-                     cgi->source, mc_hide_passwords(said, NULL, pool));
+        mc_log_write(ctx, error == MC_OK ? MC_LOG_DEBUG : MC_LOG_WARN, "source \"%s\": mapserv says: %.*s", cgi->source,
+                     LOGGED_MAX, mc_hide_passwords(said, NULL, pool));
     if (error == MC_OK)
-        error = check_cgi_complaints(said, cgi, pool);
+        error = check_cgi_complaints(said, whole, cgi, pool);
     if (!mc_mapserver_end(&process))
         mc_log_write(ctx, MC_LOG_WARN, "source \"%s\": the kernel holds process %ld of mapserv, which was killed",
                      cgi->source, (long)process.pid);

@@ -15,8 +15,9 @@
 
 #include "base/module.h"
 #include "base/wait.h"
+#include "mapcache/buf.h"
 
-enum { VARIABLES_MAX = 128, COMPLAINT_MAX = 1024, PIPE_MAX = 64 * 1024, END_WAIT = 1000 /* ms */ };
+enum { VARIABLES_MAX = 128, COMPLAINT_MAX = 1024, END_WAIT = 1000 /* ms */ };
 
 /* --- starting --------------------------------------------------------------------------------------------------- */
 
@@ -122,6 +123,7 @@ start_child_process(mc_mapserver_process *process, child_start *start, bool talk
         return mc_error_create(pool, MC_ERR_UNAVAILABLE, "no pipe for a process of MapServer: %s", strerror(errno));
     }
     (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(pipes[0], F_SETPIPE_SZ, MC_MAPSERVER_COMPLAINTS_MAX); /* else 64 KB have to do */
     start->input = talks ? pair[1] : -1;
     start->output = talks ? -1 : pair[1];
     start->errors = pipes[1];
@@ -245,30 +247,36 @@ mc_mapserver_idle_well(const mc_mapserver_process *process)
     return poll(&polled, 1, 0) == 0;
 }
 
-/* Without what is blank at its end; NULL where nothing is left. */
+/* What is in the pipe, without what is blank at its end, at most so many bytes; NULL: nothing. */
 static const char *
-copy_complaint(const char *text, size_t size, apr_pool_t *pool)
+read_complaints(const mc_mapserver_process *process, size_t most, apr_pool_t *pool)
 {
-    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' '))
-        size--;
-    return size == 0 ? NULL : apr_pstrmemdup(pool, text, size);
+    char some[4096];
+    mc_buf *all = NULL;
+    for (ssize_t got; (got = read(process->errors, some, sizeof(some))) > 0;) {
+        const size_t room = all == NULL ? most : most - all->size;
+        if (all == NULL)
+            all = mc_buf_attach(mc_buf_create(sizeof(some), MC_MAPSERVER_COMPLAINTS_MAX), pool);
+        mc_error_ignore(mc_buf_append(all, some, (size_t)got < room ? (size_t)got : room, pool));
+    }
+    while (all != NULL && all->size > 0 && (all->data[all->size - 1] == '\n' || all->data[all->size - 1] == ' '))
+        all->size--;
+    return all == NULL || all->size == 0 ? NULL : apr_pstrmemdup(pool, (const char *)all->data, all->size);
 }
 
 const char *
-mc_mapserver_all_complaints(const mc_mapserver_process *process, apr_pool_t *pool)
+mc_mapserver_all_complaints(bool *whole, const mc_mapserver_process *process, apr_pool_t *pool)
 {
-    char *text = apr_palloc(pool, PIPE_MAX);
-    size_t size = 0;
-    for (ssize_t more = 1; more > 0 && size<PIPE_MAX; size += more> 0 ? (size_t)more : 0)
-        more = read(process->errors, text + size, PIPE_MAX - size);
-    return copy_complaint(text, size, pool);
+    const int room = fcntl(process->errors, F_GETPIPE_SZ);
+    const char *said = read_complaints(process, MC_MAPSERVER_COMPLAINTS_MAX, pool);
+    *whole = said == NULL || strlen(said) < (size_t)(room - room / 16);
+    return said;
 }
 
 const char *
 mc_mapserver_complaints(const mc_mapserver_process *process, apr_pool_t *pool)
 {
-    const char *all = mc_mapserver_all_complaints(process, pool);
-    return all == NULL ? NULL : copy_complaint(all, strnlen(all, COMPLAINT_MAX), pool);
+    return read_complaints(process, COMPLAINT_MAX, pool);
 }
 
 /* --- ending ----------------------------------------------------------------------------------------------------- */

@@ -45,9 +45,10 @@ mc_mapserver_talk mc_mapserver_receive_some(size_t *got, const mc_mapserver_proc
 /* Whether a process that nobody has asked anything is there, and silent. */
 bool mc_mapserver_idle_well(const mc_mapserver_process *process);
 
-/* What the process has written to its standard error since the last call; NULL: nothing. At most 64 KB of it, or 1 KB.
- */
-const char *mc_mapserver_all_complaints(const mc_mapserver_process *process, apr_pool_t *pool);
+/* What the process has written to its standard error since the last call; NULL: nothing. All that the pipe has,
+ * *whole being false where the pipe may have been full; or at most 1 KB. */
+enum { MC_MAPSERVER_COMPLAINTS_MAX = 1 << 20 };
+const char *mc_mapserver_all_complaints(bool *whole, const mc_mapserver_process *process, apr_pool_t *pool);
 const char *mc_mapserver_complaints(const mc_mapserver_process *process, apr_pool_t *pool);
 
 /* Kills it. False: it is not gone yet (the kernel holds it), and mc_mapserver_reap is to be called again later. */

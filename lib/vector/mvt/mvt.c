@@ -373,8 +373,9 @@ count_new_bytes(size_t size, const mc_mvt_tile *t, const mc_mvt *mvt)
 static mc_error *
 pack_vector_tile(mc_buf **packed, size_t size, const mc_mvt_tile *t, const mc_mvt *mvt, apr_pool_t *pool)
 {
-    mc_mvt_pieces pieces = { .at = apr_palloc(pool, count_new_bytes(size, t, mvt) + 1) };
-    const uint8_t *end = pieces.at + count_new_bytes(size, t, mvt);
+    const size_t fresh = count_new_bytes(size, t, mvt);
+    mc_mvt_pieces pieces = { .at = apr_palloc(pool, fresh + 1) };
+    const uint8_t *end = pieces.at + fresh;
     pieces.parts = apr_palloc(pool, sizeof(*pieces.parts) * ((size_t)mvt->layer_count * MC_MVT_LAYER_PIECES + 1));
     for (int i = 0; i < mvt->layer_count; i++)
         if (mc_mvt_record_count(&t->layers[i]) > 0)

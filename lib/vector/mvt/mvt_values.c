@@ -130,10 +130,10 @@ add_number_value(mc_byte_buffer *out, double value)
     mc_byte_buffer_add(out, bytes, 1 + size);
 }
 
-/* Of what has been encoded from `begin` on, two bytes at least. Texts that differ in the last character alone, as
- * numbered names do, lie beside each other in the table of values: in one line of the processor's cache. */
+/* Of a text that has been encoded from `begin` on, two bytes at least. Texts that differ in the last character alone,
+ * as numbered names do, lie beside each other in the table of values: in one line of the processor's cache. */
 static uint32_t
-hash_added(const mc_byte_buffer *out, size_t begin)
+hash_text_added(const mc_byte_buffer *out, size_t begin)
 {
     enum { BESIDE = 15 };
     const size_t size = out->size - begin;
@@ -180,8 +180,9 @@ encode_mvt_value(mc_byte_buffer *out, mc_field_type type, const char *text)
         add_number_value(out, number);
     } else {
         add_text_value(out, text);
+        return hash_text_added(out, begin);
     }
-    return hash_added(out, begin);
+    return out->failed ? 0 : (uint32_t)mc_hash64(out->data + begin, out->size - begin, 0);
 }
 
 static mc_mvt_value *

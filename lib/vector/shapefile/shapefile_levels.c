@@ -110,13 +110,10 @@ find_levels_fault(const open_levels *opened, const mc_error *error, const char *
     return "";
 }
 
-/* Why there is nothing to use, or none so far. What keeps a file from being read may pass without a change of the file,
- * as too many open ones: the next map looks again. */
+/* Why there is nothing to use, or none so far. */
 static void
 note_levels_fault(open_levels *opened, const mc_error *error, const char *path)
 {
-    if (error != MC_OK && error->kind == MC_ERR_IO)
-        opened->settled = false;
     opened->reason = find_levels_fault(opened, error, path);
     if (*opened->reason != '\0')
         opened->file = NULL;
@@ -128,8 +125,11 @@ begin_style_levels(const char *path, uint64_t style, const mc_stamp *stamp, int 
 {
     apr_pool_t *own = mc_task_pool_acquire();
     open_levels *made = apr_pcalloc(own, sizeof(*made));
-    made->settled = stamp->inode == 0 || mc_stamp_settled(stamp, apr_time_now());
     mc_error *error = mc_level_file_begin_opening(&made->file, path, shapefile, own);
+    /* What keeps a file from being opened may pass without a change of the file, as too many open ones: the next map
+     * looks again. */
+    made->settled =
+        (stamp->inode == 0 || mc_stamp_settled(stamp, apr_time_now())) && (error == MC_OK || error->kind != MC_ERR_IO);
     made->pool = own;
     made->style = style;
     made->stamp = *stamp;

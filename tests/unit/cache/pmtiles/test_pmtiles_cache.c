@@ -186,7 +186,6 @@ START_TEST(hostile_drafts_are_merged_or_refused)
 }
 END_TEST
 
-/* Of an archive whose tiles stand without gzip: packed they are something. */
 /* The archive alone has older tiles, and some that were removed. */
 START_TEST(a_draft_that_cannot_be_looked_at_is_an_error)
 {
@@ -202,6 +201,7 @@ START_TEST(a_draft_that_cannot_be_looked_at_is_an_error)
 }
 END_TEST
 
+/* Of an archive whose tiles stand without gzip: packed they are something. */
 START_TEST(a_tile_of_nothing_is_no_tile)
 {
     static const char nothing[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
