@@ -291,6 +291,24 @@ START_TEST(removals_are_measured)
 }
 END_TEST
 
+/* As behind a folder that the server may not search: the tile stays, and all others go on being kept to the limit. */
+START_TEST(what_cannot_be_looked_at_stops_no_round)
+{
+    mc_cache *cache = limited("disk", "");
+    put_large(cache, 3, 3);
+    put_large(cache, 20, 20);
+    run_shell(
+        "folder=$(find %s/store -name 003) && rm -r \"$folder\" && ln -s 003 \"$folder\""); /* ELOOP, also for root */
+    settle(cache);
+    ck_assert(is_stored(cache, 20, 20));
+    let_time_pass(cache);
+    cache->max_size = 1;
+    settle(cache);
+    ck_assert(!is_stored(cache, 20, 20));
+    run_shell("rm $(find %s/store -name 003)");
+}
+END_TEST
+
 START_TEST(one_keeper_at_a_time)
 {
     mc_cache *cache = limited("disk", "");
@@ -472,7 +490,7 @@ START_TEST(nonsense_is_refused)
 END_TEST
 
 CACHE_MAIN("quota", the_least_recently_used_goes, large_tiles_go_for_the_limit_alone, what_was_there_before_is_found,
-           dimensions_are_found, shared_contents_go_last, removals_are_measured, one_keeper_at_a_time,
-           a_round_that_is_cut_off_gives_its_lease_back, what_a_killed_keeper_has_removed_counts,
-           uses_of_the_future_are_uses_of_now, hostile_books_harm_nothing, books_and_store_have_locks_of_their_own,
-           uses_wait_until_they_are_taken, nonsense_is_refused)
+           dimensions_are_found, shared_contents_go_last, removals_are_measured,
+           what_cannot_be_looked_at_stops_no_round, one_keeper_at_a_time, a_round_that_is_cut_off_gives_its_lease_back,
+           what_a_killed_keeper_has_removed_counts, uses_of_the_future_are_uses_of_now, hostile_books_harm_nothing,
+           books_and_store_have_locks_of_their_own, uses_wait_until_they_are_taken, nonsense_is_refused)
