@@ -310,11 +310,16 @@ END_TEST
 
 /* In place of the C library's, for this program and the library that it tests. */
 static atomic_int bytes_at_once; /* 0: as many as are asked for; below 0: the disk fails */
+static atomic_bool ends_early;   /* a file ends after the first of these */
 
 ssize_t
 read(int file, void *bytes, size_t size)
 {
     const int most = atomic_load(&bytes_at_once);
+    if (atomic_load(&ends_early) && most == 0)
+        return 0;
+    if (atomic_load(&ends_early))
+        atomic_store(&bytes_at_once, 0);
     errno = EIO;
     return most < 0 ? -1 : syscall(SYS_read, file, bytes, most > 0 && size > (size_t)most ? (size_t)most : size);
 }
@@ -335,6 +340,7 @@ START_TEST(what_cannot_be_read_is_an_error)
     mc_cache *cache = disk("", "");
     const mc_tile_key key = roads(5, 9, 12), other = roads(5, 10, 12);
     mc_tile_key none = other;
+    mc_tile *tile;
     bool exists = true;
     put_text(cache, &key, "a whole tile");
     atomic_store(&bytes_at_once, 5);
@@ -344,6 +350,10 @@ START_TEST(what_cannot_be_read_is_an_error)
     cache = disk("", "");
     put_text(cache, &key, "a whole tile");
     ck_fails(IO, get_from_failing_disk(cache, &key));
+    atomic_store(&ends_early, true);
+    atomic_store(&bytes_at_once, 5);
+    ck_fails(UNAVAILABLE, mc_cache_get(&tile, cache, &key, &ctx, pool));
+    atomic_store(&ends_early, false);
     expect_text(cache, &key, "a whole tile");
     run_shell("mkdir -p %s/c/roads/WGS84/05/000/000/010/000/000;"
               "ln -s 012.png %s/c/roads/WGS84/05/000/000/010/000/000/012.png");
