@@ -390,6 +390,7 @@ mc_sqlite_coverage(mc_coverage **coverage, mc_cache *base, const mc_sqlite_look 
         release_reader(handle, error, ctx);
         if (!cut_off || tries == MC_HANDLE_TRIES)
             return error;
+        mc_error_ignore(error);
     }
 }
 
@@ -444,5 +445,6 @@ mc_sqlite_exists(bool *exists, mc_cache *base, const mc_tile_key *key, mc_ctx *c
         release_reader(handle, error, ctx);
         if (!cut_off || tries == MC_HANDLE_TRIES)
             return error;
+        mc_error_ignore(error);
     }
 }
